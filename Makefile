@@ -5,8 +5,9 @@
 #   test unit e2e                           the tests that must pass; unit and e2e are parts of it
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
+#   hostile                                 attacks of one process or user on others, each repelled
 #   matrix kills clocks clock-faults chaos mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
-#   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
+#   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   docs-test                               commands and links of README.md and docs/
 #   format lint                             clang-format, cppcheck
@@ -103,7 +104,7 @@ BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
-.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills clocks clock-faults chaos mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -194,7 +195,8 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c \
-                       io/bell.c io/rundir.c io/preload.c io/port_counters.c io/telemetry_client.c io/link_reader.c)
+                       io/bell.c io/shared.c io/rundir.c io/rundir_file.c io/preload.c io/port_counters.c io/telemetry_client.c \
+                       io/link_reader.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
@@ -269,6 +271,12 @@ e2e:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
+
+# Attacks of one process or user on others: each is repelled, and jobs of other hosts stay exact. Four minutes.
+hostile:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs $(HOSTILE)
+	$(Q)BUILD=$(BUILD) tests/run.sh hostile
 
 static:
 	$(Q)scripts/setup.sh build
@@ -399,12 +407,12 @@ docs-test:
 	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) tests/docs.sh
 
-# Each target runs FUZZ_SECONDS under libFuzzer; the corpus stays in tests/fuzz/corpus.
+# Each target, or those of FUZZ_TARGETS="memif arp", runs FUZZ_SECONDS under libFuzzer; the corpus is tests/fuzz/corpus.
 FUZZ_SECONDS ?= 30
 fuzz:
 	$(Q)scripts/setup.sh fuzz
 	$(Q)$(MAKE) --no-print-directory CC=clang-14 MODE=fuzz BUILD=build-fuzz fuzz-programs
-	$(Q)BUILD=build-fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh
+	$(Q)BUILD=build-fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_TARGETS="$(FUZZ_TARGETS)" tests/fuzz/run.sh
 fuzz-programs: $(FUZZERS)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(TEST_LIBS)
 	@mkdir -p $(@D)

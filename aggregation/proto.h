@@ -13,7 +13,8 @@
  * - LEAVE, member to AN, gives everything back; LEAVE_REPLY
  * - ABORT, AN to member, and between ANs both ways: the group is over; status, reason as text;
  *   repeated until ABORT_ACK
- * - PEER_DOWN, NIC to AN: the process behind QPNs with these top 8 bits at this address is gone
+ * - PEER_DOWN, NIC to AN, from AGG_NIC_QPN: the process behind QPNs with these top 8 bits at this
+ *   address is gone
  * - PROBE: is the other side still there; PROBE_REPLY
  *
  * Data: on each edge, an RC connection, SEND messages of one agg_hdr and up to AGG_MSG_BYTES of
@@ -39,7 +40,10 @@
 #include <stdint.h>
 
 /* Its top 8 bits are zero: it is free, since the QPNs of processes start at 1 << 16. */
-#define AGG_QPN       0x00a991u
+#define AGG_QPN 0x00a991u
+/* Source of the messages of a host's NIC. No process can send from it, nor from AGG_QPN: a NIC
+ * admits only the QPNs of the process's own slot (switch/source_guard.h). */
+#define AGG_NIC_QPN   0x00a992u
 #define AGG_QKEY      0x54524942u
 #define AGG_VERSION   1
 #define AGG_MAGIC     0x54524942u /* "TRIB" */

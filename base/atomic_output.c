@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/atomic_output.h"
 
+#include "base/own_path.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where to write. tmp: temporary file, renamed to path at the end; empty: path is written
- * directly. */
+/* Where to write. dir: descriptor of the directory; -1: path is written directly. */
 struct output_target {
-    char path[PATH_MAX], tmp[PATH_MAX];
+    int dir;
+    char name[NAME_MAX + 1], tmp[NAME_MAX + 1]; /* tmp is renamed to name at the end */
 };
 
 bool atomic_output_is_file(const char *path)
@@ -22,31 +26,65 @@ bool atomic_output_is_file(const char *path)
 
     /* These names may lead to a regular file (standard output may be one), but it belongs to
      * others. */
-    if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6))
+    if (own_output_is_special(path))
         return false;
     return stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
+}
+
+static int name_tmp(struct output_target *p)
+{
+    unsigned random[2];
+
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        return -EIO;
+    return snprintf(p->tmp, sizeof(p->tmp), "%.200s.%08x%08x.tmp", p->name, random[0], random[1]) <
+                   (int)sizeof(p->tmp)
+               ? 0
+               : -ENAMETOOLONG;
+}
+
+static void target_close(const struct output_target *p)
+{
+    if (p->dir >= 0)
+        close(p->dir);
 }
 
 static int target_of(struct output_target *p, const char *path)
 {
     struct stat st;
+    int rc;
 
-    p->tmp[0] = 0;
-    if (strlen(path) >= sizeof(p->path))
-        return -ENAMETOOLONG;
-    strcpy(p->path, path);
-    if (!atomic_output_is_file(path))
+    p->dir = -1;
+    if (own_output_is_special(path))
         return 0;
-    if (!stat(path, &st)) {
-        if (S_ISDIR(st.st_mode))
-            return -EISDIR;
-        if (!realpath(path, p->path)) /* follows links */
-            return -errno;
+    p->dir = own_output_dir(path, p->name, sizeof(p->name)); /* follows links */
+    if (p->dir < 0)
+        return p->dir;
+    rc = own_output_is_foreign(p->dir, p->name) ? -EPERM : 0;
+    if (!rc && !fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW)) {
+        if (S_ISDIR(st.st_mode)) {
+            rc = -EISDIR;
+        } else if (!S_ISREG(st.st_mode)) {
+            target_close(p);
+            p->dir = -1;
+            return 0;
+        }
     }
-    return snprintf(p->tmp, sizeof(p->tmp), "%.*s.%d.tmp", PATH_MAX - 16, p->path, (int)getpid()) <
-                   (int)sizeof(p->tmp)
-               ? 0
-               : -ENAMETOOLONG;
+    rc = rc ? rc : name_tmp(p);
+    if (rc)
+        target_close(p);
+    return rc;
+}
+
+static FILE *target_open(const struct output_target *p)
+{
+    const int flags = O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(p->dir, p->tmp, flags, 0666);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (!f && fd >= 0)
+        close(fd);
+    return f;
 }
 
 int atomic_output_can_write(const char *path)
@@ -57,14 +95,16 @@ int atomic_output_can_write(const char *path)
 
     if (rc)
         return rc;
-    if (!*p.tmp)
-        return access(p.path, W_OK) ? -errno : 0;
-    f = fopen(p.tmp, "we");
-    if (!f)
-        return -errno;
-    fclose(f);
-    unlink(p.tmp);
-    return 0;
+    if (p.dir < 0)
+        return access(path, W_OK) ? -errno : 0;
+    f = target_open(&p);
+    rc = f ? 0 : -errno;
+    if (f) {
+        fclose(f);
+        unlinkat(p.dir, p.tmp, 0);
+    }
+    target_close(&p);
+    return rc;
 }
 
 int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
@@ -76,19 +116,23 @@ int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
     if (rc)
         return rc;
     fflush(stdout); /* path may be standard output */
-    f = *p.tmp ? fopen(p.tmp, "we") : fopen(p.path, "ae");
-    if (!f)
-        return -errno;
+    f = p.dir >= 0 ? target_open(&p) : fopen(path, "ae");
+    if (!f) {
+        rc = -errno;
+        target_close(&p);
+        return rc;
+    }
     errno = 0;
     rc = json_dumpf(j, f, flags) || fputc('\n', f) < 0 ? (errno ? -errno : -EIO) : 0;
     if (fclose(f) && !rc) /* buffered data meets a full disk here */
         rc = -errno;
-    if (!*p.tmp)
+    if (p.dir < 0)
         return rc;
-    if (!rc && rename(p.tmp, p.path))
+    if (!rc && renameat(p.dir, p.tmp, p.dir, p.name))
         rc = -errno;
     if (rc)
-        unlink(p.tmp);
+        unlinkat(p.dir, p.tmp, 0);
+    target_close(&p);
     return rc;
 }
 

@@ -20,7 +20,8 @@ int atomic_output_can_write(const char *path);
 /*
  * Writes j with jansson's flags. A file is written under a temporary name in the same directory and
  * renamed over path (over the target, where path is a link), so a reader never sees half of it.
- * Anything but a file is appended to. 0 or -errno.
+ * Anything but a file is appended to. 0 or -errno; -EPERM: a link, a FIFO or a file of another
+ * user's is in the way (base/own_path.h).
  */
 int atomic_output_json(const char *path, const struct json_t *j, size_t flags);
 /* Flushes standard output. 0, or -EIO with a message of `program` on stderr: not all was written. */

@@ -92,6 +92,23 @@ bool log_on(const char *room, enum log_level level)
     return r >= 0 && level <= level_of[r];
 }
 
+bool log_may(struct log_limit *l, unsigned long long *held)
+{
+    struct timespec t;
+    long long now;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    now = t.tv_sec * 1000000000LL + t.tv_nsec;
+    if (now < l->next_ns) {
+        l->held++;
+        return false;
+    }
+    *held = l->held;
+    l->held = 0;
+    l->next_ns = now + 1000000000LL;
+    return true;
+}
+
 void log_line(const char *room, enum log_level level, const char *fmt, ...)
 {
     char text[512];

@@ -22,6 +22,15 @@ void log_line(const char *room, enum log_level level, const char *fmt, ...)
  * sentence in err (size bytes): what was found and what is expected. */
 int log_set(const char *text, char *err, unsigned size);
 
+/* Lines of one kind that what others do may cause: at most one a second. */
+struct log_limit {
+    long long next_ns; /* when the next one may be printed */
+    unsigned long long held;
+};
+/* Whether a line may be printed now; *held: how many were not since the last one. Else it is held.
+ * One caller at a time. */
+bool log_may(struct log_limit *l, unsigned long long *held);
+
 /* Evaluates the text's arguments only if the line is printed. */
 #define T_LOG(room, level, ...)                                                                    \
     do {                                                                                           \

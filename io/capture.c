@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/capture.h"
 
+#include "base/own_path.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <pcap/pcap.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SNAP        65535
 #define OWNER_CHECK 4096 /* frames between two checks that the owner is alive */
@@ -101,11 +106,32 @@ static int refuse(struct captures *cs, int err, const char *text, char *why, siz
     return -err;
 }
 
+/* A pipe could block this process. */
+static int open_file(struct capture *c)
+{
+    int fd = own_output_open(c->file, O_NONBLOCK);
+    struct stat st;
+    FILE *f;
+
+    if (fd < 0)
+        return fd == -ENXIO ? -EPERM : fd;
+    f = fstat(fd, &st) || (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) ? NULL : fdopen(fd, "w");
+    c->out = f ? pcap_dump_fopen(c->pcap, f) : NULL;
+    if (c->out)
+        return 0;
+    if (f)
+        fclose(f);
+    else
+        close(fd);
+    return f ? -EIO : -EPERM;
+}
+
 int capture_start(struct captures *cs, unsigned link, const char *file, pid_t owner, char *why,
                   size_t size)
 {
-    unsigned n = 0;
     struct capture *c;
+    unsigned n = 0;
+    int rc;
 
     for (struct capture **cp = &cs->first; *cp;)
         if (abandoned(*cp))
@@ -127,9 +153,12 @@ int capture_start(struct captures *cs, unsigned link, const char *file, pid_t ow
     c->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, SNAP, PCAP_TSTAMP_PRECISION_NANO);
     if (!c->file || !c->pcap)
         return refuse(cs, ENOMEM, "no memory", why, size);
-    c->out = pcap_dump_open(c->pcap, file);
-    if (!c->out)
-        return refuse(cs, EIO, pcap_geterr(c->pcap), why, size);
+    rc = open_file(c);
+    if (rc)
+        return refuse(cs, -rc,
+                      rc == -EPERM ? "found another user's link or file, or no plain file, there"
+                                   : strerror(-rc),
+                      why, size);
     tap(cs);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric's clock. Readers use a seqlock, so that a change of dilation is one point in both
- * times; fabric time overflows after 106 days.
+ * The fabric's clock. Readers check a sequence number, so that a change of dilation is one point in
+ * both times; fabric time overflows after 106 days.
  */
 #include "io/shared.h"
 
@@ -21,20 +21,27 @@ struct clock_view {
     uint32_t dilation;
 };
 
-/* Pairs with clock_set_dilation(): an odd seq is a write in progress, a changed one a torn read. */
+#define TRIES 16 /* so many changes of dilation while one read takes place are none */
+
+/* Pairs with clock_set_dilation(): a changed turn may be a torn read. A reader never waits for the
+ * writer, which may have died, and gives up after TRIES. */
 static struct clock_view clock_read(const struct clock_page *c)
 {
     struct clock_view v;
-    uint32_t seq;
+    uint32_t turn;
 
-    do {
-        while ((seq = atomic_load_explicit(&c->seq, memory_order_acquire)) & 1)
-            ;
-        v.mono_base_ns = __atomic_load_n(&c->mono_base_ns, __ATOMIC_RELAXED);
-        v.fabric_base_ps = __atomic_load_n(&c->fabric_base_ps, __ATOMIC_RELAXED);
-        v.dilation = __atomic_load_n(&c->dilation, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < TRIES; i++) {
+        const struct clock_state *s;
+
+        turn = atomic_load_explicit(&c->turn, memory_order_acquire);
+        s = &c->state[turn % 2];
+        v.mono_base_ns = __atomic_load_n(&s->mono_base_ns, __ATOMIC_RELAXED);
+        v.fabric_base_ps = __atomic_load_n(&s->fabric_base_ps, __ATOMIC_RELAXED);
+        v.dilation = __atomic_load_n(&s->dilation, __ATOMIC_RELAXED);
         atomic_thread_fence(memory_order_acquire);
-    } while (atomic_load_explicit(&c->seq, memory_order_relaxed) != seq);
+        if (atomic_load_explicit(&c->turn, memory_order_relaxed) == turn)
+            break;
+    }
     if (!v.dilation)
         v.dilation = 1;
     return v;
@@ -47,48 +54,49 @@ static int64_t view_fabric_ps(const struct clock_view *v, int64_t mono_ns)
 
 int64_t clock_fabric_at(const struct shared *sh, int64_t mono_ns)
 {
-    struct clock_view v = clock_read(&sh->clock);
+    struct clock_view v = clock_read(sh->clock);
 
     return view_fabric_ps(&v, mono_ns);
 }
 
 int64_t clock_fabric_ps(const struct shared *sh)
 {
-    struct clock_view v = clock_read(&sh->clock);
+    struct clock_view v = clock_read(sh->clock);
 
     return view_fabric_ps(&v, clock_mono_ns());
 }
 
 uint32_t clock_dilation(const struct shared *sh)
 {
-    return clock_read(&sh->clock).dilation;
+    return clock_read(sh->clock).dilation;
 }
 
-void clock_set_dilation(struct shared *sh, uint32_t dilation)
+void clock_set_dilation(struct clock_page *c, uint32_t dilation)
 {
-    struct clock_page *c = &sh->clock;
+    struct clock_state *next;
     struct clock_view v;
+    uint32_t turn;
     int64_t mono;
-    uint32_t seq = atomic_load_explicit(&c->seq, memory_order_relaxed) & ~1u;
 
-    /* Two writers at once are rare and both legal: the second waits for the first. */
-    while (!atomic_compare_exchange_weak_explicit(&c->seq, &seq, seq + 1, memory_order_acquire,
-                                                  memory_order_relaxed))
-        seq &= ~1u;
-    atomic_thread_fence(memory_order_release);
-    v = (struct clock_view){c->mono_base_ns, c->fabric_base_ps, c->dilation ? c->dilation : 1};
+    while (atomic_exchange_explicit(&c->writing, 1, memory_order_acquire)) /* another thread */
+        sched_yield();
+    v = clock_read(c);
+    turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
+    next = &c->state[(turn + 1) % 2];
     mono = clock_mono_ns();
+    /* Who still reads this state began two changes ago and must see the turn that follows it. */
+    atomic_thread_fence(memory_order_release);
     /* The first call of a page's life starts fabric time at 0. */
-    __atomic_store_n(&c->fabric_base_ps, c->dilation ? view_fabric_ps(&v, mono) : 0,
-                     __ATOMIC_RELAXED);
-    __atomic_store_n(&c->mono_base_ns, mono, __ATOMIC_RELAXED);
-    __atomic_store_n(&c->dilation, dilation ? dilation : 1, __ATOMIC_RELAXED);
-    atomic_store_explicit(&c->seq, seq + 2, memory_order_release);
+    __atomic_store_n(&next->fabric_base_ps, turn ? view_fabric_ps(&v, mono) : 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&next->mono_base_ns, mono, __ATOMIC_RELAXED);
+    __atomic_store_n(&next->dilation, dilation ? dilation : 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&c->turn, turn + 1 ? turn + 1 : 2, memory_order_release);
+    atomic_store_explicit(&c->writing, 0, memory_order_release);
 }
 
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps)
 {
-    struct clock_view v = clock_read(&sh->clock);
+    struct clock_view v = clock_read(sh->clock);
     int64_t now = view_fabric_ps(&v, clock_mono_ns());
     __int128 ns;
 

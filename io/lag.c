@@ -42,11 +42,12 @@ void lag_record(struct lag_hist *h, int64_t ns, unsigned n)
 
 void lag_snapshot(const struct shared *sh, struct lag_hist *sum)
 {
+    unsigned n_sw = atomic_load_explicit(&sh->n_sw, memory_order_acquire);
     uint64_t n[LAG_BUCKETS] = {0};
 
-    for (unsigned w = 0; w < LAGS; w++)
+    for (unsigned w = 0; w < n_sw; w++)
         for (unsigned b = 0; b < LAG_BUCKETS; b++)
-            n[b] += atomic_load_explicit(&sh->lag[w].n[b], memory_order_relaxed);
+            n[b] += atomic_load_explicit(&sh->sw[w].page->lag.n[b], memory_order_relaxed);
     for (unsigned b = 0; b < LAG_BUCKETS; b++)
         atomic_store_explicit(&sum->n[b], n[b], memory_order_relaxed);
 }

@@ -4,12 +4,12 @@
  *
  * A timer for an answer measures the peer and the network only while all loops on the path run. In
  * real time they are processes that share a few CPUs, and one that is not scheduled, or stopped,
- * looks like loss. So each loop logs its lateness in the shared page, and timers subtract it. A
- * loop that is late right now cannot log that: its pending bell and its due time show it.
+ * looks like loss. So each switch process logs in its page how late its loop was, and how late the
+ * processes in its slots served their bells, and timers subtract it. A loop that is late right now
+ * cannot log that: its due time shows it, which for a process is when its bell was rung.
  *
  * A log has a number for each of the last LATENESS_SLICES slices of 17 ms, about a second; a loop that
- * is late for longer fills all of them. Any process of the fabric can write there, so readers bound
- * what they take from it.
+ * is late for longer fills all of them. What is read is bounded all the same.
  */
 #include "base/assert.h"
 #include "fabric/fabric.h"
@@ -58,17 +58,15 @@ void lateness_record(struct lateness_log *g, int64_t from_ns, int64_t until_ns)
     }
 }
 
-/* Lateness of the loop at that bell, up to now. */
-static int64_t lateness_within(const struct shared *sh, unsigned bell, int64_t from_ns,
+/* Lateness up to now of the loop that has this log. rung: of its bell, or 0. */
+static int64_t lateness_within(const struct lateness_log *g, int64_t rung, int64_t from_ns,
                                int64_t now_ns)
 {
-    const struct lateness_log *g = &sh->late[bell];
-    int64_t rung = atomic_load_explicit(&sh->bell[bell].rung_ns, memory_order_relaxed);
     int64_t due = atomic_load_explicit(&g->due_ns, memory_order_relaxed), sum = 0;
     int64_t first = from_ns >> SLICE_LOG2, last = now_ns >> SLICE_LOG2;
 
     due = due && (!rung || due < rung) ? due : rung;
-    if (due > 0 && now_ns - due > LATENESS_BOUND_NS)
+    if (due > 0 && now_ns - due > LATENESS_BOUND_NS && now_ns - due < LATENESS_GONE_NS)
         sum = now_ns - (due > from_ns ? due : from_ns);
     if (first < last - LATENESS_SLICES + 1)
         first = last - LATENESS_SLICES + 1;
@@ -80,63 +78,44 @@ static int64_t lateness_within(const struct shared *sh, unsigned bell, int64_t f
     return sum < now_ns - from_ns ? sum : now_ns - from_ns;
 }
 
-/* The bell on which this one's sleepers wait; BELLS: the page has an invalid distance. */
-static unsigned served_at(const struct shared *sh, unsigned bell)
+/* The bell of the process that has queue pair qpn at ip; BELLS: none of this fabric. */
+static unsigned bell_of_qp(const struct fabric *f, uint32_t ip, uint32_t qpn)
 {
-    int64_t at =
-        (int64_t)bell + atomic_load_explicit(&sh->bell[bell].forward, memory_order_relaxed);
+    unsigned slot = qpn >> 16 ? (qpn >> 16) - 1 : 0;
+    int d = fabric_dest_of_ip(f, ip);
 
-    return at >= 0 && at < BELLS ? (unsigned)at : BELLS;
+    if (d < 0 || f->nodes[f->dests[d].node].kind != FAB_HOST || slot >= f->slots_per_host)
+        return BELLS;
+    return bell_of_slot(f, &f->nodes[f->dests[d].node], f->dests[d].port, slot);
 }
 
-/* Lateness of the switch processes, each counted once. */
-static int64_t late_procs(const struct shared *sh, const struct fabric *f, int64_t from_ns,
-                          int64_t now_ns)
+int64_t lateness_on_path(const struct shared *sh, const struct fabric *f,
+                         const struct lateness_own *own, uint32_t ip, uint32_t qpn,
+                         int64_t window_ps)
 {
-    uint8_t seen[BELL_HOST0] = {0};
-    int64_t sum = 0;
-
-    for (unsigned p = 0; p < f->n_procs; p++) {
-        unsigned b = served_at(sh, bell_of_proc(p));
-
-        if (b >= BELL_HOST0 || seen[b])
-            continue;
-        seen[b] = 1;
-        sum += lateness_within(sh, b, from_ns, now_ns);
-    }
-    return sum;
-}
-
-int64_t lateness_on_path(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
-                         uint32_t qpn, int64_t window_ps)
-{
-    int64_t dilation = clock_dilation(sh), now = clock_mono_ns(), sum;
+    int64_t dilation = clock_dilation(sh), now = clock_mono_ns(), sum = 0;
+    unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_acquire),
+             bell = bell_of_qp(f, ip, qpn);
     __int128 window = (__int128)window_ps * dilation / 1000;
     int64_t from = window < now ? now - (int64_t)window : 0;
-    int d = fabric_dest_of_ip(f, ip);
-    unsigned slot = qpn >> 16 ? (qpn >> 16) - 1 : 0;
 
-    sum = late_procs(sh, f, from, now);
-    if (own < BELLS)
-        sum += lateness_within(sh, own, from, now);
-    if (d >= 0 && f->nodes[f->dests[d].node].kind == FAB_HOST && slot < f->slots_per_host) {
-        unsigned b = bell_of_slot(f, &f->nodes[f->dests[d].node], f->dests[d].port, slot);
-
-        sum += lateness_within(sh, b, from, now);
+    for (unsigned i = 0; i < n; i++) {
+        if (atomic_load_explicit(&sh->sw[i].gone, memory_order_relaxed))
+            continue;
+        sum += lateness_within(&sh->sw[i].page->loop, 0, from, now);
+        if (bell < BELLS)
+            sum += lateness_within(&sh->sw[i].page->slot[bell], 0, from, now);
     }
+    if (own)
+        sum += lateness_within(own->log, own->rung_ns, from, now);
     if (sum > now - from)
         return window_ps;
     return (int64_t)((__int128)sum * 1000 / dilation);
 }
 
-void lateness_forget(struct shared *sh, unsigned bell)
+void lateness_forget(struct lateness_log *g)
 {
-    unsigned b = served_at(sh, bell);
-
-    if (b >= BELLS)
-        return;
-    atomic_store_explicit(&sh->bell[b].rung_ns, 0, memory_order_relaxed);
-    atomic_store_explicit(&sh->late[b].due_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&g->due_ns, 0, memory_order_relaxed);
 }
 
 bool lateness_known(const struct fabric *f)

@@ -34,10 +34,8 @@ static void slot_changed(struct link_io *c, int64_t now_ps)
     struct endpoint ep = slot_endpoint(c);
     int rc;
 
-    c->blocked = false;
-    memset(c->arrived, 0, sizeof(c->arrived));
+    slot_connected(c);
     if (!c->up) {
-        lateness_forget(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
         net_detach(c->l->net, c->node, c->port, c->slot, now_ps);
         return;
     }
@@ -115,6 +113,38 @@ void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m,
         link_backlog_drain(c);
 }
 
+/* Which end of a link a process is decides who writes which stamp of their page. */
+static bool is_server(const struct link_io *c)
+{
+    return c->dirlink & 1;
+}
+
+static _Atomic int64_t *received_stamp(const struct link_io *c)
+{
+    return is_server(c) ? &c->page->rung_ns : &c->page->bell.rung_ns;
+}
+
+static _Atomic int64_t *sent_stamp(const struct link_io *c)
+{
+    return is_server(c) ? &c->page->bell.rung_ns : &c->page->rung_ns;
+}
+
+bool links_unserved(const struct link_io *c)
+{
+    if (!c->page)
+        return false;
+    return c->kind == LINK_IO_SLOT ? bell_unserved(&c->page->bell)
+                                   : atomic_load_explicit(sent_stamp(c), memory_order_relaxed);
+}
+
+static void link_ring(struct link_io *c)
+{
+    if (c->page)
+        bell_stamp(sent_stamp(c));
+    if (c->peer)
+        loop_bell_ring(c->peer->page, c->peer->bell, &c->rung);
+}
+
 /* One burst a round: more frames from every port would leave the core's cache before they are
  * sent. */
 static unsigned link_receive(struct link_io *c, int64_t now_ps)
@@ -122,6 +152,8 @@ static unsigned link_receive(struct link_io *c, int64_t now_ps)
     struct rte_mbuf *m[LOOP_BURST];
     uint16_t n = io_port_rx(c->rp, 0, m, LOOP_BURST);
 
+    if (c->page)
+        loop_take_stamp(c->l, received_stamp(c));
     if (unlikely(c->l->tap && c->on_link))
         for (uint16_t i = 0; i < n; i++)
             c->l->tap(c->l->tap_ctx, c->dirlink, m[i], now_ps);
@@ -130,20 +162,21 @@ static unsigned link_receive(struct link_io *c, int64_t now_ps)
     return n;
 }
 
-/* Processes without an end of a cut link reroute around it, too. */
-static void take_cuts(struct loop *l, int64_t now_ps)
+/* The process at the other end has come or gone. */
+static void link_peer_changed(struct link_io *c)
 {
-    uint32_t cuts = atomic_load(&l->sh->cuts);
-    bool *cut;
+    struct shared *sh = c->l->sh;
 
-    if (cuts == l->cuts)
+    if (c->up) {
+        shared_refresh(sh, c->l->cfg.rd->path);
+        c->peer = shared_switch_of(sh, c->l->fab->nodes[c->node].ports[c->port].peer_node);
+        c->page = io_port_page(c->rp);
         return;
-    cut = calloc(l->fab->n_links, sizeof(*cut));
-    for (unsigned i = 0; cut && i < l->fab->n_links; i++)
-        cut[i] = atomic_load(&l->sh->cut[i]);
-    if (cut && !net_cut_links(l->net, cut, now_ps))
-        l->cuts = cuts;
-    free(cut);
+    }
+    if (c->peer)
+        shared_forget(sh, c->peer);
+    c->peer = NULL;
+    c->page = NULL;
 }
 
 static void link_changed(struct link_io *c, int64_t now_ps)
@@ -151,13 +184,11 @@ static void link_changed(struct link_io *c, int64_t now_ps)
     if (!c->up)
         link_drop_backlog(c);
     if (c->kind == LINK_IO_LINK) {
-        if (!c->up) /* the process at the other end has ended */
-            lateness_forget(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
+        link_peer_changed(c);
         c->l->n_links_up += c->up ? 1u : -1u;
         T_ASSERT(c->l->n_links_up <= c->l->n_links, "more links are up, or down, than there are");
-        if (atomic_exchange(&c->l->sh->cut[c->dirlink / 2], !c->up) != !c->up)
-            atomic_fetch_add(&c->l->sh->cuts, 1);
-        take_cuts(c->l, now_ps); /* before nodes send announcements, so that these use other
+        cuts_state(c->l, c->dirlink / 2, !c->up);
+        cuts_take(c->l, now_ps); /* before nodes send announcements, so that these use other
                                     links */
     }
     net_port_state(c->l->net, c->node, c->port, c->up, now_ps);
@@ -204,10 +235,12 @@ bool links_flush(struct loop *l)
         if (c->wait_n)
             link_backlog_drain(c);
         waits |= c->wait_n || c->blocked;
-        if (c->ring && c->bell) {
-            bell_ring(c->bell);
-            l->rang = c->bell;
-        }
+        if (c->ring && c->kind == LINK_IO_LINK)
+            link_ring(c);
+        else if (c->ring && c->page)
+            slot_ring(c);
+        if (c->ring)
+            l->rang = c;
         c->ring = false;
     }
     return waits;
@@ -230,10 +263,13 @@ void links_check(struct loop *l, int64_t now_ps)
 {
     int n;
 
-    take_cuts(l, now_ps);
+    cuts_take(l, now_ps);
     for (unsigned i = 0; i < l->n_ios; i++)
         l->fds[i] = (struct pollfd){.fd = io_port_fd(l->io[i].rp), .events = POLLIN};
     n = poll(l->fds, l->n_ios, 0);
+    for (unsigned i = 0; i < l->n_ios; i++)
+        if (!l->io[i].up && io_port_expired(l->io[i].rp))
+            l->fds[i].revents = POLLIN, n = 1;
     if (n <= 0 && !l->n_outside && l->n_links_up == l->n_links)
         return;
     l->n_live = 0;
@@ -291,7 +327,7 @@ static int open_slot(struct loop *l, unsigned door)
     c->rp = rp;
     c->slot = d->open++;
     c->door = door;
-    c->bell = &l->sh->bell[bell_of_slot(l->fab, nd, d->port, c->slot)];
+    c->late = &l->page->slot[bell_of_slot(l->fab, nd, d->port, c->slot)];
     return 0;
 }
 
@@ -339,7 +375,6 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
     l->n_links++;
     c->on_link = true;
     c->dirlink = 2u * l->fab->nodes[node].ports[port].link + is_a;
-    c->bell = &l->sh->bell[bell_of_proc(l->fab->nodes[is_a ? lk->b : lk->a].proc)];
     mc.socket = sock;
     if (!rc)
         rc = io_port_memif(&c->rp, &mc);

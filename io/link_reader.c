@@ -19,43 +19,51 @@ static uint16_t sender(const struct fabric *f, unsigned d)
     return d & 1 ? f->links[d / 2].b : f->links[d / 2].a;
 }
 
-/* One answer: pairs of a direction and its bytes. Returns the direction to ask for next; 0: there
- * are no more; -EPROTO: not such an answer. */
-static int64_t take(const struct fabric *f, const json_t *pairs, uint64_t *sent)
+/* One answer: pairs of a direction, from `next` on and ascending, and its bytes. Returns the
+ * direction to ask for next; 0: there are no more; -EPROTO: not such an answer. */
+static int64_t take(const struct fabric *f, const json_t *pairs, int64_t next, uint64_t *sent)
 {
     size_t n = json_array_size(pairs);
-    json_int_t d = 0;
 
     if (!json_is_array(pairs) || n % 2)
         return -EPROTO;
     for (size_t i = 0; i < n; i += 2) {
-        d = json_integer_value(json_array_get(pairs, i));
-        if (d < 0 || d >= 2 * (json_int_t)f->n_links)
+        json_int_t d = json_integer_value(json_array_get(pairs, i));
+
+        if (d < next || d >= 2 * (json_int_t)f->n_links)
             return -EPROTO;
         sent[d] = (uint64_t)json_integer_value(json_array_get(pairs, i + 1));
+        next = d + 1;
     }
-    return n == 2 * LINK_READER_PAGE ? d + 1 : 0;
+    return n == 2 * LINK_READER_PAGE ? next : 0;
 }
 
-static int read_process(const struct rundir *rd, const char *proc, const struct fabric *f,
-                        uint64_t *sent)
+int link_reader_ask(int fd, const struct fabric *f, uint64_t *sent)
 {
-    int fd = telemetry_client_open(rd->path, proc, WAIT_S);
     int64_t next = 0;
     char first[24];
 
-    if (fd < 0)
-        return fd;
     do {
         json_t *pairs;
 
         snprintf(first, sizeof(first), "%lld", (long long)next);
         pairs = telemetry_client_ask(fd, QUESTION, first);
-        next = pairs ? take(f, pairs, sent) : -ETIMEDOUT;
+        next = pairs ? take(f, pairs, next, sent) : -ETIMEDOUT;
         json_decref(pairs);
     } while (next > 0);
-    close(fd);
     return (int)next;
+}
+
+static int read_process(const struct rundir *rd, const char *proc, const struct fabric *f,
+                        uint64_t *sent)
+{
+    int rc, fd = telemetry_client_open(rd->path, proc, WAIT_S);
+
+    if (fd < 0)
+        return fd;
+    rc = link_reader_ask(fd, f, sent);
+    close(fd);
+    return rc;
 }
 
 /* Of every process that is ready. */

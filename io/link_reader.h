@@ -17,5 +17,8 @@
 #define LINK_READER_PAGE 256u
 int link_reader_read(const struct rundir *rd, const struct fabric *f, uint64_t *sent, char *why,
                      size_t size);
+/* The directions that one process sends into, by a connection to it (telemetry_client.h). 0,
+ * -ETIMEDOUT: it does not answer, -EPROTO: not by what was asked for. */
+int link_reader_ask(int fd, const struct fabric *f, uint64_t *sent);
 
 #endif

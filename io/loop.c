@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/loop_impl.h"
+#include "io/telemetry_link.h"
 #include "switch/multimem/mm.h"
 #include "switch/nic.h"
 
@@ -66,7 +67,7 @@ static int64_t loop_lateness_on_path(void *ctx, uint32_t ip, uint32_t qpn, int64
 {
     const struct loop *l = ctx;
 
-    return lateness_on_path(l->sh, l->fab, BELLS, ip, qpn, window_ps);
+    return lateness_on_path(l->sh, l->fab, NULL, ip, qpn, window_ps);
 }
 
 static void loop_calls(struct loop *l)
@@ -96,7 +97,7 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
         l->call_fn = fn;
         l->call_arg = arg;
         l->calling = true;
-        bell_ring(l->bell);
+        loop_bell_ring(l->page, l->bell, &l->call_rung);
         while (l->call_fn == fn && l->call_arg == arg && !rc)
             rc = pthread_cond_timedwait(&l->call_done, &l->call_lock, &end);
         if (rc)
@@ -114,14 +115,21 @@ static void rest_until(struct loop *l, int64_t due_ns)
     atomic_store_explicit(&l->late->due_ns, due_ns, memory_order_relaxed);
 }
 
-/* Logs the lateness of this round. After a long pause, waiting frames are handled before timers
- * that expired during it. served: the result of bell_served(). */
-static void record_lateness(struct loop *l, int64_t served, int64_t mono, int64_t now)
+/* Logs the lateness of this round, which has received what was waiting. */
+static void record_lateness(struct loop *l)
 {
-    int64_t due = served >= 0 ? RTE_MIN(l->due_ns, mono - served) : l->due_ns;
+    int64_t waited = l->served_ns;
+    int64_t due = waited >= 0 ? RTE_MIN(l->due_ns, l->mono_ns - waited) : l->due_ns;
 
-    if (unlikely(mono - due > LATENESS_BOUND_NS && l->due_ns))
-        lateness_record(l->late, due, mono);
+    if (unlikely(l->mono_ns - due > LATENESS_BOUND_NS && l->due_ns))
+        lateness_record(l->late, due, l->mono_ns);
+    if (waited >= 0)
+        lag_record(l->lag, waited, 1);
+}
+
+/* After a long pause, waiting frames are handled before timers that expired during it. */
+static void excuse_pause(struct loop *l, int64_t now)
+{
     if (unlikely(now - l->round_ps > l->pause_ps))
         net_excuse(l->net, now);
     l->round_ps = now;
@@ -130,7 +138,7 @@ static void record_lateness(struct loop *l, int64_t served, int64_t mono, int64_
 /* The loop whose bell was rung last has not run: it may be waiting for this CPU. */
 static bool yields_futile(const struct loop *l)
 {
-    return l->idle > FUTILE_YIELDS && l->rang && bell_unserved(l->rang);
+    return l->idle > FUTILE_YIELDS && l->rang && links_unserved(l->rang);
 }
 
 /* The round moved nothing: yields, or sleeps until the next deadline or a ring. */
@@ -155,11 +163,11 @@ static void loop_rest(struct loop *l, int64_t mono, bool waits)
     if (l->n_outside) /* the longer it was idle, the longer it may sleep */
         ns = RTE_MIN(ns, (int64_t)OUTSIDE_NS << RTE_MIN(l->idle / 64, 4u));
     rest_until(l, mono + ns);
-    token = bell_prepare(l->bell);
+    token = loop_bell_prepare(l->page, l->bell);
     if (links_pending(l) || l->calling)
-        bell_cancel(l->bell);
+        loop_bell_cancel(l->page);
     else
-        bell_sleep(l->bell, token, ns);
+        loop_bell_sleep(l->page, l->bell, token, ns);
 }
 
 /* Grace times and watchdogs are in wall time: they follow the dilation. */
@@ -175,6 +183,7 @@ static void follow_dilation(struct loop *l)
     net_set_link_down_grace(l->net,
                             RTE_MIN(NODE_LINK_DOWN_GRACE_PS, LINK_DOWN_GRACE_WALL_PS / dilation));
     net_set_stall(l->net, NIC_STALL_PS / dilation);
+    offenders_window(l, NIC_OFFENCE_WINDOW_PS / dilation);
     l->pause_ps = PAUSE_WALL_PS / dilation;
     if (l->fab->pfc_watchdog_ps)
         net_set_watchdog(l->net, RTE_MAX(l->fab->pfc_watchdog_ps / dilation, (int64_t)1));
@@ -194,17 +203,18 @@ static void loop_stuck(void *ctx, uint16_t node, uint16_t port, bool stuck)
 
 static void loop_round(struct loop *l)
 {
-    int64_t served = bell_served(l->bell), mono = clock_mono_ns();
-    int64_t now = clock_fabric_at(l->sh, mono);
+    int64_t mono = clock_mono_ns(), now = clock_fabric_at(l->sh, mono);
     unsigned moved;
     bool waits;
 
     follow_dilation(l);
-    record_lateness(l, served, mono, now);
-    if (served >= 0)
-        lag_record(l->lag, served, 1);
+    excuse_pause(l, now);
+    l->gap_ns = mono - l->mono_ns;
+    l->mono_ns = mono;
+    l->served_ns = -1;
     l->late_calls = 0;
     moved = links_receive(l, now);
+    record_lateness(l);
     moved += net_advance(l->net, now);
     waits = links_flush(l);
     loop_calls(l);
@@ -242,21 +252,6 @@ void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *c
     }
 }
 
-/* Peers ring the bell of the process that the conf assigns to a node; this process may run the
- * nodes of several, so it forwards their bells to its own. */
-static void take_bells(struct loop *l, const struct loop_cfg *cfg, bool take)
-{
-    unsigned own = bell_of_proc(cfg->proc);
-
-    for (unsigned i = 0; i < cfg->fab->n_nodes; i++) {
-        unsigned b = bell_of_proc(cfg->fab->nodes[i].proc);
-
-        if (!cfg->mine || cfg->mine[i])
-            atomic_store(&l->sh->bell[b].forward, take ? (int32_t)(own - b) : 0);
-    }
-    atomic_store(&l->sh->bell[own].forward, 0);
-}
-
 int loop_create(struct loop **lp, const struct loop_cfg *cfg)
 {
     struct loop *l = calloc(1, sizeof(*l));
@@ -278,17 +273,21 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
         return -ENOMEM;
     l->fab = cfg->fab;
     l->sh = cfg->rd->sh;
-    l->bell = &l->sh->bell[bell_of_proc(cfg->proc)];
-    l->lag = &l->sh->lag[bell_of_proc(cfg->proc)];
-    l->late = &l->sh->late[bell_of_proc(cfg->proc)];
+    l->page = l->sh->own;
+    l->bell = l->sh->own_bell;
+    l->lag = &l->page->lag;
+    l->late = &l->page->loop;
+    l->mono_ns = clock_mono_ns();
     l->cfg = *cfg;
+    l->cut = calloc(l->fab->n_links + 1u, sizeof(*l->cut));
     nc.lag_ps = RTE_MIN((int64_t)LAG_NS * PS_PER_NS / clock_dilation(l->sh), LAG_MAX_PS);
-    take_bells(l, cfg, true);
     pthread_mutex_init(&l->call_lock, NULL);
     pthread_cond_init(&l->call_done, NULL);
-    rc = net_create(&l->net, &nc);
-    if (!rc)
+    rc = l->cut ? net_create(&l->net, &nc) : -ENOMEM;
+    if (!rc) {
+        offenders_watch(l);
         rc = links_create(l, cfg);
+    }
     if (rc) {
         loop_destroy(l);
         return rc;
@@ -301,13 +300,13 @@ void loop_destroy(struct loop *l)
 {
     if (!l)
         return;
-    take_bells(l, &l->cfg, false);
-    lateness_forget(l->sh, bell_of_proc(l->cfg.proc));
+    lateness_forget(l->late);
     links_destroy(l);
     if (l->net)
         net_destroy(l->net);
     pthread_mutex_destroy(&l->call_lock);
     pthread_cond_destroy(&l->call_done);
+    free(l->cut);
     free(l);
 }
 
@@ -326,6 +325,11 @@ void loop_tap(struct loop *l, net_tap_fn fn, void *ctx)
 const struct fabric *loop_fabric(const struct loop *l)
 {
     return l->fab;
+}
+
+struct shared *loop_shared(const struct loop *l)
+{
+    return l->sh;
 }
 
 bool loop_link_io(const struct loop *l, unsigned i, struct link_io_info *info)

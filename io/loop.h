@@ -26,7 +26,6 @@ struct loop;
 struct loop_cfg {
     const struct fabric *fab;
     const struct rundir *rd;
-    unsigned proc;                    /* its bell and its histogram */
     const bool *mine;                 /* [fab->n_nodes]; NULL: all */
     struct rte_mempool *pool, *parts; /* as in struct net_cfg */
     uint64_t seed;
@@ -47,6 +46,7 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg);
 /* For fn: */
 struct net *loop_net(struct loop *l);
 const struct fabric *loop_fabric(const struct loop *l);
+struct shared *loop_shared(const struct loop *l);
 /* As net_tap(), and the frames that come from other processes too. */
 void loop_tap(struct loop *l, net_tap_fn fn, void *ctx);
 

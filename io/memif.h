@@ -14,6 +14,7 @@
 #define MEMIF_MAX_LOG2 12
 #define MEMIF_BUFFER   4608 /* FRAME_ROOM: a frame is one descriptor */
 #define MEMIF_REGIONS  4
+#define MEMIF_SETUP_NS 1000000000 /* a connection that is not up by then ends */
 
 enum memif_state { MEMIF_DOWN, MEMIF_GREETED, MEMIF_UP };
 
@@ -38,6 +39,7 @@ struct memif {
     uint16_t queues;
     uint32_t id;
     int listen_fd, fd;
+    int64_t accepted_ns;
     uint16_t n_regions;
     struct memif_region {
         uint8_t *addr;
@@ -46,6 +48,8 @@ struct memif {
     struct rte_mempool *pool;
     const struct io_frames *share; /* region 1 */
     struct rte_mbuf **held;        /* of all queues */
+    struct port_page *page;        /* the client's; the server maps it while it is connected */
+    int page_fd;                   /* client */
     char socket[108], name[MEMIF_NAME];
 };
 
@@ -75,6 +79,15 @@ size_t memif_region_bytes(const struct memif *mf);
 int memif_region_init(struct memif *mf); /* 0 or -ENOMEM */
 /* Both ends are connected: offers buffers, disables interrupts. */
 void memif_rings_start(struct memif *mf);
+
+/* memif_page.c */
+int memif_page_make(struct memif *mf); /* client; 0 or -errno */
+/* The message that passes it on; false: there is none, or the server takes no more regions. */
+bool memif_page_message(const struct memif *mf, const struct memif_msg *hello,
+                        struct memif_msg *msg);
+int memif_page_take(struct memif *mf, const struct memif_msg *msg, int fd); /* server */
+void memif_page_drop(struct memif *mf);
+void memif_page_orphan(struct memif *mf, bool fds);
 
 /* memif_share.c: a client whose buffers are frames */
 uint16_t share_rx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n,

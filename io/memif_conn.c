@@ -7,6 +7,7 @@
 #include "io/memif.h"
 
 #include "base/assert.h"
+#include "io/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,8 @@ static void memif_drop(struct memif *mf)
 {
     if (mf->fd >= 0)
         close(mf->fd);
+    if (mf->listener)
+        memif_page_drop(mf);
     share_drop(mf);
     for (unsigned i = 0; i < mf->n_regions; i++)
         if (!mf->share || mf->region[i].addr != mf->share->at)
@@ -149,6 +152,11 @@ static int serve_region(struct memif *mf, const struct memif_msg *msg, int fd)
     return map_region(mf, fd, size) ? memif_refuse(mf, "cannot map region") : 0;
 }
 
+static int serve_page(struct memif *mf, const struct memif_msg *msg, int fd)
+{
+    return memif_page_take(mf, msg, fd) ? memif_refuse(mf, "invalid port page") : 0;
+}
+
 static int serve_ring(struct memif *mf, const struct memif_msg *msg)
 {
     bool c2s = msg->ring.flags & MEMIF_RING_C2S;
@@ -199,7 +207,8 @@ static int serve(struct memif *mf, const struct memif_msg *msg, int fd)
         mf->state = MEMIF_GREETED;
         break;
     case MEMIF_ADD_REGION:
-        rc = serve_region(mf, msg, fd);
+        rc = msg->region.kind == MEMIF_PORT_PAGE ? serve_page(mf, msg, fd)
+                                                 : serve_region(mf, msg, fd);
         break;
     case MEMIF_ADD_RING:
         rc = serve_ring(mf, msg);
@@ -233,8 +242,17 @@ static int server_listen(struct memif *mf)
 static void server_accept(struct memif *mf)
 {
     mf->fd = accept4(mf->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    mf->accepted_ns = clock_mono_ns();
     if (mf->fd >= 0 && serve_hello(mf))
         memif_drop(mf);
+}
+
+static bool memif_expired(const struct io_port *p)
+{
+    const struct memif *mf = (const struct memif *)p;
+
+    return mf->listener && mf->fd >= 0 && mf->state != MEMIF_UP &&
+           clock_mono_ns() - mf->accepted_ns > MEMIF_SETUP_NS;
 }
 
 /* ---- client ---- */
@@ -310,7 +328,7 @@ static int client_rings(struct memif *mf)
 /* Answers HELLO with all messages at once; the server answers with ACKs. */
 static int client_hello(struct memif *mf, const struct memif_msg *hello)
 {
-    struct memif_msg init = {.type = MEMIF_INIT}, conn = {.type = MEMIF_CONNECT};
+    struct memif_msg init = {.type = MEMIF_INIT}, conn = {.type = MEMIF_CONNECT}, page;
     int fd, rc;
 
     if (hello->hello.min_version > MEMIF_VERSION || hello->hello.max_version < MEMIF_VERSION ||
@@ -328,6 +346,8 @@ static int client_hello(struct memif *mf, const struct memif_msg *hello)
     if (!rc)
         rc = client_regions(mf, fd);
     close(fd);
+    if (!rc && memif_page_message(mf, hello, &page))
+        rc = memif_send(mf, &page, mf->page_fd);
     if (!rc)
         rc = client_rings(mf);
     if (!rc)
@@ -372,6 +392,11 @@ static bool memif_up(struct io_port *p)
         if (rc < 0)
             memif_drop(mf);
     }
+    if (memif_expired(p)) {
+        memif_refuse(mf, "not connected within a second");
+        memif_drop(mf);
+        p->stats.refused++;
+    }
     if (mf->state == MEMIF_UP && before != MEMIF_UP)
         p->stats.connects++;
     return mf->state == MEMIF_UP;
@@ -391,6 +416,7 @@ static void memif_close(struct io_port *p)
     if (mf->fd >= 0)
         memif_refuse(mf, "closed");
     memif_drop(mf);
+    memif_page_drop(mf);
     if (mf->listen_fd >= 0) {
         close(mf->listen_fd);
         unlink(mf->socket);
@@ -407,10 +433,16 @@ static void memif_orphan(struct io_port *p, bool fds)
     for (unsigned i = 0; i < mf->n_regions; i++)
         (void)mmap(mf->region[i].addr, mf->region[i].size, PROT_READ | PROT_WRITE,
                    MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memif_page_orphan(mf, fds);
     if (fds && mf->fd >= 0)
         close(mf->fd);
     mf->fd = -1;
     mf->state = MEMIF_DOWN;
+}
+
+static struct port_page *memif_page(const struct io_port *p)
+{
+    return ((const struct memif *)p)->page;
 }
 
 static const struct io_port_ops memif_ops = {
@@ -422,6 +454,8 @@ static const struct io_port_ops memif_ops = {
     .arrived = memif_arrived,
     .crowded = memif_crowded,
     .untaken = memif_untaken,
+    .page = memif_page,
+    .expired = memif_expired,
     .close = memif_close,
     .orphan = memif_orphan,
 };
@@ -439,7 +473,7 @@ int io_port_memif(struct io_port **p, const struct memif_cfg *cfg)
     if (!mf)
         return -ENOMEM;
     mf->port.ops = &memif_ops;
-    mf->fd = mf->listen_fd = -1;
+    mf->fd = mf->listen_fd = mf->page_fd = -1;
     mf->listener = cfg->listener;
     mf->queues = cfg->queues;
     mf->log2_ring = cfg->log2_ring;
@@ -453,9 +487,11 @@ int io_port_memif(struct io_port **p, const struct memif_cfg *cfg)
     }
     snprintf(mf->socket, sizeof(mf->socket), "%s", cfg->socket);
     snprintf(mf->name, sizeof(mf->name), "%s", cfg->name ? cfg->name : "tributary");
-    rc = cfg->listener ? server_listen(mf) : 0;
+    rc = cfg->listener ? server_listen(mf) : memif_page_make(mf);
     if (rc) {
-        fprintf(stderr, "tributary: cannot listen on %s: %s\n", cfg->socket, strerror(-rc));
+        fprintf(stderr, "tributary: cannot %s %s: %s\n",
+                cfg->listener ? "listen on" : "share memory with", cfg->socket, strerror(-rc));
+        free(mf->held);
         free(mf);
         return rc;
     }

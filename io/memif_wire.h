@@ -30,7 +30,8 @@ enum memif_msg_type {
     MEMIF_DISCONNECT
 };
 
-#define MEMIF_RING_C2S 1 /* flag of ADD_RING */
+#define MEMIF_RING_C2S  1           /* flag of ADD_RING */
+#define MEMIF_PORT_PAGE 0x50425254u /* the region is the connection's port page */
 
 struct memif_msg {
     uint16_t type;
@@ -49,6 +50,7 @@ struct memif_msg {
         struct {
             uint16_t index;
             uint64_t size;
+            uint32_t kind; /* not of the standard: MEMIF_PORT_PAGE */
         } __attribute__((packed)) region;
         struct {
             uint16_t flags, index, region;

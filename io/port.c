@@ -31,6 +31,16 @@ uint16_t io_port_untaken(const struct io_port *p, uint16_t queue)
     return p->ops->untaken ? p->ops->untaken(p, queue) : 0;
 }
 
+struct port_page *io_port_page(const struct io_port *p)
+{
+    return p->ops->page ? p->ops->page(p) : NULL;
+}
+
+bool io_port_expired(const struct io_port *p)
+{
+    return p->ops->expired && p->ops->expired(p);
+}
+
 bool io_port_up(struct io_port *p)
 {
     return p->ops->up(p);

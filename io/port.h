@@ -35,6 +35,7 @@ bool io_eal_is_private(void); /* whether a child of a fork may use EAL */
 void io_eal_cleanup(void);
 
 struct io_port;
+struct port_page;
 
 /*
  * A pool of frames whose data are in a memory file. A memif client with such a pool lets its peer
@@ -93,6 +94,11 @@ bool io_port_up(struct io_port *p);
 void io_port_orphan(struct io_port *p, bool fds);
 /* Becomes readable when io_port_up() has work; -1: no descriptor, call it again later. */
 int io_port_fd(const struct io_port *p);
+/* io_port_up() has work without that: a peer that connected a second ago has not finished. */
+bool io_port_expired(const struct io_port *p);
+/* The page that a memif's two ends share (shared.h): the client's from the start, the server's while
+ * the port is up. NULL: the peer has none. */
+struct port_page *io_port_page(const struct io_port *p);
 
 /*
  * Callable only by the port's owner, one thread at a time. tx returns the number of frames
@@ -114,6 +120,7 @@ uint16_t io_port_untaken(const struct io_port *p, uint16_t queue);
  * length-only. */
 struct io_port_stats {
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects;
+    uint64_t refused; /* connections that ended before they were up */
 };
 const struct io_port_stats *io_port_stats(const struct io_port *p);
 

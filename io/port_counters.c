@@ -56,7 +56,8 @@ static int write_number(const char *dir, const char *file, uint64_t v, bool fres
     int n = snprintf(text, sizeof(text), "%" PRIu64 "\n", v), fd, rc;
 
     snprintf(path, sizeof(path), "%s/%s", dir, file);
-    fd = open(path, O_WRONLY | O_CLOEXEC | (fresh ? O_CREAT | O_EXCL : 0), 0644);
+    fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (fresh ? O_CREAT | O_EXCL : 0),
+              0644);
     if (fd < 0)
         return errno == EEXIST ? 0 : -errno;
     rc = pwrite(fd, text, (size_t)n, 0) == n ? 0 : -EIO;
@@ -85,10 +86,9 @@ int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
     rc = rc ? rc : write_number(dir, "hw_counters/lifespan", PORT_COUNTERS_MAX_NS / 1000000, true);
     if (rc)
         return rc;
-    snprintf(path, sizeof(path), "%s/totals", dir);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fd = rundir_file(rd, O_RDWR | O_CREAT, "port/%s.%u.counters/totals", host, port);
     if (fd < 0)
-        return -errno;
+        return fd;
     rc = -posix_fallocate(fd, 0, sizeof(struct port_totals));
     close(fd);
     return rc;
@@ -98,17 +98,15 @@ int port_counters_open(struct port_counters *pc, const struct rundir *rd, const 
                        unsigned port)
 {
     int rc = port_counters_make(rd, host, port), fd;
-    char path[300];
     void *at;
 
     *pc = (struct port_counters){.sum = NULL};
     rc = rc ? rc : dir_of(pc->dir, sizeof(pc->dir), rd, host, port);
     if (rc)
         return rc;
-    snprintf(path, sizeof(path), "%s/totals", pc->dir);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    fd = rundir_file(rd, O_RDWR, "port/%s.%u.counters/totals", host, port);
     if (fd < 0)
-        return -errno;
+        return fd;
     at = mmap(NULL, sizeof(*pc->sum), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     rc = at == MAP_FAILED ? -errno : 0;
     close(fd);

@@ -14,6 +14,8 @@ struct io_port_ops {
     uint16_t (*arrived)(const struct io_port *p, uint16_t queue);
     bool (*crowded)(const struct io_port *p, uint16_t queue);
     uint16_t (*untaken)(const struct io_port *p, uint16_t queue); /* NULL: unknown */
+    struct port_page *(*page)(const struct io_port *p);           /* NULL: none */
+    bool (*expired)(const struct io_port *p);                     /* NULL: never */
     void (*close)(struct io_port *p);
     void (*orphan)(struct io_port *p, bool fds); /* NULL: nothing to do */
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The run directory. Files that several processes may create at once (the shared page, the conf
- * copy) are written under a temporary name and linked to the real one: link(2) decides which
- * process is first, and no process sees half a file.
+ * The run directory. Files that several processes may create at once (the conf copy) are written
+ * under a temporary name and linked to the real one: link(2) decides which process is first, and no
+ * process sees half a file.
  */
 #include "io/rundir.h"
+#include "base/own_path.h"
 #include "io/shared.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -72,45 +72,36 @@ static int default_path(char *buf, size_t size, const char *fabric_name)
     return n < (int)size ? 0 : complain(ENAMETOOLONG, "run directory %.60s...", buf);
 }
 
-/* A directory that only this user can write to: /tmp is shared with other users. */
-static int own_dir(const char *path)
-{
-    struct stat st;
-
-    if (mkdir(path, 0700) && errno != EEXIST)
-        return complain(errno, "cannot make directory %s", path);
-    if (lstat(path, &st))
-        return complain(errno, "cannot look at %s", path);
-    if (!S_ISDIR(st.st_mode) || st.st_uid != getuid() || (st.st_mode & 022))
-        return complain(EPERM,
-                        "%s: found something that is not ours alone, expected a directory owned "
-                        "by user %u that others cannot write to",
-                        path, (unsigned)getuid());
-    return 0;
-}
-
-static int make_dirs(const struct rundir *rd)
+/* Opens the directory and those above it, and refuses what other users could exchange: -EPERM, with a
+ * message. The path is as good as the descriptor afterwards. */
+static int own_dir(const struct rundir *rd, bool create)
 {
     static const char *const sub[] = {"proc", "port", "link"};
-    char path[RUN_PATH + 16], *slash, *base;
-    int rc;
+    int fd, at, rc = 0;
+    char why[OWN_WHY];
 
-    snprintf(path, sizeof(path), "%s", rd->path);
-    slash = strrchr(path, '/');
-    if (slash && slash != path) {
-        *slash = 0;
-        base = strrchr(path, '/');
-        /* An existing parent may belong to another user (/tmp); tributary-UID, or a parent created
-         * here, must belong to this user. */
-        if ((!strncmp(base ? base + 1 : path, "tributary-", 10) || access(path, F_OK)) &&
-            (rc = own_dir(path)))
-            return rc;
+    fd = own_dir_open(rd->path, create, why, sizeof(why));
+    if (fd == -ENOENT)
+        return complain(ENOENT, create ? "cannot make %s" : "no fabric is up in %s", rd->path);
+    if (fd < 0) {
+        complain(*why ? 0 : -fd, "run directory %s", *why ? why : rd->path);
+        return fd;
     }
-    rc = own_dir(rd->path);
     for (unsigned i = 0; !rc && i < 3; i++) {
-        snprintf(path, sizeof(path), "%s/%s", rd->path, sub[i]);
-        rc = own_dir(path);
+        if (create && mkdirat(fd, sub[i], 0700) && errno != EEXIST) {
+            rc = complain(errno, "cannot make directory %s/%s", rd->path, sub[i]);
+            break;
+        }
+        at = own_subdir_open(fd, sub[i]);
+        if (at >= 0)
+            close(at);
+        else if (at != -ENOENT)
+            rc = complain(-at,
+                          "%s/%s: found something that is not ours alone, expected a directory of "
+                          "user %u to which nobody else can write",
+                          rd->path, sub[i], (unsigned)geteuid());
     }
+    close(fd);
     return rc;
 }
 
@@ -150,76 +141,6 @@ static int write_once(const char *path, const void *data, size_t len)
     return rc ? rc : publish(tmp, path);
 }
 
-static int shared_create(struct rundir *rd)
-{
-    char path[RUN_PATH + 16], tmp[RUN_PATH + 32];
-    struct shared *sh;
-    int fd, rc;
-
-    snprintf(path, sizeof(path), "%s/shared", rd->path);
-    if (!access(path, F_OK))
-        return 0;
-    snprintf(tmp, sizeof(tmp), "%s.%d", path, (int)getpid());
-    fd = open(tmp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return complain(errno, "cannot make %s", tmp);
-    /* Reserved at once: a page that the file system cannot back would be a SIGBUS at its first use.
-     * */
-    rc = posix_fallocate(fd, 0, sizeof(*sh));
-    if (!rc &&
-        (sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED)
-        rc = errno;
-    if (rc) {
-        unlink(tmp);
-        close(fd);
-        return complain(
-            rc, "cannot make %s of %zu bytes (XDG_RUNTIME_DIR or TRIB_RUN names another place)",
-            tmp, sizeof(*sh));
-    }
-    sh->magic = SHARED_MAGIC;
-    sh->version = SHARED_VERSION;
-    clock_set_dilation(sh, 1);
-    munmap(sh, sizeof(*sh));
-    close(fd);
-    rc = publish(tmp, path);
-    rd->created = rc == 0;
-    return rc;
-}
-
-static int shared_map(struct rundir *rd)
-{
-    char path[RUN_PATH + 16];
-    struct stat st;
-    int fd, err = 0;
-
-    snprintf(path, sizeof(path), "%s/shared", rd->path);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return complain(errno, "no fabric is up in %s", rd->path);
-    if (fstat(fd, &st) || st.st_size != (off_t)sizeof(*rd->sh)) {
-        close(fd);
-        return complain(EINVAL, "%s: found another size, expected %zu bytes (other version?)", path,
-                        sizeof(*rd->sh));
-    }
-    rd->sh = mmap(NULL, sizeof(*rd->sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (rd->sh == MAP_FAILED)
-        err = errno;
-    close(fd);
-    if (err) {
-        rd->sh = NULL;
-        return complain(err, "cannot map %s", path);
-    }
-    if (rd->sh->magic != SHARED_MAGIC || rd->sh->version != SHARED_VERSION) {
-        err = complain(EPROTO, "%s: found version %u, expected %u", path, rd->sh->version,
-                       SHARED_VERSION);
-    } else if (clock_fabric_ps(rd->sh) < 0) {
-        err = complain(ESTALE, "%s: found a clock of an earlier boot, remove %s", path, rd->path);
-    }
-    if (err)
-        rundir_close(rd);
-    return err;
-}
-
 int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create)
 {
     size_t len;
@@ -234,26 +155,20 @@ int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, boo
         rc = default_path(rd->path, sizeof(rd->path), fabric_name);
     for (len = strlen(rd->path); len > 1 && rd->path[len - 1] == '/'; len--)
         rd->path[len - 1] = 0;
-    if (!rc && create) {
-        rc = make_dirs(rd);
-        if (!rc)
-            rc = shared_create(rd);
-    }
-    return rc < 0 ? rc : shared_map(rd);
+    rc = rc ? rc : own_dir(rd, create);
+    return rc || create ? rc : shared_join(&rd->sh, rd->path);
 }
 
 void rundir_close(struct rundir *rd)
 {
-    if (rd->sh)
-        munmap(rd->sh, sizeof(*rd->sh));
+    shared_free(rd->sh);
     rd->sh = NULL;
 }
 
 /* ---- the conf ---- */
 
-static char *read_file(const char *path, size_t *len)
+static char *read_file(FILE *f, size_t *len)
 {
-    FILE *f = fopen(path, "re");
     char *text = NULL;
     long n;
 
@@ -266,6 +181,14 @@ static char *read_file(const char *path, size_t *len)
     }
     fclose(f);
     return text;
+}
+
+static char *read_own(const struct rundir *rd, const char *name, size_t *len)
+{
+    int fd = rundir_file(rd, O_RDONLY, "%s", name);
+
+    errno = fd < 0 ? -fd : 0;
+    return read_file(fd < 0 ? NULL : fdopen(fd, "r"), len);
 }
 
 /* Unix socket paths have at most 107 characters; the longest one depends on the fabric's names. */
@@ -308,7 +231,7 @@ int rundir_install(const struct rundir *rd, const struct fabric *f)
                         "%s: found %u addresses of %u processes each, expected at most %u in real "
                         "time (a smaller slots_per_host allows more)",
                         f->path, f->n_dests, f->slots_per_host, bell_room(f));
-    text = read_file(f->path, &len);
+    text = read_file(fopen(f->path, "re"), &len);
     if (!text)
         return complain(errno ? errno : EIO, "cannot read %s", f->path);
     if (!realpath(f->path, full))
@@ -320,7 +243,7 @@ int rundir_install(const struct rundir *rd, const struct fabric *f)
         rc = write_once(path, text, len);
     }
     if (rc == 1) {
-        there = read_file(path, &there_len);
+        there = read_own(rd, "fabric.conf", &there_len);
         rc = 0;
         if (!there || there_len != len || memcmp(there, text, len))
             rc = complain(EEXIST, "%s: found another fabric's conf, expected that of %s", path,
@@ -339,10 +262,9 @@ struct fabric *rundir_fabric(const struct rundir *rd)
     size_t len;
     struct fabric *f = NULL;
 
-    snprintf(path, sizeof(path), "%s/fabric.path", rd->path);
-    origin = read_file(path, &len);
+    origin = read_own(rd, "fabric.path", &len);
     snprintf(path, sizeof(path), "%s/fabric.conf", rd->path);
-    text = read_file(path, &len);
+    text = read_own(rd, "fabric.conf", &len);
     if (!text || !errs)
         complain(text ? ENOMEM : errno, "cannot read %s", path);
     else if (!(f = fabric_load_string(text, origin ? origin : path, errs)))
@@ -360,86 +282,14 @@ struct fabric *rundir_fabric(const struct rundir *rd)
 int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,
                       int *fd)
 {
-    char path[RUN_PATH + 64];
-
     for (unsigned s = 0; s < slots; s++) {
-        if (rundir_path(rd, path, sizeof(path), "port/%s.%u.%u.lock", host, port, s))
-            return complain(ENAMETOOLONG, "run directory %s", rd->path);
-        *fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+        *fd = rundir_file(rd, O_CREAT | O_RDWR, "port/%s.%u.%u.lock", host, port, s);
         if (*fd < 0)
-            return complain(errno, "cannot open %s", path);
+            return *fd;
         if (!flock(*fd, LOCK_EX | LOCK_NB))
             return (int)s;
         close(*fd);
     }
     *fd = -1;
     return -EBUSY;
-}
-
-/* The start time beside the pid file tells a process from a later one with the same pid. In clock
- * ticks since boot, field 22 of /proc/PID/stat (after the name, which may have any characters). */
-static void write_start(const struct rundir *rd, const char *name)
-{
-    char path[RUN_PATH + 64], buf[1024], *p = NULL;
-    FILE *f = fopen("/proc/self/stat", "re");
-    int fd;
-
-    if (f && fgets(buf, sizeof(buf), f))
-        p = strrchr(buf, ')');
-    if (f)
-        fclose(f);
-    for (int field = 2; field < 22 && p; field++)
-        p = strchr(p + 1, ' ');
-    if (!p || rundir_path(rd, path, sizeof(path), "proc/%s.start", name))
-        return;
-    fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return;
-    dprintf(fd, "%llu\n", strtoull(p, NULL, 10));
-    close(fd);
-}
-
-/* fcntl, so that F_GETLK returns the holder's pid even when the file is stale. */
-int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
-{
-    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char path[RUN_PATH + 64];
-    int pid;
-
-    if (rundir_path(rd, path, sizeof(path), "proc/%s.pid", name))
-        return complain(ENAMETOOLONG, "run directory %s", rd->path);
-    *fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-    if (*fd < 0)
-        return complain(errno, "cannot open %s", path);
-    if (fcntl(*fd, F_SETLK, &lk)) {
-        pid = rundir_proc_pid(rd, name);
-        close(*fd);
-        *fd = -1;
-        return complain(EBUSY, "%s runs already in %s as process %d", name, rd->path,
-                        pid > 0 ? pid : 0);
-    }
-    if (ftruncate(*fd, 0) || dprintf(*fd, "%d\n", (int)getpid()) < 0) {
-        int err = errno;
-
-        close(*fd);
-        return complain(err, "cannot write %s", path);
-    }
-    write_start(rd, name);
-    return 0;
-}
-
-int rundir_proc_pid(const struct rundir *rd, const char *name)
-{
-    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char path[RUN_PATH + 64];
-    int fd, rc;
-
-    if (rundir_path(rd, path, sizeof(path), "proc/%s.pid", name))
-        return -ENAMETOOLONG;
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    rc = fcntl(fd, F_GETLK, &lk);
-    close(fd);
-    return rc || lk.l_type == F_UNLCK ? 0 : (int)lk.l_pid;
 }

@@ -5,13 +5,14 @@
  *   $TRIB_RUN, or ${XDG_RUNTIME_DIR:-/tmp}/tributary-$UID/<fabric name>/
  *     fabric.conf      copy of the conf file; processes load this one
  *     fabric.path      path of the original, for messages
- *     shared           mmap: clock page, bells, lag histograms (struct shared)
- *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives;
- *                      proc/<name>.start: its start time, in clock ticks since boot
+ *     shared           lock for making the fabric's clock (page_server.c)
+ *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives: its pid
+ *                      and its start time, in clock ticks since boot
  *     keeper           locked by the trib-keep that started the processes (host/keep)
  *     proc/<name>.ended  how it ended, if that was unexpected
  * proc/<name>.ready  exists once the process serves its ports; lines "key value" (trib_switch.c)
  *     proc/<name>.log    its output
+ *     proc/<name>.page   socket: hands out its clock and pages (page_server.h)
  *     port/<host>.<port>.<slot>.sock  memif listener of a NIC's process slot; the process that uses
  *                      the slot holds .lock beside it
  *     port/<host>.<port>.counters/    counters of the port as sysfs shows them (port_counters.h)
@@ -29,12 +30,13 @@ struct shared; /* shared.h */
 
 struct rundir {
     char path[RUN_PATH];
-    struct shared *sh;
-    bool created; /* rundir_open created the shared page: this process is the fabric's first */
+    struct shared *sh; /* what the fabric's processes share */
 };
 
-/* dir NULL: the default for this fabric's name. create: creates a missing directory (0700). 0 or
- * -errno, with a message on stderr. */
+/* dir NULL: the default for this fabric's name. create: creates a missing directory (0700), and sh
+ * is NULL until page_server_start(); otherwise joins the processes that run there. The directory and
+ * those above it must be such that no other user can exchange anything (base/own_path.h); root is
+ * refused another user's, too. 0 or -errno, with a message on stderr. */
 int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create);
 void rundir_close(struct rundir *rd);
 /* Copies the conf of f into the directory, once; -EEXIST when another fabric's conf is there
@@ -57,6 +59,12 @@ int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd);
 /* Pid of the running trib-switch `name`, 0: none. A process must not pass its own name: closing the
  * file would drop its lock. */
 int rundir_proc_pid(const struct rundir *rd, const char *name);
+
+/* Opens a file of the run directory as own_file_open() does, so that nobody's link, FIFO or file is
+ * opened in its place. A descriptor or -errno; with a message on stderr, unless the file is missing
+ * or exists. */
+int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Paths below the run directory; 0 or -ENAMETOOLONG. */
 int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt, ...)

@@ -2,6 +2,7 @@
 /* Removes a run directory: only files that its processes create, so that a wrong path does no
  * harm. */
 #include "io/rundir.h"
+#include "base/own_path.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -118,9 +119,13 @@ void rundir_remove(const struct rundir *rd)
 {
     static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
     static const char *const socks[] = {".sock", ".lock", NULL};
-    static const char *const procs[] = {".pid", ".start", ".ready", NULL};
-    char path[RUN_PATH + 32];
+    static const char *const procs[] = {".pid", ".ready", ".page", NULL};
+    char path[RUN_PATH + 32], why[OWN_WHY];
+    int fd = own_dir_open(rd->path, false, why, sizeof(why));
 
+    if (fd < 0)
+        return;
+    close(fd);
     if (anybody_runs(rd))
         return;
     sweep_counters(rd);

@@ -1,87 +1,164 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms, the
- * logs of late loops, and which links are down or cut.
+ * The memory that processes of a fabric share. Every page has one writer, or two that are the ends
+ * of one connection, so that no process of a host can write what another host's reads:
+ *
+ *   clock page    made by the first trib-switch, written by it alone
+ *   switch page   one for each trib-switch, written by it alone: whether its loop sleeps, lateness
+ *                 logs, lag, links that are down or cut
+ *   loop bell     one for each trib-switch: the futex word on which its loop sleeps. Everybody may
+ *                 write it: the loop wakes for nothing, or up to SLEEP_MAX_NS (loop.c) late
+ *   port page     one for each connection between two processes, made by the client and written by
+ *                 both ends: the bell of a host's process, and when frames were announced. What is
+ *                 read there is checked, on a copy
+ *
+ * All are memory files sealed against growing and shrinking. The first two are sealed against
+ * writing too, once their writer has mapped them. A trib-switch hands out its clock page, switch
+ * page and loop bell at the socket proc/NAME.page (page_server.h); port pages go along with the
+ * connection, to its peer only.
  */
 #ifndef TRIB_IO_SHARED_H
 #define TRIB_IO_SHARED_H
+
+#include "fabric/fabric.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SHARED_MAGIC    0x74726962u
-#define SHARED_VERSION  7
-#define BELLS           32768 /* loops that can sleep: trib-switch lcores from 0, then host slots */
+#define SHARED_VERSION  8
+#define BELLS           32768 /* loops that can sleep: trib-switch processes, then host slots */
 #define BELL_HOST0      128
-#define LAGS            2048 /* histograms: of trib-switch lcores, then of host ports */
 #define LAG_BUCKETS     512
 #define LATENESS_SLICES 64
 #define SHARED_LINKS    49152
 
 /*
- * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation
- * (seqlock) is continuous in fabric time.
+ * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation is
+ * continuous in fabric time. It is written into the state that is not in use, and then turn is
+ * incremented: a writer that dies in between leaves the clock as it was.
  */
 struct clock_page {
-    _Atomic uint32_t seq;
-    uint32_t dilation;
-    int64_t mono_base_ns, fabric_base_ps;
+    uint32_t magic, version;
+    _Atomic uint32_t turn;    /* state[turn % 2] is in use */
+    _Atomic uint32_t writing; /* of the writer's threads */
+    struct clock_state {
+        int64_t mono_base_ns, fabric_base_ps;
+        uint32_t dilation;
+    } state[2];
 };
 
 /*
- * A doorbell, on which one loop sleeps. The sender rings after its burst only when the sleeper's
- * flag is set, so that a busy receiver costs no system call. rung_ns: when the oldest unserved
- * frame was announced (lateness of the hand-off). forward: distance, in bells, to the one to ring
- * instead, where one process runs the nodes of several; the loop sets it. also: distance to a
- * second bell whose sleepers serve this one too, the pollers of a process with several ports; 0:
- * none. wants_room: the process of a slot has more frames than may wait at its NIC, which rings
- * when it has taken one.
+ * A doorbell, on which the threads of one process sleep. The sender rings after its burst only when
+ * the sleepers' flag is set, so that a busy receiver costs no system call. rung_ns: when the oldest
+ * unserved frame was announced, by the sender (lateness of the hand-off). served_ns: when frames
+ * were last received.
  */
 struct bell {
     _Atomic uint32_t seq;
     _Atomic uint32_t sleeping;
-    _Atomic int64_t rung_ns;
-    _Atomic int32_t forward, also;
-    _Atomic uint32_t wants_room;
-    char pad[36];
+    _Atomic int64_t rung_ns, served_ns;
+    char pad[40];
 };
 _Static_assert(sizeof(struct bell) == 64, "one cache line each");
+
+/*
+ * Of one connection. rung_ns: when the client announced the oldest frame that the server has not
+ * received. wants_room: the process has more frames than may wait at its NIC, which rings when it
+ * has taken one. also: slot_name() of a second slot of this host whose sleepers serve this one too,
+ * the pollers of a process with several ports; 0: none.
+ */
+struct port_page {
+    _Atomic int64_t rung_ns;
+    _Atomic uint32_t wants_room, also;
+    char pad[48];
+    struct bell bell; /* of the client; of one that is a switch only rung_ns */
+};
 
 /* Log-linear histogram of lateness in ns: 16 sub-buckets per power of two, 0 .. 2^32 ns. */
 struct lag_hist {
     _Atomic uint64_t n[LAG_BUCKETS];
 };
 
-/* Log of a loop's lateness (lateness.c). Written by the loop. */
+/* Log of a loop's lateness (lateness.c), written by that loop, or for a host's process by its NIC. */
 struct lateness_log {
-    _Atomic int64_t due_ns; /* the loop sleeps until then; 0: it does not sleep */
+    _Atomic int64_t due_ns; /* the loop is due to run then; 0: it is not */
     char pad[56];
     _Atomic uint64_t slice[LATENESS_SLICES];
 };
 
-struct fabric;
-struct fab_node;
-
-struct shared {
-    uint32_t magic, version;
-    struct clock_page clock;
-    struct bell bell[BELLS];
-    struct lag_hist lag[LAGS];
-    struct lateness_log late[BELLS];
-    _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
-    /* Links between processes of which one has died. A change increments cuts. */
-    _Atomic uint8_t cut[SHARED_LINKS];
-    _Atomic uint32_t cuts;
+struct loop_bell {
+    _Atomic uint32_t seq;
 };
+
+struct switch_page {
+    uint32_t magic, version;
+    uint32_t proc; /* in the conf's order */
+    char pad[52];
+    _Atomic uint32_t sleeps; /* odd: its loop sleeps */
+    char pad2[60];
+    struct lateness_log loop;
+    struct lag_hist lag; /* of hand-offs to its loop and to the processes in its slots */
+    /* Links between processes, as this one sees them: when that changed, in ns of CLOCK_MONOTONIC,
+     * times two; plus one: cut, because the process at the other end is gone. A change increments
+     * cuts. */
+    _Atomic uint32_t cuts;
+    _Atomic uint64_t cut[SHARED_LINKS];
+    _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
+    uint8_t runs[FAB_MAX_NODES];             /* nodes of this process */
+    struct lateness_log slot[BELLS];         /* by bell_of_slot() */
+};
+
+/* ---- what a process has mapped of them ---- */
+
+struct switch_view {
+    const struct switch_page *page;
+    struct loop_bell *bell;
+    uint64_t inode; /* tells it from an earlier process of the same name */
+    char name[FAB_NAME];
+    _Atomic bool gone;
+};
+
+/* Entries of sw are only added, so threads may read them while one calls shared_refresh(). */
+struct shared {
+    const struct clock_page *clock;
+    struct clock_page *own_clock; /* NULL: another process writes it */
+    struct switch_page *own;      /* of this trib-switch */
+    struct loop_bell *own_bell;
+    _Atomic unsigned n_sw;
+    struct switch_view sw[FAB_MAX_PROCS];
+};
+
+/* Maps what the trib-switch processes of run directory dir hand out. 0, or -errno with a message on
+ * stderr: -ENOENT when none answers. */
+int shared_join(struct shared **sh, const char *dir);
+/* Asks those that are not known yet, or were forgotten. One thread at a time. */
+void shared_refresh(struct shared *sh, const char *dir);
+void shared_free(struct shared *sh);
+/* Its process has ended, as far as this one knows; shared_refresh() asks again. */
+void shared_forget(struct shared *sh, const struct switch_view *v);
+/* The process that runs this node; NULL: none that is known. */
+const struct switch_view *shared_switch_of(const struct shared *sh, uint16_t node);
+
+/* A memory file of that size, sealed against growing and shrinking, and mapped. *fd: -errno on
+ * failure. */
+void *shared_make(const char *name, size_t size, int *fd);
+/* No further mapping of fd can be written. 0 or -errno. */
+int shared_seal(int fd);
+/* Maps a file that another process made; NULL: it lacks the seals or the size. */
+void *shared_map(int fd, size_t size, bool write);
+
+static inline uint32_t slot_name(unsigned port, unsigned slot)
+{
+    return (port << 16 | slot) + 1;
+}
 
 unsigned bell_of_proc(unsigned proc);
 /* The bell of the process in a slot of a host's port; each port of a host has its own loops. BELLS
  * - 1 if the fabric has too many (bell_room). */
 unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
                       unsigned slot);
-/* The histogram of a host port's processes. */
-unsigned lag_of_port(const struct fab_node *host, unsigned port);
 /* Number of addresses whose process slots have bells of their own. */
 unsigned bell_room(const struct fabric *f);
 
@@ -90,7 +167,7 @@ int64_t clock_fabric_ps(const struct shared *sh);
 int64_t clock_fabric_at(const struct shared *sh, int64_t mono_ns);
 int64_t clock_mono_ns(void);
 uint32_t clock_dilation(const struct shared *sh);
-void clock_set_dilation(struct shared *sh, uint32_t dilation);
+void clock_set_dilation(struct clock_page *c, uint32_t dilation);        /* its writer only */
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps); /* <= 0: due */
 /*
  * Sets the scheduling policy of the calling thread. With a dilation, the lateness of hand-offs
@@ -102,12 +179,25 @@ void clock_set_policy(uint32_t dilation);
 
 /* bell.c */
 void bell_ring(struct bell *b);        /* called after a burst of frames was made visible */
+void bell_wake(struct bell *b);        /* the same without frames */
 uint32_t bell_prepare(struct bell *b); /* announce sleep; then poll once more */
 void bell_sleep(struct bell *b, uint32_t token,
                 int64_t timeout_ns);      /* until rung or timeout; <= 0 returns at once */
 void bell_cancel(struct bell *b);         /* found work after all */
 int64_t bell_served(struct bell *b);      /* lateness in ns of the hand-off, -1: there was none */
 bool bell_unserved(const struct bell *b); /* frames were announced and not received yet */
+
+/* A loop bell. Its sleeper is one thread, the writer of `page`. *rung is the caller's own: the
+ * sleep for which it has rung. */
+void loop_bell_ring(const struct switch_page *page, struct loop_bell *b, _Atomic uint32_t *rung);
+uint32_t loop_bell_prepare(struct switch_page *page, const struct loop_bell *b);
+void loop_bell_sleep(struct switch_page *page, struct loop_bell *b, uint32_t token,
+                     int64_t timeout_ns);
+void loop_bell_cancel(struct switch_page *page);
+/* Announces frames: stamps *rung_ns unless an earlier one is not served. */
+void bell_stamp(_Atomic int64_t *rung_ns);
+/* The other end: since when frames were announced, at most max_ns ago; -1: none were. */
+int64_t bell_take_stamp(_Atomic int64_t *rung_ns, int64_t now_ns, int64_t max_ns);
 
 /*
  * Waiters yield-poll while hand-offs arrive within BUSY_POLL_NS of each other, because a sleep and
@@ -127,19 +217,26 @@ static inline int64_t busy_poll_deadline(int64_t last_ns, int64_t now_ns)
 }
 
 /* lateness.c */
-#define LATENESS_BOUND_NS 200000 /* latest hand-off of a machine that keeps up */
+#define LATENESS_BOUND_NS 200000     /* latest hand-off of a machine that keeps up */
+#define LATENESS_GONE_NS  2000000000 /* who has not run for so long is not late but gone */
 void lateness_record(struct lateness_log *g, int64_t from_ns, int64_t until_ns);
+/* The caller's own loop; rung_ns: of its bell. */
+struct lateness_own {
+    const struct lateness_log *log;
+    int64_t rung_ns;
+};
 /*
  * How much of the last window_ps of fabric time some loop was late on the path to the process that
- * has queue pair qpn at ip, and back: the loop of bell `own` (BELLS: none), of a switch process, or
- * of that process. At most window_ps.
+ * has queue pair qpn at ip, and back: the caller's own (NULL: none), that of a switch process, or
+ * that of the other process. At most window_ps.
  */
-int64_t lateness_on_path(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
-                         uint32_t qpn, int64_t window_ps);
+int64_t lateness_on_path(const struct shared *sh, const struct fabric *f,
+                         const struct lateness_own *own, uint32_t ip, uint32_t qpn,
+                         int64_t window_ps);
 /* False if there are ports to the outside, whose lateness is unknown. */
 bool lateness_known(const struct fabric *f);
-/* The process at that bell has ended: it no longer counts as late. */
-void lateness_forget(struct shared *sh, unsigned bell);
+/* The loop or process has ended: it no longer counts as late. */
+void lateness_forget(struct lateness_log *g);
 
 /* lag.c */
 void lag_record(struct lag_hist *h, int64_t ns, unsigned n);

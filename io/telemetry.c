@@ -11,6 +11,7 @@
 #include "switch/reduce/an.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <rte_telemetry.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,16 +104,18 @@ static struct node *find_port(struct loop *l, const char *name, uint16_t *port)
 {
     const struct fabric *f = loop_fabric(l);
     const char *colon = strrchr(name, ':');
-    char node[FAB_NAME];
+    char node[FAB_NAME], *end;
     const struct fab_node *nd;
+    unsigned long n;
 
     if (!colon || (size_t)(colon - name) >= sizeof(node))
         return NULL;
     snprintf(node, sizeof(node), "%.*s", (int)(colon - name), name);
     nd = fabric_node(f, node);
-    *port = (uint16_t)atoi(colon + 1);
-    if (!nd || *port >= nd->n_ports)
+    n = strtoul(colon + 1, &end, 10);
+    if (!nd || colon[1] < '0' || colon[1] > '9' || *end || n >= nd->n_ports)
         return NULL;
+    *port = (uint16_t)n;
     return net_node(loop_net(l), fabric_node_index(f, nd));
 }
 
@@ -292,7 +295,8 @@ static void capture_begin(struct loop *l, const char *params, struct rte_tel_dat
     int i;
 
     owner = comma ? strtol(comma + 1, &file, 10) : 0;
-    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || *file != ',') {
+    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || owner > INT_MAX ||
+        *file != ',') {
         telemetry_say(d, "error", "expected LINK,PID,FILE");
         return;
     }
@@ -332,6 +336,29 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     rte_tel_data_add_dict_u64(d, "frames", frames);
 }
 
+/* ---- the clock ---- */
+
+/* Only the process that made the clock can change it. */
+static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    struct shared *sh = loop_shared(l);
+    char *end = NULL;
+    unsigned long n = params ? strtoul(params, &end, 10) : 0;
+
+    if (params && (end == params || *end || !n || n > UINT32_MAX || *params == '-')) {
+        telemetry_say(d, "error", "expected a dilation of 1 to 4294967295");
+        return;
+    }
+    if (params && !sh->own_clock) {
+        telemetry_say(d, "elsewhere", "another process has the clock");
+        return;
+    }
+    if (params)
+        clock_set_dilation(sh->own_clock, (uint32_t)n);
+    rte_tel_data_start_dict(d);
+    rte_tel_data_add_dict_u64(d, "dilation", clock_dilation(sh));
+}
+
 /* ---- DPDK's side ---- */
 
 #define COMMANDS(X)                                                                                \
@@ -341,9 +368,12 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
     X(telemetry_link, "/trib/link",                                                                \
       "Links with faults; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")         \
+    X(telemetry_offenders, "/trib/offenders",                                                      \
+      "Processes that have sent what they may not send. Takes no parameters")                      \
     X(link_bytes, "/trib/link_bytes",                                                              \
       "Bytes sent into links: pairs of link * 2 + direction, bytes. Parameters: first of them")    \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
+    X(dilation, "/trib/dilation", "Fabric time runs N times slower. Parameters: N, a new one")     \
     X(capture_begin, "/trib/capture/start",                                                        \
       "Writes a link's frames while PID runs. Parameters: LINK,PID,FILE")                          \
     X(capture_end, "/trib/capture/stop", "Ends a capture. Parameters: FILE")
@@ -356,6 +386,15 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     }
 COMMANDS(X)
 #undef X
+
+void telemetry_answer(struct loop *l, const char *cmd, const char *params, struct rte_tel_data *d)
+{
+#define X(fn, path, help)                                                                          \
+    if (!strcmp(cmd, path))                                                                        \
+        fn(l, params &&*params ? params : NULL, d);
+    COMMANDS(X)
+#undef X
+}
 
 void telemetry_serve(struct loop *l, const bool *mine)
 {

@@ -18,7 +18,12 @@
 
 #include "io/loop.h"
 
+struct rte_tel_data;
+
 /* DPDK's callbacks carry no context: one loop per process. NULL ends it. */
 void telemetry_serve(struct loop *l, const bool *mine);
+/* Answers one command, in the loop's thread. params: what follows the command's first comma, or NULL.
+ * d stays as it is where there is no such command. */
+void telemetry_answer(struct loop *l, const char *cmd, const char *params, struct rte_tel_data *d);
 
 #endif

@@ -68,7 +68,7 @@ static bool is_list(const char *cmd)
     return !strcmp(cmd, "/trib/ports") || !strcmp(cmd, "/trib/links") || !strcmp(cmd, "/trib/an");
 }
 
-static void client_proc(json_t *out, int fd, const char *proc, const char *cmd)
+void telemetry_client_proc(json_t *out, int fd, const char *proc, const char *cmd)
 {
     json_t *v = telemetry_client_ask(fd, cmd, NULL), *e;
     size_t i;
@@ -124,7 +124,7 @@ static bool query_file(json_t *out, const char *program, const char *dir, const 
         fprintf(stderr, "%s: %s does not answer: %s\n", program, name, strerror(-fd));
         return true;
     }
-    client_proc(out, fd, name, cmd);
+    telemetry_client_proc(out, fd, name, cmd);
     close(fd);
     return true;
 }
@@ -156,5 +156,45 @@ int telemetry_client_query(const char *program, const char *dir, const char *pro
     putchar('\n');
     rc = !asked || all_failed(out);
     json_decref(out);
+    return rc;
+}
+
+/* The process that has the clock changes it; -ENOENT: that is another one. */
+static int set_dilation_at(const char *dir, const char *proc, unsigned n)
+{
+    int fd = telemetry_client_open(dir, proc, ANSWER_S), rc = -EIO;
+    char text[16];
+    json_t *v;
+
+    if (fd < 0)
+        return fd;
+    snprintf(text, sizeof(text), "%u", n);
+    v = telemetry_client_ask(fd, "/trib/dilation", text);
+    if (json_integer_value(json_object_get(v, "dilation")) == (json_int_t)n)
+        rc = 0;
+    else if (json_object_get(v, "elsewhere"))
+        rc = -ENOENT;
+    json_decref(v);
+    close(fd);
+    return rc;
+}
+
+int telemetry_client_set_dilation(const char *program, const char *dir, unsigned n)
+{
+    char path[RUN_PATH + 16], name[256];
+    int rc = -ENOENT;
+    struct dirent *e;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "%s/proc", dir);
+    d = opendir(path);
+    while (rc && d && (e = readdir(d)))
+        if (telemetry_client_names(e->d_name, name, sizeof(name)))
+            rc = set_dilation_at(dir, name, n);
+    if (d)
+        closedir(d);
+    if (rc)
+        fprintf(stderr, "%s: no process of %s sets dilation %u: %s\n", program, dir, n,
+                rc == -ENOENT ? "the one that had the clock has ended" : strerror(-rc));
     return rc;
 }

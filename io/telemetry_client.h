@@ -26,5 +26,9 @@ bool telemetry_client_names(const char *file, char *name, size_t size);
 int telemetry_client_open(const char *dir, const char *proc, unsigned seconds);
 /* The value of the answer, whose key is the command; the caller owns it. NULL: no answer. */
 struct json_t *telemetry_client_ask(int fd, const char *cmd, const char *params);
+/* Fabric time runs n times slower from now on. 0 or -errno, with a message on stderr. */
+int telemetry_client_set_dilation(const char *program, const char *dir, unsigned n);
+/* Adds the process's answer to an object; a list's entries one by one. */
+void telemetry_client_proc(struct json_t *out, int fd, const char *proc, const char *cmd);
 
 #endif

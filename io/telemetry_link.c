@@ -3,6 +3,7 @@
 
 #include "io/link_change.h"
 #include "io/loop_impl.h"
+#include "switch/nic.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,6 +73,127 @@ static void list(struct loop *l, struct rte_tel_data *d)
     }
 }
 
+/* ---- offenders ---- */
+
+static struct node *nic_here(const struct loop *l, uint16_t node)
+{
+    return l->fab->nodes[node].kind == FAB_HOST ? net_node(l->net, node) : NULL;
+}
+
+/* As `trib link` takes it: "h3-leaf0" where that is one link. */
+static void link_of(const struct loop *l, uint16_t node, uint16_t port, char *buf, size_t size)
+{
+    const struct fab_port *p = &l->fab->nodes[node].ports[port];
+
+    if (p->link == FAB_NONE)
+        snprintf(buf, size, "LINK");
+    else
+        snprintf(buf, size, "%s-%s", l->fab->nodes[node].name, l->fab->nodes[p->peer_node].name);
+    if (p->link != FAB_NONE && fabric_link_by_name(l->fab, buf) != p->link)
+        snprintf(buf, size, "%s", l->fab->links[p->link].name);
+}
+
+/* The loop does not wait for what the process of a shut slot does not take. */
+static void let_go(struct loop *l, uint16_t node, uint16_t port, unsigned slot)
+{
+    for (unsigned i = 0; i < l->n_ios; i++) {
+        struct link_io *c = &l->io[i];
+
+        if (c->kind == LINK_IO_SLOT && c->node == node && c->port == port && c->slot == slot)
+            c->blocked = false;
+    }
+}
+
+static void offended(void *ctx, uint16_t node, uint16_t port, unsigned slot)
+{
+    struct loop *l = ctx;
+    const char *host = l->fab->nodes[node].name;
+    struct nic_offender o;
+    unsigned long long held;
+    char link[LINE];
+
+    if (!nic_offences(nic_here(l, node), port, slot, &o))
+        return;
+    if (o.shut) {
+        let_go(l, node, port, slot);
+        link_of(l, node, port, link, sizeof(link));
+        fprintf(stderr,
+                "trib-switch: %s.%u.%u: its slot is shut%s: %u frames within a second that it may "
+                "not send, the last one: %s (%s); trib link %s up opens it\n",
+                host, port, slot,
+                nic_port_is_shut(nic_here(l, node), port) ? ", and with it the port" : "",
+                NIC_OFFENCES, drop_text(o.why), drop_name(o.why), link);
+        return;
+    }
+    if (!log_may(&l->offences[o.why], &held))
+        return;
+    fprintf(stderr, "trib-switch: %s.%u.%u: a frame was dropped: %s (%s", host, port, slot,
+            drop_text(o.why), drop_name(o.why));
+    if (held)
+        fprintf(stderr, "; %llu more since the last line", held);
+    fputs(")\n", stderr);
+}
+
+void offenders_watch(struct loop *l)
+{
+    for (uint16_t i = 0; i < l->fab->n_nodes; i++)
+        if (nic_here(l, i))
+            nic_on_offence(nic_here(l, i), offended, l);
+}
+
+void offenders_window(struct loop *l, int64_t ps)
+{
+    for (uint16_t i = 0; i < l->fab->n_nodes; i++)
+        if (nic_here(l, i))
+            nic_set_offence_window(nic_here(l, i), ps);
+}
+
+static void offenders_open(struct loop *l, unsigned link)
+{
+    const struct fab_link *k = &l->fab->links[link];
+
+    net_open_port(l->net, k->a, k->a_port, net_now(l->net));
+    if (k->b != FAB_NONE)
+        net_open_port(l->net, k->b, k->b_port, net_now(l->net));
+}
+
+static void list_port(struct loop *l, uint16_t node, uint16_t port, struct rte_tel_data *d)
+{
+    struct node *nd = nic_here(l, node);
+    bool all = nic_port_is_shut(nd, port);
+    struct nic_offender o;
+    char line[2 * LINE], link[LINE];
+
+    if (all) {
+        link_of(l, node, port, link, sizeof(link));
+        snprintf(line, sizeof(line), "%s.%u is shut for all processes; trib link %s up opens it",
+                 l->fab->nodes[node].name, port, link);
+        line[LINE - 1] = 0;
+        rte_tel_data_add_array_string(d, line);
+    }
+    for (unsigned s = 0; s < l->fab->slots_per_host; s++) {
+        if (!nic_offences(nd, port, s, &o) || !o.frames)
+            continue;
+        snprintf(line, sizeof(line), "%s.%u.%u %s%" PRIu64 " frames that it may not send: %s",
+                 l->fab->nodes[node].name, port, s,
+                 o.shut       ? "is shut: "
+                 : o.was_shut ? "was shut: "
+                              : "sent ",
+                 o.frames, drop_name(o.why));
+        line[LINE - 1] = 0;
+        rte_tel_data_add_array_string(d, line);
+    }
+}
+
+void telemetry_offenders(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    (void)params;
+    rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+    for (uint16_t i = 0; i < l->fab->n_nodes; i++)
+        for (uint16_t p = 0; nic_here(l, i) && p < l->fab->nodes[i].n_ports; p++)
+            list_port(l, i, p, d);
+}
+
 /* ---- one link ---- */
 
 static void add_counts(const struct egress *e, char *buf, size_t size)
@@ -133,9 +255,11 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
     }
     if (c->state != LINK_AS_IT_IS)
         rc = net_set_link(loop_net(l), link, c->state == LINK_UP, net_now(loop_net(l)));
+    if (!rc && c->state == LINK_UP)
+        offenders_open(l, link);
     /* The HCAs behind a NIC report the link's state to their programs. */
     if (!rc && c->state != LINK_AS_IT_IS)
-        atomic_store(&l->sh->link_down[link], c->state == LINK_DOWN);
+        atomic_store(&l->page->link_down[link], c->state == LINK_DOWN);
     return rc;
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* /trib/link: lists links with faults, shows one, changes its faults. */
+/*
+ * /trib/link: lists links with faults, shows one, changes its faults.
+ * /trib/offenders: the processes behind hosts' links that have sent what they may not send
+ * (switch/nic.h). The log has a line about them, at most one a second of each kind; a link that is
+ * set up opens what was shut.
+ */
 #ifndef TRIB_IO_TELEMETRY_LINK_H
 #define TRIB_IO_TELEMETRY_LINK_H
 
@@ -9,6 +14,10 @@ struct rte_tel_data;
 
 /* In the loop's thread. params: NULL; LINK; LINK,WORD[,WORD...] as in link_change.h. */
 void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d);
+/* A line for each. */
+void telemetry_offenders(struct loop *l, const char *params, struct rte_tel_data *d);
+void offenders_watch(struct loop *l);
+void offenders_window(struct loop *l, int64_t ps); /* of fabric time */
 /* An answer of one key. The text may contain user input: characters that JSON escapes are replaced.
  * */
 void telemetry_say(struct rte_tel_data *d, const char *what, const char *text);

@@ -4,6 +4,7 @@
  */
 #include "base/options.h"
 #include "io/loop.h"
+#include "io/page_server.h"
 #include "io/port.h"
 #include "io/telemetry.h"
 #include "io/telemetry_client.h"
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct options {
@@ -243,6 +245,7 @@ struct process {
     struct options opt;
     struct fabric *fab;
     struct rundir rd;
+    struct page_server *pages;
     struct loop *loop;
     bool *mine;
     unsigned proc;
@@ -253,19 +256,70 @@ struct process {
 static void say_ready(void *ctx)
 {
     const struct process *p = ctx;
-    char path[RUN_PATH + 64];
-    int fd;
+    int fd = rundir_file(&p->rd, O_CREAT | O_TRUNC | O_WRONLY, "proc/%s.ready", p->name);
 
-    rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name);
-    fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        dprintf(fd, "pid %d\ntelemetry %s/dpdk/%s/dpdk_telemetry.v2\n", (int)getpid(), p->rd.path,
-                p->name);
+        dprintf(fd, "pid %d\ntelemetry %s/dpdk/%s/dpdk_telemetry.v2\nnodes", (int)getpid(),
+                p->rd.path, p->name);
+        for (uint16_t i = 0; i < p->fab->n_nodes; i++)
+            if (p->mine[i])
+                dprintf(fd, " %s", p->fab->nodes[i].name);
+        dprintf(fd, "\n");
         close(fd);
     }
     printf("trib-switch: %s of %s is ready in %s, dilation %u\n", p->name, p->fab->name, p->rd.path,
            clock_dilation(p->rd.sh));
     fflush(stdout);
+}
+
+/* Counts the ports to the outside of our nodes, or of all (NULL). EAL must know PCI devices when it starts; they go
+ * to args, as "-a ADDRESS". */
+static unsigned find_outside(const struct fabric *f, const bool *mine, const char **args,
+                             unsigned max, unsigned *n_args)
+{
+    unsigned n = 0, bus, slot, fn, domain;
+
+    *n_args = 0;
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        for (uint16_t p = 0; (!mine || mine[i]) && p < f->nodes[i].n_ports; p++) {
+            const char *dev = f->nodes[i].ports[p].external;
+
+            n += dev[0] != 0;
+            if (*n_args + 2 <= max && (sscanf(dev, "%x:%x:%x.%x", &domain, &bus, &slot, &fn) == 4 ||
+                                       sscanf(dev, "%x:%x.%x", &bus, &slot, &fn) == 3)) {
+                args[(*n_args)++] = "-a";
+                args[(*n_args)++] = dev;
+            }
+        }
+    return n;
+}
+
+/* The first process makes the clock; ports to the outside run in wall time only. */
+static int share_pages(struct process *p)
+{
+    struct page_server_cfg cfg = {.dir = p->rd.path,
+                                  .name = p->name,
+                                  .proc = p->proc,
+                                  .fab = p->fab,
+                                  .mine = p->mine,
+                                  .dilation = p->opt.dilation};
+    unsigned n_args;
+    int rc;
+
+    if (!cfg.dilation)
+        cfg.dilation = p->fab->dilation ? p->fab->dilation : 1000;
+    if (cfg.dilation > 1 && find_outside(p->fab, NULL, NULL, 0, &n_args)) {
+        fprintf(stderr, "trib-switch: found dilation %u, ports to the outside force 1\n",
+                cfg.dilation);
+        cfg.dilation = 1;
+    }
+    rc = page_server_start(&p->pages, &p->rd.sh, &cfg);
+    if (!rc && p->opt.dilation && clock_dilation(p->rd.sh) != cfg.dilation)
+        fprintf(stderr,
+                "trib-switch: found dilation %u, the clock that another process of this fabric "
+                "has made runs at %u\n",
+                cfg.dilation, clock_dilation(p->rd.sh));
+    return rc;
 }
 
 static int load(struct process *p)
@@ -292,45 +346,7 @@ static int load(struct process *p)
         rc = rundir_install(&p->rd, p->fab);
     if (!rc)
         rc = rundir_claim_proc(&p->rd, p->name, &p->pid_fd);
-    return rc;
-}
-
-/* Counts the ports to the outside of our nodes. EAL must know PCI devices when it starts; they go
- * to args, as "-a ADDRESS". */
-static unsigned find_outside(const struct fabric *f, const bool *mine, const char **args,
-                             unsigned max, unsigned *n_args)
-{
-    unsigned n = 0, bus, slot, fn, domain;
-
-    *n_args = 0;
-    for (uint16_t i = 0; i < f->n_nodes; i++)
-        for (uint16_t p = 0; mine[i] && p < f->nodes[i].n_ports; p++) {
-            const char *dev = f->nodes[i].ports[p].external;
-
-            n += dev[0] != 0;
-            if (*n_args + 2 <= max && (sscanf(dev, "%x:%x:%x.%x", &domain, &bus, &slot, &fn) == 4 ||
-                                       sscanf(dev, "%x:%x.%x", &bus, &slot, &fn) == 3)) {
-                args[(*n_args)++] = "-a";
-                args[(*n_args)++] = dev;
-            }
-        }
-    return n;
-}
-
-/* Sets the dilation: the option's; else the conf's, unless the page's clock was set already. Ports
- * to the outside run in wall time only. */
-static void set_dilation(struct process *p, bool outside)
-{
-    unsigned n = p->opt.dilation;
-
-    if (!n && p->rd.created)
-        n = p->fab->dilation ? p->fab->dilation : 1000;
-    if (n > 1 && outside) {
-        fprintf(stderr, "trib-switch: found dilation %u, ports to the outside force 1\n", n);
-        n = 1;
-    }
-    if (n && n != clock_dilation(p->rd.sh))
-        clock_set_dilation(p->rd.sh, n);
+    return rc ? rc : share_pages(p);
 }
 
 /* Two descriptors for each process of a host: the usual soft limit of 1,024 is too low. */
@@ -348,17 +364,16 @@ static int start(struct process *p)
 {
     unsigned frames = p->opt.frames ? p->opt.frames : loop_pool_frames(p->fab, p->mine);
     char telemetry[RUN_PATH + 64];
-    struct loop_cfg lc = {
-        .fab = p->fab, .rd = &p->rd, .proc = p->proc, .mine = p->mine, .seed = p->opt.seed};
+    struct loop_cfg lc = {.fab = p->fab, .rd = &p->rd, .mine = p->mine, .seed = p->opt.seed};
     const char *args[32];
-    unsigned outside, n_args;
+    unsigned n_args;
     int rc;
 
     allow_descriptors();
     if (p->opt.lcores && set_cpus(p->opt.lcores))
         return -EINVAL;
     snprintf(telemetry, sizeof(telemetry), "%s/%s", p->rd.path, p->name);
-    outside = find_outside(p->fab, p->mine, args, sizeof(args) / sizeof(args[0]), &n_args);
+    (void)find_outside(p->fab, p->mine, args, sizeof(args) / sizeof(args[0]), &n_args);
     rc = io_eal_init("trib-switch", telemetry, frames / 190 + 64, args, n_args);
     if (rc)
         return rc;
@@ -369,7 +384,6 @@ static int start(struct process *p)
                 rte_strerror(rte_errno));
         return -ENOMEM;
     }
-    set_dilation(p, outside);
     rc = loop_create(&p->loop, &lc);
     if (rc)
         fprintf(stderr, "trib-switch: %s: %s\n", p->name, strerror(-rc));
@@ -385,14 +399,13 @@ static void finish(struct process *p)
     if (p->pid_fd >= 0) {
         if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name))
             unlink(path);
-        if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.start", p->name))
-            unlink(path);
         if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.pid", p->name))
             unlink(path);
         close(p->pid_fd);
         io_eal_cleanup();
     }
-    if (p->rd.sh) /* the last process removes the directory */
+    page_server_stop(p->pages);
+    if (*p->rd.path) /* the last process removes the directory */
         rundir_remove(&p->rd);
     rundir_close(&p->rd);
     free(p->mine);
@@ -410,6 +423,7 @@ int main(int argc, char **argv)
     if (p.opt.ask)
         return telemetry_client_query("trib-switch", p.opt.ask, NULL, p.opt.conf);
     take_signals();
+    umask(077); /* a socket that others may write to is one that they may connect to */
     rc = load(&p);
     if (!rc)
         rc = start(&p);

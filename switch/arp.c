@@ -25,6 +25,16 @@ bool arp_asks_for(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip)
            a->proto_len == 4 && a->op == RTE_BE16(ARP_REQUEST) && load_be32(a->target_ip) == ip;
 }
 
+bool arp_is_from(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
+                 const uint8_t mac[6])
+{
+    const struct arp_wire *a = rte_pktmbuf_mtod_offset(m, const struct arp_wire *, k->l3);
+
+    T_ASSERT(k->kind == PACKET_ARP, "a frame that is not ARP is read as such");
+    return a->hw == RTE_BE16(1) && a->proto == RTE_BE16(ETHERTYPE_IPV4) && a->hw_len == 6 &&
+           a->proto_len == 4 && mac_equal(a->sender_mac, mac) && load_be32(a->sender_ip) == ip;
+}
+
 struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
                             const uint8_t mac[6], struct rte_mempool *pool)
 {

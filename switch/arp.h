@@ -14,5 +14,8 @@ struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct packet_class *k, ui
                             const uint8_t mac[6], struct rte_mempool *pool);
 /* Whether m is a request for ip. */
 bool arp_asks_for(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip);
+/* Whether a request or reply names mac and ip as its sender's. */
+bool arp_is_from(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
+                 const uint8_t mac[6]);
 
 #endif

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Source port and QPN of messages from the NIC itself. */
-#define NIC_UDP_SRC  0xc000
-#define NIC_QPN      1
+#define NIC_UDP_SRC  0xc000 /* of messages from the NIC itself */
 #define NIC_DSCP_ECT 0x02
 
 static void run_slot(struct nic_port *np, unsigned slot, int64_t now)
@@ -34,6 +32,8 @@ static void run_port(struct nic_port *np, int64_t now)
 
     nic_each(np, np->attached, slot) run_slot(np, slot, now);
     if (np->retry_ps <= now) {
+        if (unlikely(nic_set_any(np, np->shutting)))
+            nic_shut_pending(np, now);
         if (np->again_ps <= now)
             send_gone(np, 2 * np->gap_ps, now);
         np->retry_ps = np->again_ps;
@@ -122,7 +122,7 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     s = make_slot(&nic->p[port], slot);
     if (!s)
         return -ENOMEM;
-    if (s->attached)
+    if (s->attached || s->shut)
         return -EBUSY;
     T_ASSERT(!nic_set_has(nic->p[port].attached, slot),
              "a free slot is in the set of attached ones");
@@ -137,9 +137,10 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     s->ep = *ep;
     nic_stall_reset(&nic->p[port], s);
     s->stall_drops = 0;
-    s->attached = true;
     s->floor_ps = 0;
-    nic_set_put(nic->p[port].attached, slot, true);
+    s->shut = nic->p[port].shut;
+    s->attached = !s->shut;
+    nic_set_put(nic->p[port].attached, slot, s->attached);
     nic_set_put(nic->p[port].gone, slot, false);
     nic_ask(s);
     nic_settle(&nic->p[port]);
@@ -195,7 +196,7 @@ static void send_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot,
         .dst_ip = f->nodes[an_node].ip,
         .dqpn = AGG_QPN,
         .qkey = AGG_QKEY,
-        .sqpn = NIC_QPN,
+        .sqpn = AGG_NIC_QPN,
         .len = sizeof(ctl),
     };
     struct rte_mbuf *m = frame_alloc(np->nic->nd.pool);
@@ -257,6 +258,23 @@ static void send_gone(struct nic_port *np, int64_t gap_ps, int64_t now)
     np->retry_ps = RTE_MIN(np->retry_ps, np->again_ps);
 }
 
+void nic_leave(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps)
+{
+    struct nic_slot *s = nic_slot_at(np, slot);
+
+    nic_set_put(np->attached, slot, false);
+    nic_set_put(np->gone, slot, true);
+    for (int q = 0; q < ENDPOINT_QUEUES; q++) {
+        for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
+            node_drop(&np->nic->nd, np->port, s->stash[q].m[s->stash[q].head], why);
+        s->stash[q].head = 0;
+    }
+    nic_rx_drop(np, slot, why, now_ps);
+    s->stalled = false;
+    nic_igmp_forget(np, slot, now_ps);
+    send_gone(np, NIC_AGAIN_PS, now_ps);
+}
+
 int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
 {
     struct nic *nic = nic_of(nd);
@@ -267,21 +285,13 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
         return -EINVAL;
     np = &nic->p[port];
     s = nic_slot_at(np, slot);
-    if (!s || !s->attached)
+    if (!s || (!s->attached && !s->shut))
         return -ENOENT;
-    T_ASSERT(nic_set_has(np->attached, slot), "an attached slot is not in their set");
-    s->attached = false;
-    nic_set_put(np->attached, slot, false);
-    nic_set_put(np->gone, slot, true);
-    for (int q = 0; q < ENDPOINT_QUEUES; q++) {
-        for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
-            node_drop(nd, port, s->stash[q].m[s->stash[q].head], DROP_DETACHED);
-        s->stash[q].head = 0;
-    }
-    nic_rx_drop(np, slot, DROP_DETACHED, now_ps);
-    s->stalled = false;
-    nic_igmp_forget(np, slot, now_ps);
-    send_gone(np, NIC_AGAIN_PS, now_ps);
+    T_ASSERT(nic_set_has(np->attached, slot) == s->attached,
+             "an attached slot is not in their set");
+    s->attached = s->shut = false;
+    nic_set_put(np->shutting, slot, false);
+    nic_leave(np, slot, DROP_DETACHED, now_ps);
     nic_kick_port(np, now_ps);
     nic_settle(np);
     return 0;
@@ -407,6 +417,7 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
         return rc;
     }
     nic->stall_ps = NIC_STALL_PS;
+    nic->offence_ps = NIC_OFFENCE_WINDOW_PS;
     nic->lag_ps = cfg->lag_ps;
     nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
     nic->n_words = (nic->n_slots + 63) / 64;

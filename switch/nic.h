@@ -34,4 +34,33 @@ void nic_set_stall(struct node *nd, int64_t ps);
 /* The NIC offered no frames for some time before until_ps: processes are not charged for it. */
 void nic_excuse(struct node *nd, int64_t until_ps);
 
+/*
+ * Offenders (nic_offence.c). A process that sends this many frames within the window that it may
+ * not send has its slot shut. A defect in a program makes a few, when an address changes or it is
+ * killed in mid-frame; an attack that has any effect makes thousands a second. A refused frame
+ * costs the NIC about what a forwarded one does, so below the limit an offender takes less than a
+ * thousandth of a core.
+ */
+#define NIC_OFFENCES          1000u
+#define NIC_OFFENCE_WINDOW_PS PS_PER_S
+/* The slot that shuts the whole port: an offender that starts over in slot after slot cannot be
+ * told from its host's other processes. */
+#define NIC_SHUT_SLOTS 4u
+
+struct nic_offender {
+    uint64_t frames;     /* since the port was opened */
+    enum drop why;       /* of the last one */
+    bool shut, was_shut; /* now; since the port was opened */
+};
+/* False: the slot's processes have sent nothing that they may not send. */
+bool nic_offences(struct node *nd, uint16_t port, unsigned slot, struct nic_offender *o);
+bool nic_port_is_shut(struct node *nd, uint16_t port);
+/* Opens the port and its slots, and forgets their offences. */
+void nic_open(struct node *nd, uint16_t port, int64_t now_ps);
+/* Default: NIC_OFFENCE_WINDOW_PS. Measured in wall time. */
+void nic_set_offence_window(struct node *nd, int64_t ps);
+/* Called after every offence; must not change the node. */
+void nic_on_offence(struct node *nd,
+                    void (*fn)(void *ctx, uint16_t node, uint16_t port, unsigned slot), void *ctx);
+
 #endif

@@ -139,10 +139,12 @@ void nic_igmp_input(struct nic_port *np, unsigned slot, struct rte_mbuf *m,
 {
     struct report r = {np, (uint16_t)slot, now_ps, NULL};
 
-    if (igmp_parse(m, k, reported, &r) != 0)
+    if (igmp_parse(m, k, reported, &r) != 0) {
         node_drop(&np->nic->nd, np->port, m, DROP_BAD_LENGTH);
-    else
+        nic_offence(np, slot, DROP_BAD_LENGTH, now_ps);
+    } else {
         rte_pktmbuf_free(m);
+    }
 }
 
 /* ---- what the switch says ---- */

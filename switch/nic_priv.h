@@ -36,6 +36,7 @@ struct nic_stash {
 /* Fields in order of use: see struct egress. */
 struct nic_slot {
     bool attached;
+    bool shut;    /* a process is there, but is not attached: nic_offence.c */
     bool waits;   /* it left frames at the last offer */
     bool stalled; /* credit_ps is spent: frames that it does not take are dropped */
     uint32_t rx_mask, rx_head, rx_tail;
@@ -52,6 +53,13 @@ struct nic_slot {
     int64_t credit_ps;      /* time for which it may hold up others (nic_stall.c), */
     int64_t looked_ps;      /* at this time */
     uint64_t stall_drops;   /* frames dropped because it is stalled */
+    struct nic_offences {
+        uint64_t frames;  /* since the port was opened */
+        int64_t since_ps; /* the window began; */
+        uint32_t recent;  /* frames in it */
+        uint8_t why;      /* enum drop, of the last one */
+        bool was_shut;
+    } offence;
 } __rte_cache_aligned;
 
 struct nic_port {
@@ -65,6 +73,7 @@ struct nic_port {
     uint16_t port;
     uint8_t mac[6];
     bool looped;    /* a process has sent to its own address: kicks wake the loop too */
+    bool shut;      /* for all slots */
     bool loop_used; /* a process has sent to it or to a group; else the loop is always empty */
     uint32_t rx_limit_pkts;
     uint64_t rx_limit_bytes;           /* capacity of a slot's receive queue */
@@ -73,17 +82,22 @@ struct nic_port {
     struct mcast *mc;  /* members are slots */
     int64_t report_ps; /* nic_igmp.c: how far the announcements of joins are ahead */
     uint64_t reports_refused;
-    uint64_t gone[NIC_WORDS]; /* bit per slot: its process has ended */
-    struct nic_slot **far;    /* [n_slots - NIC_NEAR] or NULL */
-    int64_t again_ps;         /* when PEER_DOWN is repeated for them, */
-    int64_t gap_ps;           /* gap since the last time */
+    uint64_t gone[NIC_WORDS];     /* bit per slot: its process has ended */
+    struct nic_slot **far;        /* [n_slots - NIC_NEAR] or NULL */
+    int64_t again_ps;             /* when PEER_DOWN is repeated for them, */
+    int64_t gap_ps;               /* gap since the last time */
+    uint64_t shutting[NIC_WORDS]; /* bit per slot: to be shut in the next tick */
+    uint32_t n_shut;              /* slots that were shut since the port was opened */
 } __rte_cache_aligned;
 
 struct nic {
     struct node nd;
     unsigned n_slots, n_words;
-    int64_t stall_ps; /* nic_set_stall() */
-    int64_t lag_ps;   /* node_cfg.lag_ps */
+    int64_t stall_ps;   /* nic_set_stall() */
+    int64_t lag_ps;     /* node_cfg.lag_ps */
+    int64_t offence_ps; /* nic_set_offence_window() */
+    void (*offended)(void *ctx, uint16_t node, uint16_t port, unsigned slot);
+    void *offended_ctx;
     struct nic_port *p;
     int64_t due_ps[]; /* [n_ports] when a port's retry, loop or slots have work (nic_settle) */
 };
@@ -171,6 +185,15 @@ bool nic_stall_look(const struct nic_port *np, struct nic_slot *s, int64_t now_p
 /* Called when the process took n frames, after it had left some or stalled. */
 void nic_stall_took(const struct nic_port *np, struct nic_slot *s, uint32_t n, int64_t now_ps);
 void nic_stall_reset(const struct nic_port *np, struct nic_slot *s);
+
+/* nic_offence.c */
+/* The process in the slot has sent a frame that was dropped as `why`. */
+void nic_offence(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps);
+void nic_shut_pending(struct nic_port *np, int64_t now_ps);
+
+/* nic.c: frees the frames from and for the slot; its groups and aggregation nodes hear that the
+ * process is gone. */
+void nic_leave(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps);
 
 /* nic_rx.c */
 /* Appends a frame to the slot's ring; nic_rx_flush() offers it. */

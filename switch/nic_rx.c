@@ -93,7 +93,7 @@ void nic_rx_put(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
     struct nic_slot *s = nic_slot_at(np, slot);
 
     if (unlikely(!s || !s->attached)) {
-        node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
+        node_drop(&np->nic->nd, np->port, m, s && s->shut ? DROP_PORT_SHUT : DROP_NO_SLOT);
         return;
     }
     if (unlikely(nic_rx_used(s) >= np->rx_limit_pkts ||

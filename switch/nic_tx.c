@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/nic_priv.h"
+#include "switch/source_guard.h"
 
 /*
  * From the processes to the link and to the loop. When one of the two is free, it pulls the head of
@@ -22,18 +23,30 @@ static inline void uncovered(struct nic_port *np, const struct nic_stash *st, en
         egress_kick(egress_of(np, st->way[st->head]), now);
 }
 
+static void refuse(struct nic_port *np, unsigned slot, struct rte_mbuf *m, enum drop why,
+                   int64_t now)
+{
+    node_drop(&np->nic->nd, np->port, m, why);
+    nic_offence(np, slot, why, now);
+}
+
 /* Classifies a frame of a process. False: it is consumed. */
 static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_t *way, int64_t now)
 {
-    struct node *nd = &np->nic->nd;
     struct packet_class k;
+    enum drop why;
 
     classify_frame(m, &k);
     frame_meta(m)->cls = k.cls;
     frame_meta(m)->in_port = NODE_NO_PORT;
     if (unlikely(k.kind == PACKET_BAD || k.kind == PACKET_MAC_CONTROL)) {
         /* MAC control frames belong to the NIC: no process may pause the switch. */
-        node_drop(nd, np->port, m, k.kind == PACKET_BAD ? k.why : DROP_LINK_LOCAL);
+        refuse(np, slot, m, k.kind == PACKET_BAD ? k.why : DROP_LINK_LOCAL, now);
+        return false;
+    }
+    why = source_guard(m, &k, np->mac, np->ip, source_space(slot));
+    if (unlikely(why != SOURCE_ADMITTED)) {
+        refuse(np, slot, m, why, now);
         return false;
     }
     if (unlikely(k.kind == PACKET_IGMP)) {
@@ -63,9 +76,11 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
         if (n == 0)
             return;
         for (uint16_t i = 0; i < n; i++)
-            if (admit(np, slot, m[i], &st->way[st->n], now))
+            if (unlikely(s->shut))
+                node_drop(&np->nic->nd, np->port, m[i], DROP_PORT_SHUT);
+            else if (admit(np, slot, m[i], &st->way[st->n], now))
                 st->m[st->n++] = m[i];
-    } while (st->n == 0);
+    } while (st->n == 0 && likely(!s->shut));
     uncovered(np, st, mine, now);
 }
 

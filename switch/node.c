@@ -26,6 +26,8 @@ static const char *const event_name[NODE_EV_KINDS] = {
     [NODE_EV_HOST_LOST] = "the host behind port %u, node %u, counts as lost",
     [NODE_EV_RESTARTED] = "aggregation node restarted, life %u",
     [NODE_EV_STALLED] = "port %u: a process stalls, %u frames wait for it",
+    [NODE_EV_SHUT] = "port %u: slot %u is shut for what its process has sent",
+    [NODE_EV_OPENED] = "port %u: slot %u is opened",
     [NODE_EV_TAKES_AGAIN] = "port %u: a stalled process takes frames again, %u wait for it",
 };
 static const struct event_kinds event_kinds = {"switch", event_name, NODE_EV_KINDS};

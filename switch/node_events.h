@@ -24,6 +24,8 @@ enum node_event {
     NODE_EV_RESTARTED,
     NODE_EV_STALLED,
     NODE_EV_TAKES_AGAIN,
+    NODE_EV_SHUT,
+    NODE_EV_OPENED,
     NODE_EV_KINDS
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs the tests: run.sh unit | e2e | all. A line each, the output of what failed, and a closing line with the counts.
+# Runs the tests: run.sh unit | e2e | hostile | all (unit and e2e). A line each, the output of what failed, and a closing line with the counts.
 set -u
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
@@ -49,11 +49,20 @@ e2e() {
     done
 }
 
+# Attacks of one process or user on others.
+hostile() {
+    local t
+    for t in tests/hostile/*.sh; do
+        one "${t#tests/}" 120 env TRIB_BUILD="$build" bash "$t"
+    done
+}
+
 case "${1:-all}" in
 unit) unit ;;
 e2e) e2e ;;
+hostile) hostile ;;
 all) unit; e2e ;;
-*) echo "run.sh: found '$1', expected unit, e2e or all" >&2; exit 2 ;;
+*) echo "run.sh: found '$1', expected unit, e2e, hostile or all" >&2; exit 2 ;;
 esac
 touch "$logs/verdicts"
 count() { grep -cx "$1" "$logs/verdicts"; }

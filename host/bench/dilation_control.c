@@ -184,9 +184,9 @@ struct fidelity dilation_judge(const struct coll_prediction *pr, int64_t lag_p99
 }
 
 uint32_t dilation_retry(const struct dilation_control *p, const struct coll_prediction *pr,
-                        uint32_t d, uint32_t least_needed, unsigned runs)
+                        uint32_t d, uint32_t least_needed, unsigned runs, bool blind)
 {
-    double next = fmin(RETRY_MARGIN * least_needed, (runs > 1 ? UP : RETRY_FIRST) * d);
+    double next = fmin(RETRY_MARGIN * least_needed, (runs > 1 || blind ? UP : RETRY_FIRST) * d);
 
     return clamp(fmax(d, fmin(fmax(RETRY_LEAST * d, next), dilation_cap(p, pr))));
 }
@@ -391,24 +391,51 @@ unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
     return dilation_iters(p, want, pr, dilation);
 }
 
+/* Telling samples are far enough apart for a line through them. */
+static bool own_work_known(const struct dilation_tries *t)
+{
+    double least = INFINITY, most = 0;
+
+    for (unsigned i = 0; i < t->n; i++)
+        if (tells(&t->at[i]))
+            least = fmin(least, t->at[i].d), most = fmax(most, t->at[i].d);
+    return most >= LESS * least / ENOUGH;
+}
+
+static void lags(struct fidelity *f, double needed)
+{
+    f->ok = false;
+    f->needed = RTE_MAX(f->needed, clamp(needed));
+}
+
 /* What is too much shrinks with the dilation, so `needed` is where it is the tolerance. */
 void dilation_compare(struct fidelity *f, struct dilation_tries *t, uint32_t d, double us)
 {
-    double over;
+    double over, own;
 
+    if (t->n < RTE_DIM(t->at))
+        t->at[t->n++] = (struct dilation_try){d, f->needed, us, !t->warm};
+    t->warm = true;
     note_time(t, us);
     over = us / t->least_us - 1;
-    if (over <= DILATION_APART)
+    if (over > DILATION_APART)
+        lags(f, d * fmin(over / DILATION_TOLERANCE, UP));
+    f->blind = !own_work_known(t);
+    if (f->blind) {
+        lags(f, LESS * d);
         return;
-    f->ok = false;
-    f->needed = RTE_MAX(f->needed, clamp(d * fmin(over / DILATION_TOLERANCE, UP)));
+    }
+    own = own_work(t, 0);
+    t->slow = own > 0 ? clamp(own) : 0;
+    if (own * DILATION_TOLERANCE > DILATION_APART * d)
+        lags(f, own);
 }
 
 void dilation_again(struct dilation_tries *t)
 {
     t->settled = t->warm = false;
     t->least_us = 0;
-    t->most = RTE_MIN(t->n + DILATION_MORE, (unsigned)RTE_DIM(t->at));
+    t->most = t->n + DILATION_MORE;
 }
 
 void dilation_learn(struct dilation_control *p, const struct coll_prediction *pr, unsigned nranks,

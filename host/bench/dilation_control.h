@@ -31,6 +31,7 @@ struct fidelity {
     bool ok;
     double p99_lag_us; /* fabric time */
     uint32_t needed;   /* the dilation that would have held */
+    bool blind;        /* own work is not known, so nobody can say that the row held */
 };
 
 void dilation_init(struct dilation_control *p, bool adaptive, double max_wall);
@@ -53,6 +54,7 @@ struct fidelity dilation_judge(const struct coll_prediction *pr, int64_t lag_p99
 #define DILATION_WARM_UPS 7 /* at most, to find a dilation */
 #define DILATION_OPS      2 /* operations of a warm-up at least, if one fits max_wall */
 #define DILATION_MORE     3 /* warm-ups for another run like it, which starts near its result */
+#define DILATION_RUNS     3 /* attempts of a run at most, each a sample as well */
 struct dilation_tries {
     unsigned n, most; /* samples; most 0: DILATION_WARM_UPS */
     bool settled;     /* the search has ended: the last answer is the dilation to run at */
@@ -61,8 +63,8 @@ struct dilation_tries {
     double least_us;  /* the shortest time of an operation, of warm-ups and runs; 0: none yet */
     struct dilation_try {
         double d, needed, us;
-        bool cold; /* the first of a run: its time is too long */
-    } at[DILATION_WARM_UPS + DILATION_MORE];
+        bool cold; /* the first of a row or place: its time is too long */
+    } at[DILATION_WARM_UPS + DILATION_MORE + 2 * DILATION_RUNS];
 };
 /*
  * Adds the sample of a warm-up at d, whose operations took us of fabric time and whose lateness
@@ -79,9 +81,13 @@ unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
 uint32_t dilation_end(const struct dilation_control *p, struct dilation_tries *t,
                       const struct coll_prediction *pr, uint32_t d);
 /*
- * Judges a run at dilation d by its time, too: an operation takes the same time whenever the machine
- * keeps up, so a run that took over DILATION_APART longer than the fastest one or warm-up did not,
- * whatever its lateness says. For fabrics without faults, whose times vary by themselves.
+ * Judges a run at dilation d by its time, too, which joins the samples. It did not hold, whatever its
+ * lateness says,
+ *   if it took over DILATION_APART longer than the fastest run or warm-up, because an operation takes
+ *   the same time whenever the machine keeps up;
+ *   if own work was more than DILATION_APART of its time;
+ *   if own work is not known, because there was no time for samples a factor of two apart.
+ * For fabrics without faults, whose times vary by themselves.
  */
 #define DILATION_APART 0.025
 void dilation_compare(struct fidelity *f, struct dilation_tries *t, uint32_t d, double us);
@@ -90,11 +96,11 @@ void dilation_again(struct dilation_tries *t);
 /*
  * The dilation of the next attempt after `runs` attempts that lagged, the last one at d: a margin
  * above the least that one of them needed, at most 8 d, and after the first run at most 1.25 d,
- * because something else may have interrupted that. d itself: an operation would last longer than
- * three max_wall.
+ * because something else may have interrupted that, unless it was blind. d itself: an operation
+ * would last longer than three max_wall.
  */
 uint32_t dilation_retry(const struct dilation_control *p, const struct coll_prediction *pr,
-                        uint32_t d, uint32_t least_needed, unsigned runs);
+                        uint32_t d, uint32_t least_needed, unsigned runs, bool blind);
 /* Updates the expected lag or rate by a run at `dilation` with this lag. */
 void dilation_learn(struct dilation_control *p, const struct coll_prediction *pr, unsigned nranks,
                     int64_t lag_p99_ns, uint32_t dilation, bool ok);

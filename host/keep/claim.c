@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/claim.h"
 
+#include "base/own_path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TRIES    50 /* to lock a directory that another command is removing */
@@ -61,35 +62,35 @@ static int say_taken(const struct claim *c, pid_t holder)
 static int lock_dir(struct claim *c)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char path[KEEP_PATH];
-    struct stat st;
-    int rc = dir_make(c->path);
+    char path[KEEP_PATH], why[OWN_WHY];
+    int rc = 0;
 
-    if (rc)
+    c->dir = own_dir_open(c->path, true, why, sizeof(why));
+    if (c->dir == -ENOENT)
+        return -EAGAIN;
+    if (c->dir == -EPERM)
+        return say("cannot use the run directory %s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another "
+                   "place",
+                   c->path, why);
+    if (c->dir < 0)
         return say(
             "cannot make the run directory %s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another "
             "place",
-            c->path, strerror(-rc));
-    c->dir = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->dir < 0 && errno == ENOENT)
-        return -EAGAIN;
-    if (c->dir < 0 || fstat(c->dir, &st))
-        return say("cannot open the run directory %s: %s", c->path, strerror(errno));
-    if (st.st_uid != geteuid())
-        return say(
-            "the run directory %s belongs to user %u, expected one of user %u; TRIB_RUN names "
-            "another place",
-            c->path, (unsigned)st.st_uid, (unsigned)geteuid());
+            c->path, *why ? why : strerror(-c->dir));
     if (dir_kind(c->dir) == DIR_FOREIGN)
         return say("found files in %s that are no fabric's, expected TRIB_RUN to name an empty or "
                    "new directory",
                    c->path);
-    c->lock = openat(c->dir, KEEP_FILE, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+    c->lock = own_file_open(c->dir, KEEP_FILE, O_CREAT | O_RDWR);
+    if (c->lock == -EPERM) {
+        own_file_why(c->dir, KEEP_FILE, why, sizeof(why));
+        return say("cannot use %s/%s", c->path, why);
+    }
     if (c->lock < 0)
-        return errno == ENOENT ? -EAGAIN
-                               : say("cannot make %s/" KEEP_FILE
-                                     ": %s; XDG_RUNTIME_DIR or TRIB_RUN names another place",
-                                     c->path, strerror(errno));
+        return c->lock == -ENOENT ? -EAGAIN
+                                  : say("cannot make %s/" KEEP_FILE
+                                        ": %s; XDG_RUNTIME_DIR or TRIB_RUN names another place",
+                                        c->path, strerror(-c->lock));
     if (fcntl(c->lock, F_SETLK, &lk)) {
         rc = errno;
         lk.l_type = F_WRLCK;
@@ -155,15 +156,17 @@ void claim_abandon(struct claim *c)
 static int take_over(struct claim *c)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char path[KEEP_PATH];
+    char path[KEEP_PATH], why[OWN_WHY];
 
-    c->dir = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    c->dir = own_dir_open(c->path, false, why, sizeof(why));
     if (c->dir < 0)
-        return errno == ENOENT ? 1 : -errno;
+        return c->dir == -ENOENT ? 1 : c->dir;
     snprintf(path, sizeof(path), "%s/" KEEP_FILE, c->path);
-    c->lock = openat(c->dir, KEEP_FILE, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+    c->lock = own_file_open(c->dir, KEEP_FILE, O_CREAT | O_RDWR);
+    if (c->lock == -EPERM) /* something that is no lock: dir_remove() takes it away */
+        return 0;
     if (c->lock < 0) /* a disk that is full, or a directory that was removed */
-        return errno == ENOENT;
+        return c->lock == -ENOENT;
     return fcntl(c->lock, F_SETLK, &lk) || !dir_is(path, c->lock);
 }
 

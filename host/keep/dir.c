@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run directory, by its descriptor: its path may name another directory at any moment. */
+#include "base/own_path.h"
 #include "host/keep/keep.h"
 
 #include <dirent.h>
@@ -13,21 +14,6 @@
 #define DEPTH 8
 #define TAIL  4096
 #define LINES 20
-
-int dir_make(const char *dir)
-{
-    char path[KEEP_PATH];
-
-    if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
-        return -ENAMETOOLONG;
-    for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
-        *s = 0;
-        if (mkdir(path, 0700) && errno != EEXIST && access(path, F_OK))
-            return -errno;
-        *s = '/';
-    }
-    return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
-}
 
 static DIR *open_again(int fd)
 {
@@ -47,7 +33,7 @@ static bool is_dot(const char *name)
 /* Whether proc/ holds nothing but files that a fabric's processes leave there. */
 static bool only_ours(int fd)
 {
-    static const char *const ours[] = {".log", ".pid", ".start", ".ready", ".ended", NULL};
+    static const char *const ours[] = {".log", ".pid", ".ready", ".ended", ".page", NULL};
     int sub = openat(fd, "proc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = sub < 0 ? NULL : fdopendir(sub);
     bool only = true;
@@ -166,7 +152,7 @@ int dir_remove(const char *dir, int fd)
 
 void dir_write(int fd, const char *name, const char *text)
 {
-    int file = openat(fd, name, O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int file = own_file_open(fd, name, O_CREAT | O_TRUNC | O_WRONLY);
 
     if (file < 0)
         return;
@@ -177,7 +163,7 @@ void dir_write(int fd, const char *name, const char *text)
 
 bool dir_tail(int fd, const char *name)
 {
-    int file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), lines = 0;
+    int file = own_file_open(fd, name, O_RDONLY), lines = 0;
     char buf[TAIL];
     struct stat st;
     ssize_t n = 0, at;

@@ -12,6 +12,7 @@
  * perf) is stopped when a pidfd of that process reports its end; its switches also get a signal
  * when the keeper dies. A fabric that stays up outlives every other process, the keeper included.
  */
+#include "base/own_path.h"
 #include "host/keep/claim.h"
 #include "host/keep/keep.h"
 
@@ -77,9 +78,10 @@ static void become_switch(const struct keeper *k, const struct child *ch, pid_t 
     if (!argv || getppid() != keeper)
         _exit(1);
     snprintf(log, sizeof(log), "proc/%s.log", ch->name);
-    fd = openat(k->claim.dir, log, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    /* start_switches() has made proc/, so nothing can be there yet. */
+    fd = own_file_open(k->claim.dir, log, O_CREAT | O_EXCL | O_WRONLY | O_APPEND);
     if (fd < 0) {
-        fprintf(stderr, "trib: cannot make %s/%s: %s\n", c->dir, log, strerror(errno));
+        fprintf(stderr, "trib: cannot make %s/%s: %s\n", c->dir, log, strerror(-fd));
         _exit(1);
     }
     dup2(fd, STDOUT_FILENO);
@@ -184,7 +186,7 @@ static bool is_ready(const struct keeper *k, const char *name)
     char path[KEEP_NAME + 16];
 
     snprintf(path, sizeof(path), "proc/%s.ready", name);
-    return !faccessat(k->claim.dir, path, F_OK, 0);
+    return !faccessat(k->claim.dir, path, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Until every process serves its ports. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the parts of trib-keep: keep.c starts a fabric and supervises it, dir.c handles its run
- * directory, oom.c describes how a process ended. */
+ * directory, owner.c whose it is, all.c those of all users, oom.c describes how a process ended. */
 #ifndef TRIB_HOST_KEEP_KEEP_H
 #define TRIB_HOST_KEEP_KEEP_H
 
@@ -22,8 +22,6 @@ int keep_start(const struct keep_cfg *cfg);
 /* ---- dir.c ---- */
 
 enum { DIR_OURS, DIR_EMPTY, DIR_FOREIGN };
-/* Makes DIR and its missing parents. 0 or -errno. */
-int dir_make(const char *dir);
 /* Whether the directory is a fabric's, empty but for logs, or foreign: TRIB_RUN may name
  * any directory, and a fabric clears its own. */
 int dir_kind(int fd);
@@ -40,6 +38,28 @@ bool dir_is(const char *path, int fd);
 void dir_write(int fd, const char *name, const char *text);
 /* Copies the last lines of a file to stderr. false: it has none. */
 bool dir_tail(int fd, const char *name);
+
+/* ---- owner.c ---- */
+
+/* The user's name, or number. The text is good until the next call. */
+const char *owner_name(uid_t uid);
+/* Refuses another user's directory, and names that user. root_too: root is refused too. */
+bool owner_is_other(const char *dir, bool root_too);
+/*
+ * For root and another user's directory: from here on this process has that user's rights, no more,
+ * since what it finds there is that user's to choose (a link to /etc). Only the effective user
+ * changes, so that user can neither signal nor trace it. Nothing to do for anybody else. 0 or
+ * -errno.
+ */
+int owner_become(const char *dir);
+/* Whether `trib` may look into the directory: 0: yes, or it is not there; 1: no, with a message;
+ * 3: another user's, with a message; 4: another user's, and this is root, who may list and stop. */
+int owner_check(const char *dir);
+
+/* ---- all.c ---- */
+
+/* Prints the fabrics of all users, as far as this user may see them. Exit code. */
+int all_print(void);
 
 /* ---- oom.c ---- */
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/procs.h"
 
+#include "base/own_path.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -69,6 +72,17 @@ static bool runs_switch(pid_t pid)
     return arguments(pid, args, sizeof(args)) > 0 && !strcmp(base_name(args), "trib-switch");
 }
 
+/* The value behind --proc; "?": there is none. */
+static const char *proc_in(const char *args, size_t len)
+{
+    const char *end = args + len;
+
+    for (const char *a = args; a < end; a += strlen(a) + 1)
+        if (!strcmp(a, "--proc") && a + 7 < end)
+            return a + 7;
+    return "?";
+}
+
 /* The run directory that these arguments name; NULL: not the arguments of a fabric's process. */
 static const char *dir_in(const char *args, size_t len, bool *keeper)
 {
@@ -111,17 +125,14 @@ static bool runs_in(pid_t pid, const char *dir, bool *keeper, const char **proc,
 
     if (!d || !same_dir(d, dir))
         return false;
-    *proc = "?";
-    for (const char *a = args; a < args + n; a += strlen(a) + 1)
-        if (!strcmp(a, "--proc") && a + 7 < args + n)
-            *proc = a + 7;
+    *proc = proc_in(args, (size_t)n);
     return true;
 }
 
-pid_t procs_lock_holder(const char *path)
+static pid_t lock_holder(int dir, const char *name)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), rc;
+    int fd = own_file_open(dir, name, O_RDONLY), rc;
 
     if (fd < 0)
         return 0;
@@ -163,16 +174,20 @@ static int pidfd(pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-static uint64_t number_in(const char *path)
+/* What a pid file says: pid and start time, a line each; 0: nothing. */
+static pid_t read_pid_file(int dir, const char *name, uint64_t *start)
 {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    char buf[32];
+    int fd = own_file_open(dir, name, O_RDONLY);
+    char buf[64], *end;
     ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+    long pid;
 
     if (fd >= 0)
         close(fd);
     buf[n > 0 ? n : 0] = 0;
-    return strtoull(buf, NULL, 10);
+    pid = strtol(buf, &end, 10);
+    *start = strtoull(end, NULL, 10);
+    return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
 static void note_foreign(struct procs *p, const char *path, pid_t pid)
@@ -186,58 +201,82 @@ static void note_foreign(struct procs *p, const char *path, pid_t pid)
                  "%.1000s names process %d (%.100s), which is not the "
                  "fabric's and is left alone",
                  path, (int)pid, args);
+    procs_printable(p->first_foreign);
 }
 
-/* Adds the process that holds the lock on proc/<name>.pid. */
-static int add_locked(struct procs *p, const char *dir, const char *name)
+/* Adds the process that holds the lock on NAME.pid of proc/, which `at` is open on. */
+static int add_locked(struct procs *p, const char *dir, int at, const char *name)
 {
-    char path[KEEP_PATH], started[KEEP_PATH];
-    pid_t pid;
+    char file[KEEP_NAME + 8], path[KEEP_PATH];
     uint64_t start;
+    pid_t pid, said;
     int fd;
 
-    if (snprintf(path, sizeof(path), "%s/proc/%s.pid", dir, name) >= (int)sizeof(path) ||
-        snprintf(started, sizeof(started), "%s/proc/%s.start", dir, name) >= (int)sizeof(started))
+    if (snprintf(file, sizeof(file), "%s.pid", name) >= (int)sizeof(file) ||
+        snprintf(path, sizeof(path), "%s/proc/%s", dir, file) >= (int)sizeof(path))
         return 0;
-    pid = procs_lock_holder(path);
+    said = read_pid_file(at, file, &start);
+    pid = lock_holder(at, file);
     if (!pid) {
-        pid = (pid_t)number_in(path);
-        if (pid > 0)
-            note_foreign(p, path, pid);
+        if (said)
+            note_foreign(p, path, said);
         return 0;
     }
-    start = number_in(started);
     fd = pidfd(pid);
     if (fd < 0)
         return 0;
-    /* The pid still holds the lock, so the pidfd is of that process. */
-    if (procs_lock_holder(path) != pid || !runs_switch(pid) ||
-        (start && procs_start_time(pid) != start)) {
-        note_foreign(p, path, pid);
+    /* The pid still holds the lock, so the pidfd is of that process. Between its claim and its
+     * first write a process's file is empty. */
+    if (lock_holder(at, file) != pid || !runs_switch(pid) ||
+        (said && (said != pid || procs_start_time(pid) != start))) {
+        note_foreign(p, path, said && said != pid ? said : pid);
         close(fd);
         return 0;
     }
     return add(p, name, pid, fd);
 }
 
-static int add_keeper(struct procs *p, const char *dir)
+static int add_keeper(struct procs *p, int at)
 {
-    char path[KEEP_PATH], args[KEEP_PATH];
-    pid_t pid;
-    int fd;
+    pid_t pid = lock_holder(at, KEEP_FILE);
+    int fd = pid ? pidfd(pid) : -1;
+    char args[KEEP_PATH];
 
-    if (snprintf(path, sizeof(path), "%s/" KEEP_FILE, dir) >= (int)sizeof(path))
-        return 0;
-    pid = procs_lock_holder(path);
-    fd = pid ? pidfd(pid) : -1;
     if (fd < 0)
         return 0;
-    if (procs_lock_holder(path) != pid || arguments(pid, args, sizeof(args)) <= 0 ||
+    if (lock_holder(at, KEEP_FILE) != pid || arguments(pid, args, sizeof(args)) <= 0 ||
         strcmp(base_name(args), "trib-keep") != 0) {
         close(fd);
         return 0;
     }
     return add(p, "", pid, fd);
+}
+
+/* Adds what the directory has files of. One that others could write to proves nothing. */
+static int add_listed(struct procs *p, const char *dir, bool keeper)
+{
+    char why[OWN_WHY], name[KEEP_NAME];
+    int at = own_dir_open(dir, false, why, sizeof(why)), sub, rc;
+    struct dirent *e;
+    DIR *d;
+
+    if (at < 0)
+        return 0;
+    rc = keeper ? add_keeper(p, at) : 0;
+    sub = own_subdir_open(at, "proc");
+    close(at);
+    d = sub < 0 ? NULL : fdopendir(sub);
+    while (d && !rc && (e = readdir(d))) {
+        size_t len = strlen(e->d_name);
+
+        if (len < 5 || len >= sizeof(name) || strcmp(e->d_name + len - 4, ".pid") != 0)
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)len - 4, e->d_name);
+        rc = add_locked(p, dir, sub, name);
+    }
+    if (d)
+        closedir(d);
+    return rc;
 }
 
 static pid_t pid_of(const char *name)
@@ -248,13 +287,16 @@ static pid_t pid_of(const char *name)
     return *end || n <= 0 ? 0 : (pid_t)n;
 }
 
+/* The real user; the owner of /proc/PID is root for a process that is not dumpable. */
 static uid_t owner_of_pid(pid_t pid)
 {
-    char path[64];
-    struct stat st;
+    char buf[4096], *line;
+    unsigned uid;
 
-    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    return stat(path, &st) ? (uid_t)-1 : st.st_uid;
+    if (read_proc(pid, "status", buf, sizeof(buf)) <= 0 || !(line = strstr(buf, "\nUid:")) ||
+        sscanf(line, "\nUid: %u", &uid) != 1)
+        return (uid_t)-1;
+    return uid;
 }
 
 /* Adds this user's processes that the directory has no file of. */
@@ -289,25 +331,10 @@ static int add_unlisted(struct procs *p, const char *dir, bool keepers)
 
 int procs_find(struct procs *p, const char *dir, bool keeper)
 {
-    char path[KEEP_PATH], name[KEEP_NAME];
-    struct dirent *e;
     int rc;
-    DIR *d;
 
     memset(p, 0, sizeof(*p));
-    rc = keeper ? add_keeper(p, dir) : 0;
-    snprintf(path, sizeof(path), "%s/proc", dir);
-    d = opendir(path);
-    while (d && !rc && (e = readdir(d))) {
-        size_t len = strlen(e->d_name);
-
-        if (len < 5 || len >= sizeof(name) || strcmp(e->d_name + len - 4, ".pid") != 0)
-            continue;
-        snprintf(name, sizeof(name), "%.*s", (int)len - 4, e->d_name);
-        rc = add_locked(p, dir, name);
-    }
-    if (d)
-        closedir(d);
+    rc = add_listed(p, dir, keeper);
     return rc ? rc : add_unlisted(p, dir, keeper);
 }
 
@@ -384,6 +411,13 @@ int procs_stop(const char *dir, bool keeper)
 
 /* ---- fabrics of all users ---- */
 
+void procs_printable(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 32 || (unsigned char)*c >= 127)
+            *c = '?';
+}
+
 void procs_scan(procs_seen_fn fn, void *ctx)
 {
     static char args[KEEP_PATH];
@@ -394,17 +428,17 @@ void procs_scan(procs_seen_fn fn, void *ctx)
     while (d && (e = readdir(d))) {
         pid_t pid = pid_of(e->d_name);
         ssize_t n = pid ? arguments(pid, args, sizeof(args)) : 0;
-        bool keeper;
-        const char *dir = n > 0 ? dir_in(args, (size_t)n, &keeper) : NULL;
+        const char *dir = n > 0 ? dir_in(args, (size_t)n, &f.keeper) : NULL;
 
         if (!dir)
             continue;
         f.uid = owner_of_pid(pid);
         f.pid = pid;
+        f.start = procs_start_time(pid);
         snprintf(f.dir, sizeof(f.dir), "%s", dir);
-        for (char *c = f.dir; *c; c++) /* untrusted text, on its way to a terminal */
-            if ((unsigned char)*c < 32 || *c == 127)
-                *c = '?';
+        snprintf(f.proc, sizeof(f.proc), "%s", proc_in(args, (size_t)n));
+        procs_printable(f.dir);
+        procs_printable(f.proc);
         if (f.uid != (uid_t)-1)
             fn(ctx, &f);
     }
@@ -433,7 +467,7 @@ bool procs_owner(const char *dir, uid_t *uid)
     struct owner o = {dir, uid, false};
     struct stat st;
 
-    if (!lstat(dir, &st)) {
+    if (!lstat(dir, &st) && S_ISDIR(st.st_mode)) {
         *uid = st.st_uid;
         return true;
     }

@@ -5,10 +5,10 @@
  *
  * A pid file alone proves nothing: its number may belong to another process by now, or be arbitrary
  * text. A process belongs to the fabric when it holds the lock on proc/<name>.pid (the kernel names
- * the holder), has the start time of proc/<name>.start, and is trib-switch; or, where files are
- * missing, when it is trib-switch or trib-keep of this user with this run directory in its
- * arguments. Both are checked again once a pidfd of the process is open, and signals go through
- * that pidfd.
+ * the holder), has the pid and the start time that the file says, and is trib-switch; or, where
+ * files are missing, when it is trib-switch or trib-keep of this user with this run directory in
+ * its arguments. Both are checked again once a pidfd of the process is open, and signals go through
+ * that pidfd. Files of a directory that other users could write to do not count.
  */
 #ifndef TRIB_HOST_KEEP_PROCS_H
 #define TRIB_HOST_KEEP_PROCS_H
@@ -47,8 +47,8 @@ int procs_signal(const struct procs *p, int sig);
 /* Sends SIGTERM, and SIGKILL after a few seconds, until no process of DIR lives. 0 or -errno. */
 int procs_stop(const char *dir, bool keeper);
 
-/* The pid that holds the write lock on this file; 0: none. */
-pid_t procs_lock_holder(const char *path);
+/* Replaces what is not printable ASCII: text of other users on its way to a terminal. */
+void procs_printable(char *text);
 /* Start time of a process in clock ticks since boot; 0: no such process. */
 uint64_t procs_start_time(pid_t pid);
 
@@ -56,6 +56,9 @@ uint64_t procs_start_time(pid_t pid);
 struct fabric_seen {
     uid_t uid;
     pid_t pid;
+    uint64_t start;       /* in clock ticks since boot */
+    bool keeper;          /* trib-keep, not trib-switch */
+    char proc[KEEP_NAME]; /* name of the trib-switch; "?": unknown */
     char dir[KEEP_PATH];
 };
 typedef void (*procs_seen_fn)(void *ctx, const struct fabric_seen *f);

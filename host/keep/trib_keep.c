@@ -4,6 +4,7 @@
  * after them, finds them, ends them.
  */
 #include "base/options.h"
+#include "base/own_path.h"
 #include "host/keep/claim.h"
 #include "host/keep/keep.h"
 
@@ -11,12 +12,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,16 +25,16 @@ enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_OTHERS = 3 };
 
 /* ---- the command line ---- */
 
-enum verb { START, STOP, ALIVE, LIST, WAIT, FABRICS, WITH };
+enum verb { START, STOP, ALIVE, LIST, WAIT, FABRICS, ALL, CHECK, WITH };
 
 /* In order of enum verb; least and greatest number of arguments. */
 static const struct {
     const char *name;
     int least, most;
 } verbs[] = {
-    [START] = {"start", 6, INT_MAX}, [STOP] = {"stop", 1, 1}, [ALIVE] = {"alive", 1, 1},
-    [LIST] = {"list", 1, 1},         [WAIT] = {"wait", 2, 2}, [FABRICS] = {"fabrics", 0, 0},
-    [WITH] = {"with", 2, INT_MAX},
+    [START] = {"start", 6, INT_MAX}, [STOP] = {"stop", 1, 1},   [ALIVE] = {"alive", 1, 1},
+    [LIST] = {"list", 1, 1},         [WAIT] = {"wait", 2, 2},   [FABRICS] = {"fabrics", 0, 0},
+    [ALL] = {"all", 0, 0},           [CHECK] = {"check", 1, 1}, [WITH] = {"with", 2, INT_MAX},
 };
 
 static const char *list_verbs(unsigned i)
@@ -58,26 +57,25 @@ static const struct option_row words[] = {
 };
 static const struct option_group groups[] = {{NULL, NULL, 0}};
 static const struct option_note exits[] = {
-    {"0", "fine; alive: a process lives"},
-    {"1", "it cannot be done; alive: none lives"},
-    {"2", "the command line is wrong"},
-    {"3", "the fabric is another user's"},
-    {NULL, NULL},
+    {"0", "fine; alive: a process lives"},      {"1", "it cannot be done; alive: none lives"},
+    {"2", "the command line is wrong"},         {"3", "the fabric is another user's"},
+    {"4", "check: the same, and this is root"}, {NULL, NULL},
 };
 static const struct option_program program = {
     .name = "trib-keep",
     .summary = "start, find and end the processes of a fabric",
     .synopsis = "start DIR up|while PID TRIB-SWITCH CONF PROCESS... [-- OPTION...]\n"
-                "stop|alive|list DIR\n"
+                "stop|alive|list|check DIR\n"
                 "wait DIR SECONDS\n"
-                "fabrics\n"
+                "fabrics|all\n"
                 "with PID CMD [ARG...]",
     .text = "Looks after the processes of a fabric on this machine for trib(1).\n\nstart: these "
             "trib-switch processes in the run directory DIR; while: for as long as PID, which is "
             "the parent, lives.\n\nstop: ends them and removes DIR. alive: does any live? list: a "
             "line each, with name, pid (0: none) and state; tabs between. wait: until none lives, "
-            "or so long; ends with its parent.\n\nfabrics: all of this machine, with user, pid and "
-            "run directory. with: CMD, killed when PID, which is the parent, ends.",
+            "or so long; ends with its parent. check: can another user exchange anything there?\n\n"
+            "fabrics: all of this machine, with user, pid and run directory. all: the same, to "
+            "read. with: CMD, killed when PID, which is the parent, ends.",
     .words = words,
     .n_words = 2,
     .words_end_options = true,
@@ -85,27 +83,6 @@ static const struct option_program program = {
     .exits = exits,
     .see = "trib(1), trib-switch(1)",
 };
-
-static const char *user_name(uid_t uid)
-{
-    static char number[24];
-    struct passwd *pw = getpwuid(uid);
-
-    snprintf(number, sizeof(number), "%u", (unsigned)uid);
-    return pw ? pw->pw_name : number;
-}
-
-/* Refuses another user's directory, and names that user. root has the rights of the owner. */
-static bool is_others(const char *dir, bool root_too)
-{
-    uid_t uid;
-
-    if (!procs_owner(dir, &uid) || uid == geteuid() || (root_too && !geteuid()))
-        return false;
-    fprintf(stderr, "trib: the fabric of run directory %s is user %s's", dir, user_name(uid));
-    fprintf(stderr, ", and user %s cannot use it\n", user_name(geteuid()));
-    return true;
-}
 
 static void tell_foreign(const struct procs *p)
 {
@@ -118,7 +95,7 @@ static int alive(const char *dir)
     struct procs p;
     int rc;
 
-    if (is_others(dir, false))
+    if (owner_is_other(dir, true))
         return EXIT_OTHERS;
     if (procs_find(&p, dir, false))
         return EXIT_NO;
@@ -131,13 +108,20 @@ static int alive(const char *dir)
 
 static int stop(const char *dir)
 {
+    char why[OWN_WHY];
     struct procs p;
     bool any;
     int rc, fd;
 
-    if (is_others(dir, true))
+    if (owner_is_other(dir, false))
         return EXIT_OTHERS;
-    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (owner_become(dir))
+        return EXIT_NO;
+    fd = own_dir_open(dir, false, why, sizeof(why));
+    if (fd == -EPERM) {
+        fprintf(stderr, "trib: cannot use the run directory %s: %s\n", dir, why);
+        return EXIT_NO;
+    }
     if (procs_find(&p, dir, true))
         return EXIT_NO;
     any = p.n;
@@ -170,28 +154,30 @@ static int stop(const char *dir)
 
 /* ---- list ---- */
 
-static bool exists(const char *dir, const char *name, const char *suffix)
+static bool exists(int proc, const char *name, const char *suffix)
 {
-    char path[KEEP_PATH];
+    char file[KEEP_NAME + 8];
 
-    return snprintf(path, sizeof(path), "%s/proc/%s%s", dir, name, suffix) < (int)sizeof(path) &&
-           !access(path, F_OK);
+    return snprintf(file, sizeof(file), "%s%s", name, suffix) < (int)sizeof(file) &&
+           !faccessat(proc, file, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-static void how_it_ended(const char *dir, const char *name, char *text, size_t size)
+static void how_it_ended(int proc, const char *name, char *text, size_t size)
 {
-    char path[KEEP_PATH];
-    FILE *f;
+    char file[KEEP_NAME + 8], line[256];
+    ssize_t n = -1;
+    int fd = -1;
 
-    snprintf(text, size, "dead");
-    snprintf(path, sizeof(path), "%s/proc/%s.ended", dir, name);
-    f = fopen(path, "re");
-    if (f && fgets(path, sizeof(path), f)) {
-        path[strcspn(path, "\n")] = 0;
-        snprintf(text, size, "dead, %.200s", path);
+    if (snprintf(file, sizeof(file), "%s.ended", name) < (int)sizeof(file))
+        fd = own_file_open(proc, file, O_RDONLY);
+    if (fd >= 0) {
+        n = read(fd, line, sizeof(line) - 1);
+        close(fd);
     }
-    if (f)
-        fclose(f);
+    line[n > 0 ? n : 0] = 0;
+    line[strcspn(line, "\n")] = 0;
+    procs_printable(line);
+    snprintf(text, size, "dead%s%.200s", *line ? ", " : "", line);
 }
 
 static bool lives(const struct procs *p, const char *name, pid_t *pid)
@@ -206,24 +192,27 @@ static bool lives(const struct procs *p, const char *name, pid_t *pid)
 
 static int list(const char *dir)
 {
-    char path[KEEP_PATH], name[KEEP_NAME], how[256];
+    char name[KEEP_NAME], how[256], why[OWN_WHY];
     struct procs p;
     struct dirent *e;
+    int rc, at, sub;
     pid_t pid;
-    int rc;
     DIR *d;
 
-    if (is_others(dir, true))
+    if (owner_is_other(dir, false))
         return EXIT_OTHERS;
-    if (procs_find(&p, dir, false))
+    if (owner_become(dir) || procs_find(&p, dir, false))
         return EXIT_NO;
+    at = own_dir_open(dir, false, why, sizeof(why));
+    if (at == -EPERM)
+        fprintf(stderr, "trib: cannot use the run directory %s: %s\n", dir, why);
+    sub = at < 0 ? -1 : own_subdir_open(at, "proc");
+    d = sub < 0 ? NULL : fdopendir(sub);
     tell_foreign(&p);
     rc = p.n ? EXIT_YES : EXIT_NO;
     for (unsigned i = 0; i < p.n; i++)
         printf("%s\t%d\t%s\n", p.at[i].name, (int)p.at[i].pid,
-               exists(dir, p.at[i].name, ".ready") ? "ready" : "not ready yet");
-    snprintf(path, sizeof(path), "%s/proc", dir);
-    d = opendir(path);
+               exists(sub, p.at[i].name, ".ready") ? "ready" : "not ready yet");
     while (d && (e = readdir(d))) {
         size_t len = strlen(e->d_name);
         bool ended = len > 6 && !strcmp(e->d_name + len - 6, ".ended");
@@ -231,13 +220,16 @@ static int list(const char *dir)
         if (!ended && (len <= 4 || strcmp(e->d_name + len - 4, ".pid") != 0))
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)len - (ended ? 6 : 4), e->d_name);
-        if (lives(&p, name, &pid) || (ended && exists(dir, name, ".pid")))
+        if (lives(&p, name, &pid) || (ended && exists(sub, name, ".pid")))
             continue;
-        how_it_ended(dir, name, how, sizeof(how));
+        how_it_ended(sub, name, how, sizeof(how));
+        procs_printable(name);
         printf("%s\t0\t%s\n", name, how);
     }
     if (d)
         closedir(d);
+    if (at >= 0)
+        close(at);
     procs_free(&p);
     return rc;
 }
@@ -247,7 +239,7 @@ static int list(const char *dir)
 static void print_seen(void *ctx, const struct fabric_seen *f)
 {
     (void)ctx;
-    printf("%s\t%u\t%d\t%s\n", user_name(f->uid), (unsigned)f->uid, (int)f->pid, f->dir);
+    printf("%s\t%u\t%d\t%s\n", owner_name(f->uid), (unsigned)f->uid, (int)f->pid, f->dir);
 }
 
 static int wait_gone(const char *dir, const char *seconds)
@@ -336,6 +328,10 @@ static int run(enum verb verb, int n, char **argv)
     case FABRICS:
         procs_scan(print_seen, NULL);
         return EXIT_YES;
+    case ALL:
+        return all_print();
+    case CHECK:
+        return owner_check(argv[0]);
     case WITH:
         return run_with(argv);
     }

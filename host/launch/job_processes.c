@@ -9,6 +9,7 @@
  * is stopped. So the launcher names the stopped process (suspect.h) and the first symptom.
  */
 #include "host/launch/job_processes_priv.h"
+#include "host/launch/msg_read.h"
 #include "io/shared.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@
 
 #define GRACE_MS  400
 #define WATCH_MS  100  /* between two checks of the trib-switch processes */
+#define HELD_NAME 120  /* of its text: the rank that reports a failure */
 #define FINISH_MS 5000 /* time that ranks have to leave their group and end */
 
 static int64_t now_ms(void)
@@ -171,13 +173,15 @@ struct gather {
 static void take_message(struct job *j, unsigned r, const struct msg *m, const struct gather *g)
 {
     struct proc *p = &j->rank[r];
+    char text[MSG_TEXT - HELD_NAME];
 
     if (m->type == MSG_FAIL) {
         p->failed = true;
         if (!j->held_since) {
             j->held_since = now_ms();
-            snprintf(j->held, sizeof(j->held), "rank %u (%s, pid %d): %.*s", r, job_host(j, r),
-                     (int)p->pid, (int)m->len, (const char *)m->body);
+            msg_read_text(m, text, sizeof(text));
+            snprintf(j->held, sizeof(j->held), "rank %u (%s, pid %d): %s", r, job_host(j, r),
+                     (int)p->pid, text);
         }
     } else if (m->type == MSG_PROGRESS) {
         if (g && g->on_progress)

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,13 +104,10 @@ static bool is_needed(const struct process_monitor *w, const struct fab_proc *fp
 static void how_it_ended(const struct process_monitor *w, const struct watched *p, char *how,
                          size_t size)
 {
-    char path[RUN_PATH + 64];
-    FILE *f;
+    int fd = rundir_file(w->rd, O_RDONLY, "proc/%s.ended", p->name);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
     *how = 0;
-    if (rundir_path(w->rd, path, sizeof(path), "proc/%s.ended", p->name))
-        return;
-    f = fopen(path, "re");
     if (f && fgets(how, (int)size, f))
         how[strcspn(how, "\n")] = 0;
     if (f)

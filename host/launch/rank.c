@@ -7,6 +7,7 @@
  */
 #include "host/launch/rank.h"
 #include "host/bench/dilation_control.h"
+#include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
 
 #include <errno.h>
@@ -46,7 +47,7 @@ static int take(struct rank *k, struct msg *m)
     if (rc > 0 && m->type == MSG_ABORT) {
         k->aborted = true;
         k->failed = true;
-        snprintf(k->text, sizeof(k->text), "%.*s", (int)m->len, (const char *)m->body);
+        msg_read_text(m, k->text, sizeof(k->text));
         return -ECANCELED;
     }
     return rc;
@@ -97,8 +98,7 @@ static int take_stop(struct rank *k, const struct msg *m)
 {
     struct msg_progress p = {k->op, k->op};
 
-    if (m->type == MSG_LIMIT && m->len == sizeof(p)) {
-        memcpy(&p, m->body, sizeof(p));
+    if (m->type == MSG_LIMIT && !msg_read(m, &p, sizeof(p))) {
         k->limit = p.done;
         k->stop_after = 0;
         return 0;
@@ -214,14 +214,10 @@ static int receive_init(struct rank *k)
 
     if (receive(k, &m))
         return -ECANCELED;
-    if (m.type != MSG_INIT || m.len < sizeof(k->init))
+    if (m.type != MSG_INIT || msg_read_init(&m, &k->init, k->host)) {
+        k->init.rank = 0; /* for the report */
         return rank_fail(k, "malformed INIT", NULL);
-    memcpy(&k->init, m.body, sizeof(k->init));
-    size_t hosts = m.len - sizeof(k->init);
-    if (k->init.nranks > FAB_MAX_MEMBERS || k->init.n_trees > COLL_TREES ||
-        k->init.n_policy > ALGO_COUNT || hosts != k->init.nranks * sizeof(k->host[0]))
-        return rank_fail(k, "malformed INIT", NULL);
-    memcpy(k->host, m.body + sizeof(k->init), hosts);
+    }
     return 0;
 }
 
@@ -241,9 +237,12 @@ static int receive_fabric(struct rank *k)
     struct msg m;
     char *text;
 
-    k->sh = k->own = calloc(1, sizeof(*k->own));
+    k->own = calloc(1, sizeof(*k->own));
     if (!k->own)
         return rank_fail(k, "out of memory", NULL);
+    clock_set_dilation(&k->own->clock, 1);
+    k->own->sh.clock = &k->own->clock;
+    k->sh = &k->own->sh;
     if (receive(k, &m))
         return -ECANCELED;
     if (m.type != MSG_FABRIC)
@@ -375,8 +374,9 @@ static void report_failure(struct rank *k)
             take(k, &m);
         }
     }
-    const char *host =
-        k->fab ? k->fab->nodes[k->fab->hosts[k->host[k->init.rank]]].name : getenv("TRIB_HOST");
+    uint16_t at = k->host[k->init.rank];
+    const char *host = k->fab && at < k->fab->n_hosts ? k->fab->nodes[k->fab->hosts[at]].name
+                                                      : getenv("TRIB_HOST");
     fprintf(stderr, "trib-perf: rank %u (%s): %s\n", k->init.rank, host ? host : "?", k->text);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A rank's part in the launcher's commands: operations, and the checks of their results. */
-#include "host/bench/sampled.h"
+#include "host/bench/perf_options.h"
+#include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
 
 #include <errno.h>
@@ -112,19 +113,14 @@ static int connect_row(struct rank *k, const struct coll_args *a)
 
 int rank_prepare(struct rank *k, const struct msg *m)
 {
-    if (m->len != sizeof(k->row))
-        return rank_fail(k, "malformed PREPARE", NULL);
-    memcpy(&k->row, m->body, sizeof(k->row));
-    const struct msg_prepare *p = &k->row;
+    int rc = msg_read_prepare(m, k->init.nranks, k->buf_bytes, &k->row);
+    if (rc)
+        return rank_fail(
+            k, rc == -E2BIG ? "PREPARE asks for more than the buffers hold" : "malformed PREPARE",
+            NULL);
     struct layout l = layout_of(k);
-    uint64_t blocks = layout_blocks(p->coll, k->init.nranks, 0); /* of the larger buffer */
-    if (p->coll >= COLL_KINDS || p->type >= DT_COUNT || p->op >= OP_COUNT ||
-        p->root >= k->init.nranks)
-        return rank_fail(k, "malformed PREPARE", NULL);
-    if (l.count * blocks * dtype_size(p->type) > k->buf_bytes)
-        return rank_fail(k, "PREPARE asks for more than the buffers hold", NULL);
-    if (p->sampled)
-        samples_choose(&k->samples, &l, p->type, k->fab->mtu);
+    if (k->row.sampled)
+        samples_choose(&k->samples, &l, k->row.type, k->fab->mtu);
     if (fill(k))
         return -ECANCELED;
     struct coll_args a = args_of(k);
@@ -158,9 +154,8 @@ int rank_run(struct rank *k, const struct msg *m)
     struct msg_run run;
     int64_t report;
 
-    if (m->len != sizeof(run))
+    if (msg_read(m, &run, sizeof(run)))
         return rank_fail(k, "malformed RUN", NULL);
-    memcpy(&run, m->body, sizeof(run));
     int64_t late, start = wait_for_start(k, run.start_ps, &late);
     int64_t staged = staging_ns(k);
     uint32_t aggregated = 0;
@@ -214,11 +209,8 @@ int rank_check(struct rank *k, const struct msg *m)
 {
     struct msg_check c;
 
-    if (m->len < sizeof(c))
-        return rank_fail(k, "malformed CHECK", NULL);
-    memcpy(&c, m->body, sizeof(c));
     uint64_t samples = k->row.sampled ? (uint64_t)k->samples.n * dtype_size(k->row.type) : 0;
-    if (c.ways > SAMPLED_WAYS || m->len != sizeof(c) + c.ways * samples)
+    if (msg_read_check(m, samples, &c))
         return rank_fail(k, "malformed CHECK", NULL);
     if (k->row.coll == COLL_BARRIER)
         return check_barrier(k, &c);

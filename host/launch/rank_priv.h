@@ -15,7 +15,10 @@ struct rank {
     bool elsewhere;
     struct rundir rd;
     const struct shared *sh; /* the run directory's, or own: a clock at dilation 1 */
-    struct shared *own;
+    struct own_clock {
+        struct shared sh;
+        struct clock_page clock;
+    } * own;
     struct fabric *fab;
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;

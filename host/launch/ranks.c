@@ -6,6 +6,7 @@
  * and in trib sim (nccl-tests -a 3).
  */
 #include "host/launch/ranks_priv.h"
+#include "io/telemetry_client.h"
 
 #include <errno.h>
 #include <rte_common.h>
@@ -13,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM_SHARE    0.5      /* of the time of a run that warm-ups may take */
-#define TRIES         3        /* of one run, each at a higher dilation, when it may be chosen */
-#define START_NS      10000000 /* wall time from telling ranks to run until they do, */
-#define START_RANK_NS 1000000  /* and for each rank */
-#define LATE_NS       2000000  /* wall time by which a rank enters a barrier late, at least */
+#define WARM_SHARE    0.5           /* of the time of a run that warm-ups may take */
+#define TRIES         DILATION_RUNS /* of one run, each at a higher dilation, when it may be chosen */
+#define START_NS      10000000      /* wall time from telling ranks to run until they do, */
+#define START_RANK_NS 1000000       /* and for each rank */
+#define LATE_NS       2000000       /* wall time by which a rank enters a barrier late, at least */
 
 static void begin_time(struct sweep *s, const struct row *r, int place)
 {
@@ -225,7 +226,7 @@ static void begin_dilation(struct sweep *s, const struct answers *a, int place)
     s->tries = (struct dilation_tries){0};
     s->tries_algo = a->algo;
     if (s->dilation.adaptive)
-        clock_set_dilation(s->rd->sh, dilation_first(&s->dilation, a->pred, s->nranks));
+        ranks_set_dilation(s, dilation_first(&s->dilation, a->pred, s->nranks));
 }
 
 /* Warm-ups search for the dilation, where this job may choose it: one after the other, while there
@@ -243,7 +244,7 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
 
         if (ranks_left_s(s->until) - cost_s(s, a, n) < share) {
             if (s->dilation.adaptive)
-                clock_set_dilation(s->rd->sh, dilation_end(&s->dilation, &s->tries, a->pred, d));
+                ranks_set_dilation(s, dilation_end(&s->dilation, &s->tries, a->pred, d));
             cut(run, "after %u warm-ups", done);
             break;
         }
@@ -253,9 +254,9 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
         if (!s->dilation.adaptive)
             break;
         if (!rc)
-            clock_set_dilation(s->rd->sh, dilation_settle(&s->dilation, &s->tries, a->pred, d,
-                                                          dilation_judge(a->pred, lag, 0, d).needed,
-                                                          a->ps / n * 1e-6));
+            ranks_set_dilation(s, dilation_settle(&s->dilation, &s->tries, a->pred, d,
+                                                  dilation_judge(a->pred, lag, 0, d).needed,
+                                                  a->ps / n * 1e-6));
     }
     return rc;
 }
@@ -278,6 +279,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
 {
     double left = ranks_left_s(s->until), start = cost_s(s, a, 0), one = cost_s(s, a, 1) - start;
     struct ranks_links links;
+    bool steady;
     int64_t lag;
     int rc;
 
@@ -295,8 +297,9 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
         return rc;
     run->iters = a->ops ? a->ops : run->iters;
     run->time_us = a->ps / run->iters * 1e-6;
-    run->fid = dilation_judge(a->pred, lag, s->tries.slow, run->dilation);
-    if (s->dilation.adaptive && !has_faults(s->fab))
+    steady = s->dilation.adaptive && !has_faults(s->fab);
+    run->fid = dilation_judge(a->pred, lag, steady ? 0 : s->tries.slow, run->dilation);
+    if (steady)
         dilation_compare(&run->fid, &s->tries, run->dilation, run->time_us);
     run->valid = true;
     run->aggregated = a->aggregated;
@@ -318,12 +321,12 @@ static int run_judged(struct sweep *s, struct run_result *run, struct answers *a
 
     for (unsigned i = 1; !rc && !run->fid.ok && s->dilation.adaptive && i < TRIES; i++) {
         uint32_t d = clock_dilation(s->rd->sh);
-        uint32_t next = dilation_retry(&s->dilation, a->pred, d, least, i);
+        uint32_t next = dilation_retry(&s->dilation, a->pred, d, least, i, run->fid.blind);
         if (next <= d)
             break;
-        clock_set_dilation(s->rd->sh, next);
+        ranks_set_dilation(s, next);
         if (cost_s(s, a, RTE_MIN(2u, s->o->iters)) + checks > ranks_left_s(s->until)) {
-            clock_set_dilation(s->rd->sh, d);
+            ranks_set_dilation(s, d);
             cut(run, "after %u %s", i, i == 1 ? "try" : "tries");
             break;
         }
@@ -409,8 +412,13 @@ int ranks_place(struct sweep *s, struct row *r, int place)
     return rc;
 }
 
+void ranks_set_dilation(struct sweep *s, unsigned dilation)
+{
+    (void)telemetry_client_set_dilation("trib-perf", s->rd->path, dilation);
+}
+
 void ranks_leave(struct sweep *s)
 {
     if (s->dilation.adaptive)
-        clock_set_dilation(s->rd->sh, DILATION_CONTROL);
+        ranks_set_dilation(s, DILATION_CONTROL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A command to the ranks of a sweep and their answers, within the row's time. */
+#include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
 
 #include <errno.h>
@@ -51,9 +52,8 @@ int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
     struct answers *a = ctx;
     struct msg_done d;
 
-    if (m->len != sizeof(d))
+    if (msg_read_done(m, a->s->fab, a->iters, &d))
         return -EPROTO;
-    memcpy(&d, m->body, sizeof(d));
     if (d.ops) {
         note_begun(a, rank, d.ops);
         a->ops = d.ops;
@@ -67,15 +67,12 @@ int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
     a->ulp.n += d.ulp.n;
     a->staging_ns = d.staging_ns > a->staging_ns ? d.staging_ns : a->staging_ns;
     a->late_ns = d.late_ns > a->late_ns ? d.late_ns : a->late_ns;
-    d.memory[sizeof(d.memory) - 1] = 0;
     if (!rank && *d.memory)
         memcpy(a->s->memory, d.memory, sizeof(d.memory));
-    d.granted.why[sizeof(d.granted.why) - 1] = 0;
-    if (!rank && d.granted.asked && d.granted.trees <= COLL_TREES)
+    if (!rank && d.granted.asked)
         sweep_granted(a->s, &d.granted);
     a->aggregated = d.aggregated < a->aggregated ? d.aggregated : a->aggregated;
     a->algo = d.algo;
-    d.fell_back[sizeof(d.fell_back) - 1] = 0;
     if (*d.fell_back)
         memcpy(a->s->fell_back, d.fell_back, sizeof(d.fell_back));
     return 0;
@@ -87,9 +84,8 @@ static int take_progress(void *ctx, unsigned rank, const struct msg *m)
     struct msg_progress p;
     char line[160];
 
-    if (m->len != sizeof(p))
+    if (msg_read(m, &p, sizeof(p)))
         return -EPROTO;
-    memcpy(&p, m->body, sizeof(p));
     if (p.begun)
         note_begun(a, rank, p.begun);
     snprintf(line, sizeof(line), "%s, %u of %u", a->label, p.done, a->iters);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connects the ranks of a sweep into one communicator. */
+#include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rte_common.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +17,13 @@
 /* Ranks elsewhere have no run directory: they get the text of the fabric's conf. */
 static int send_fabric(struct sweep *s)
 {
-    char path[RUN_PATH + 32], *text = NULL;
+    int fd = rundir_file(s->rd, O_RDONLY, "fabric.conf"), rc = 0;
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    char *text = NULL;
     size_t size = 0;
-    FILE *f;
-    int rc = rundir_path(s->rd, path, sizeof(path), "fabric.conf");
 
-    f = rc ? NULL : fopen(path, "re");
     if (!f)
-        return rc ? rc : -errno;
+        return fd < 0 ? fd : -errno;
     if (getdelim(&text, &size, 0, f) < 0)
         rc = -EIO;
     fclose(f);
@@ -65,11 +66,8 @@ static int take_blob(void *ctx, unsigned rank, const struct msg *m)
 {
     struct answers *a = ctx;
 
-    if (m->len != COMM_BLOB)
-        return -EPROTO;
     T_ASSERT(a->blobs && rank < a->s->nranks, "a blob comes when no ranks are being connected");
-    memcpy(a->blobs + (size_t)rank * COMM_BLOB, m->body, COMM_BLOB);
-    return 0;
+    return msg_read(m, a->blobs + (size_t)rank * COMM_BLOB, COMM_BLOB);
 }
 
 int ranks_connect(struct sweep *s)
@@ -84,7 +82,7 @@ int ranks_connect(struct sweep *s)
     if (!a.blobs)
         return -ENOMEM;
     if (s->dilation.adaptive)
-        clock_set_dilation(s->rd->sh, DILATION_CONTROL);
+        ranks_set_dilation(s, DILATION_CONTROL);
     sweep_show(s, "connecting ranks");
     int rc = send_init(s);
     if (!rc)

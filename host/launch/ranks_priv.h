@@ -47,6 +47,8 @@ static inline double ranks_left_s(int64_t until)
     return (double)(until - clock_mono_ns()) * 1e-9;
 }
 
+void ranks_set_dilation(struct sweep *s, unsigned dilation);
+
 /* A rank on a host that is outside of the emulation. */
 static inline bool rank_is_elsewhere(const struct sweep *s, unsigned rank)
 {

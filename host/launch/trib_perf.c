@@ -108,9 +108,7 @@ static bool may_choose_dilation(const struct rundir *rd, const struct fabric *f,
     *fd = -1;
     if (f->dilation || rundir_path(rd, path, sizeof(path), "dilation.fixed") || !access(path, F_OK))
         return false;
-    if (rundir_path(rd, path, sizeof(path), "auto.lock"))
-        return false;
-    *fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    *fd = rundir_file(rd, O_CREAT | O_RDWR, "auto.lock");
     if (*fd >= 0 && !flock(*fd, LOCK_EX | LOCK_NB))
         return true;
     fprintf(stderr,

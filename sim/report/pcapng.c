@@ -2,6 +2,7 @@
 #include "sim/report/pcapng.h"
 
 #include "base/assert.h"
+#include "base/own_path.h"
 #include "roce/frame.h"
 
 #include <errno.h>
@@ -117,16 +118,16 @@ int pcapng_create(struct pcapng **out, const char *path, const char *application
     struct pcapng *p = calloc(1, sizeof(*p));
     struct section_body b = {BYTE_ORDER_MAGIC, 1, 0, {UINT32_MAX, UINT32_MAX}};
     uint32_t n;
+    int fd;
 
     *out = NULL;
     if (!p)
         return -ENOMEM;
-    p->f = fopen(path, "we");
+    fd = own_output_open(path, 0);
+    p->f = fd < 0 ? NULL : fdopen(fd, "w");
     if (!p->f) {
-        int rc = -errno;
-
         free(p);
-        return rc;
+        return fd < 0 ? fd : -ENOMEM;
     }
     setvbuf(p->f, NULL, _IOFBF, BUFFER);
     n = begin(p, BLOCK_SECTION,

@@ -286,6 +286,14 @@ void net_set_stall(struct net *n, int64_t ps)
             nic_set_stall(n->node[i], ps);
 }
 
+void net_open_port(struct net *n, uint16_t node, uint16_t port, int64_t now_ps)
+{
+    if (node >= n->cfg.fab->n_nodes || !n->node[node] || n->cfg.fab->nodes[node].kind != FAB_HOST)
+        return;
+    nic_open(n->node[node], port, now_ps);
+    net_refresh_node(n, node);
+}
+
 void net_excuse(struct net *n, int64_t until_ps)
 {
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {

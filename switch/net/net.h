@@ -151,6 +151,8 @@ void net_set_ahead(struct net *n, int64_t ahead_ps);
 void net_set_link_down_grace(struct net *n, int64_t ps);
 /* Time for which a process may hold up others of its host (nic.h). Default: NIC_STALL_PS. */
 void net_set_stall(struct net *n, int64_t ps);
+/* Opens the process slots of a host's port that were shut (nic.h). */
+void net_open_port(struct net *n, uint16_t node, uint16_t port, int64_t now_ps);
 /* The driver did not advance the net for some time before until_ps: processes are not charged for
  * it, and frames that arrived meanwhile are handled before timers expire. */
 void net_excuse(struct net *n, int64_t until_ps);

@@ -397,6 +397,10 @@ static void on_peer_down(struct an *a, const struct an_addr *from, const struct 
     uint32_t space = rte_be_to_cpu_32(c->qpn) >> 16 & 0xff;
     struct an_group *g;
 
+    if (from->qpn != AGG_NIC_QPN) { /* not of a NIC */
+        a->cnt.control_forged++;
+        return;
+    }
     a->cnt.peers_down++;
     an_event(a, AN_EV_PROCESS_DOWN, space, from->ip);
     for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))

@@ -10,7 +10,7 @@ own_fabric
 soak=${BENCH_SOAK:-30} ranks=64 most=256
 [ -z "${BENCH_QUICK:-}" ] || soak=${BENCH_SOAK:-6} ranks=16 most=null # not everything is in use after seconds, so growth says nothing yet
 
-switch() { cat "$TRIB_RUN"/proc/*.pid; }
+switch() { awk 'FNR == 1' "$TRIB_RUN"/proc/*.pid; }
 pss() { awk '/^Pss:/ { n += $2 } END { print n + 0 }' "/proc/$1/smaps_rollup" 2>/dev/null; } # KiB
 ranks() { ps -eo pid=,args= | awk -v r="$dir" '$2 ~ /trib-perf/ || $2 == "/proc/self/exe" { print $1 }' | while read -r p; do
     grep -qszx "TRIB_RUN=$TRIB_RUN" "/proc/$p/environ" && grep -qszE 'TRIB_HOST=.+' "/proc/$p/environ" && echo "$p"

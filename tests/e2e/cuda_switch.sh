@@ -18,7 +18,7 @@ TRIB_RUN=$run/$name "$TRIB_BUILD/trib-perf" "$conf/$name.conf" --mem cuda --algo
 job=$!
 busy() { [ "$(total rx_frames)" -gt $((before + 20000)) ]; }
 until_true 30 busy || fail "the run did not get under way"
-kill -9 "$(cat "$run/$name/proc/spine0.pid")"
+kill -9 "$(pids_in "$run/$name/proc/spine0.pid")"
 t0=$(date +%s%N)
 wait $job
 [ $? = 1 ] || fail "a run whose switch died must end with 1"

@@ -17,7 +17,7 @@ sleep 1
 
 ticks() { # of the switch and the agents, all threads
     local p sum=0
-    for p in $(cat "$run"/leaf-spine-8/proc/*.pid) "${pids[@]}"; do
+    for p in $(pids_in "$run"/leaf-spine-8/proc/*.pid) "${pids[@]}"; do
         sum=$((sum + $(awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$p/stat")))
     done
     echo $sum

@@ -27,7 +27,7 @@ tree() {
     done
 }
 # shellcheck disable=SC2046,SC2207
-measured=($(cat "$run"/leaf-spine-8/proc/*.pid) $(tree "${pids[@]}"))
+measured=($(pids_in "$run"/leaf-spine-8/proc/*.pid) $(tree "${pids[@]}"))
 # Microseconds on a CPU: exact where the kernel keeps them, else ticks, which see little of what runs briefly.
 spent() {
     local p f sum=0 hz

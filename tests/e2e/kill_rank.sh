@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 trib up "$conf/leaf-spine-8.conf" >/dev/null || fail "no fabric"
-switch=$(cat "$run"/leaf-spine-8/proc/*.pid)
+switch=$(pids_in "$run"/leaf-spine-8/proc/*.pid)
 
 for ((i = 0; i < ${KILLS:-3}; i++)); do
     algo=$([ $((i % 2)) = 0 ] && echo sharp || echo ring)
@@ -25,6 +25,6 @@ for ((i = 0; i < ${KILLS:-3}; i++)); do
     [ "$(grep -cE "rank [0-9] \(h[0-9]\): rank $((i % 8)) \(h$((i % 8)), pid $victim\) was killed by signal 9" "$out")" = 7 ] ||
         fail "not every other rank named it: $(cat "$out")"
     ranks $perf && fail "a rank is left over"
-    [ "$(cat "$run"/leaf-spine-8/proc/*.pid)" = "$switch" ] && kill -0 "$switch" || fail "the switch is gone"
+    [ "$(pids_in "$run"/leaf-spine-8/proc/*.pid)" = "$switch" ] && kill -0 "$switch" || fail "the switch is gone"
 done
 perf_ok next -b 64K -e 64K -n 2

@@ -9,7 +9,7 @@ TRIB_RUN=$run/$name "$TRIB_BUILD/trib-perf" "$conf/$name.conf" -b 1M -e 1M -n 10
 perf=$!
 busy() { [ "$(total rx_frames)" -gt 20000 ]; }
 until_true 30 busy || fail "the run did not get under way"
-kill -9 "$(cat "$run/$name/proc/leaf1.pid")"
+kill -9 "$(pids_in "$run/$name/proc/leaf1.pid")"
 t0=$(date +%s%N)
 wait $perf && fail "exit code 0 although a switch was killed"
 took=$((($(date +%s%N) - t0) / 1000000))

@@ -94,7 +94,7 @@ a_switch_is_killed() {
     local sw
     sw=$(some_switch 2)
     start_job "$(algo)"
-    kill -9 "$(cat "$run/$name/proc/$sw.pid")"
+    kill -9 "$(pids_in "$run/$name/proc/$sw.pid")"
     blames "trib-switch $sw \(pid [0-9]+, nodes .*$sw.*\) has died"
     trib down >/dev/null || fail "$what: down"
     [ -e "$run/$name" ] && fail "$what: down left $run/$name"
@@ -103,7 +103,7 @@ a_switch_is_killed() {
 a_switch_is_stopped_for_a_while() {
     local sw pid
     sw=$(some_switch 4)
-    pid=$(cat "$run/$name/proc/$sw.pid")
+    pid=$(pids_in "$run/$name/proc/$sw.pid")
     start_job "$(algo)"
     stop_for "$(between 20 900)" "$pid"
     outlived_or_blames "trib-switch $sw \(pid $pid, nodes .*$sw.*\) was stopped for"
@@ -111,7 +111,7 @@ a_switch_is_stopped_for_a_while() {
 a_switch_is_stopped() {
     local sw pid
     sw=$(some_switch 2)
-    pid=$(cat "$run/$name/proc/$sw.pid")
+    pid=$(pids_in "$run/$name/proc/$sw.pid")
     start_job "$(algo)"
     kill -STOP "$pid"
     blames "trib-switch $sw \(pid $pid, nodes .*$sw.*\) is stopped"

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib_programs.sh"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1 >/dev/null || fail "no fabric"
-switch=$(cat "$run"/leaf-spine-8/proc/*.pid)
+switch=$(pids_in "$run"/leaf-spine-8/proc/*.pid)
 
 # The process of a program that runs as HOST, below `trib exec`.
 program_of() {

@@ -51,6 +51,9 @@ skip() {
 has() { grep -qE -- "$1" "$2" || fail "expected /$1/ in $(basename "$2"):"$'\n'"$(tail -n 15 "$2")"; }
 has_not() { grep -qE -- "$1" "$2" && fail "did not expect /$1/ in $(basename "$2"):"$'\n'"$(grep -E -- "$1" "$2" | head -n 5)"; true; }
 
+# What pid files name; their second line is the process's start time.
+pids_in() { awk 'FNR == 1' "$@"; }
+
 # Sum of one counter over all ports and processes of the one fabric that is up: total COUNTER
 total() {
     trib status | awk -v k="$1:" '$1 == k { n += $2 } END { print n + 0 }'

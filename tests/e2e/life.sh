@@ -25,17 +25,17 @@ stranger=$!
 echo $stranger >"$dir/proc/x.pid"
 trib status >"$tmp/status.out" 2>&1 || fail "status beside a foreign pid"
 has "names process $stranger \(sleep\), which is not the fabric's" "$tmp/status.out"
-switch=$(cat "$dir/proc/fabric.pid")
+switch=$(pids_in "$dir/proc/fabric.pid")
 echo $stranger >"$dir/proc/fabric.pid"
 trib down >"$tmp/down.out" 2>&1 || fail "down beside a foreign pid"
 kill -0 $stranger || fail "down killed a process that is not the fabric's"
 [ ! -e "/proc/$switch" ] || fail "down left the switch, whose pid file was written over"
 gone || fail "down left $run"
-# one that holds the file's lock and is not trib-switch; the start time is copied
+# one that holds the file's lock and is not trib-switch, with a start time
 trib up two-hosts >/dev/null || fail "up"
-cp "$dir/proc/fabric.start" "$dir/proc/y.start"
 python3 -c 'import fcntl, os, sys, time
-f = open(sys.argv[1], "w"); fcntl.lockf(f, fcntl.LOCK_EX); f.write(str(os.getpid())); f.flush(); time.sleep(300)' "$dir/proc/y.pid" 2>/dev/null &
+f = open(sys.argv[1], "w"); fcntl.lockf(f, fcntl.LOCK_EX); f.write("%d\n%s\n" % (os.getpid(), sys.argv[2])); f.flush(); time.sleep(300)' \
+    "$dir/proc/y.pid" "$(sed -n 2p "$dir/proc/fabric.pid")" 2>/dev/null &
 holder=$!
 sleep 0.3
 trib down >/dev/null 2>&1 || fail "down beside a lock of a stranger"
@@ -55,7 +55,7 @@ for how in 'kill -9 $$:killed by signal 9 \(Killed\)' 'kill -SEGV $$:killed by s
 done
 has ouch "$tmp/dies.out"
 trib up two-hosts >/dev/null || fail "up"
-kill -SEGV "$(cat "$dir/proc/fabric.pid")"
+kill -SEGV "$(pids_in "$dir/proc/fabric.pid")"
 until_true 10 test -e "$dir/proc/fabric.ended" || fail "nobody saw how it ended"
 trib status >"$tmp/status.out" 2>&1 && fail "status: exit code 0 though all is dead"
 has 'trib-switch fabric: dead, killed by signal 11' "$tmp/status.out"
@@ -116,14 +116,14 @@ pgrep -f "trib-(switch|keep).*$tmp" && fail "an ended start left processes"
 # Another user's: said by name, and left alone.
 [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || { echo "not root: no other user"; exit 0; }
 other=$(mktemp -d /tmp/tl.XXXXXX)
-trap 'rm -rf "$other"; finish' EXIT
+trap 'rc=$?; rm -rf "$other"; (exit $rc); finish' EXIT
 chmod 755 "$other" "$tmp" "$XDG_RUNTIME_DIR"
 mkdir "$other/b"
 cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$other/b/"
 cp -r "$root/scripts" "$root/conf" "$other/"
 nobody() { (cd "$other" && TRIB_BUILD=$other/b setpriv --reuid 65534 --regid 65534 --clear-groups scripts/trib "$@"); }
 trib up two-hosts >/dev/null || fail "up"
-switch=$(cat "$dir/proc/fabric.pid")
+switch=$(pids_in "$dir/proc/fabric.pid")
 for cmd in status "status two-hosts" down "down two-hosts" "exec h0 -- true" "exec two-hosts h0 -- true" "link h0-h1" \
     "capture h0-h1 -t 1 -o $other/x" "shell h0" "perf -b 4K"; do
     for where in '' "$dir"; do
@@ -137,17 +137,19 @@ TRIB_RUN=$dir nobody up two-hosts >"$tmp/other.out" 2>&1 && fail "up over anothe
 down
 
 # A keeper that is stopped while it starts a fabric: whoever asked can still end, and the start is undone.
-trib up "$conf/h100-su.conf" >"$tmp/stopped.out" 2>&1 &
+printf '#!/bin/bash\nexec sleep 60\n' >"$tmp/b/trib-switch"
+TRIB_BUILD=$tmp/b "$root/scripts/trib" up "$conf/two-hosts.conf" >"$tmp/stopped.out" 2>&1 &
 starter=$!
-keeper() { pgrep -f "trib-keep start $run/h100-su " | while read -r p; do [ "$(ps -o sid= -p "$p" | tr -d ' ')" = "$p" ] && echo "$p"; done; }
+keeper() { pgrep -f "trib-keep start $run/two-hosts " | while read -r p; do [ "$(ps -o sid= -p "$p" | tr -d ' ')" = "$p" ] && echo "$p"; done; }
 for ((i = 0; i < 500; i++)); do
     k=$(keeper)
     [ -z "$k" ] || break
     sleep 0.01
 done
-[ -n "$k" ] || fail "no keeper of h100-su"
+[ -n "$k" ] || fail "no keeper of two-hosts"
 kill -STOP "$k"
 sleep 0.2
 kill -TERM $starter
 until_true 30 gone || fail "a stopped keeper holds its starter: $(cat "$tmp/stopped.out")"
 wait $starter && fail "a start that was ended has exit code 0"
+true

@@ -33,8 +33,8 @@ trib up "$tmp/o.conf" >"$tmp/up.out" 2>&1 || fail "no fabric: $(cat "$tmp/up.out
 sed 's/"outside"/"second"/' "$tmp/o.conf" >"$tmp/second.conf"
 trib up "$tmp/second.conf" >"$tmp/second.out" 2>&1 && fail "two switches listen at one socket"
 has 'found another process that listens at its socket' "$tmp/second.out"
-kill -KILL "$(cat "$run"/outside/proc/*.pid)"
-until_true 10 test ! -e "/proc/$(cat "$run"/outside/proc/*.pid)/exe"
+kill -KILL "$(pids_in "$run"/outside/proc/*.pid)"
+until_true 10 test ! -e "/proc/$(pids_in "$run"/outside/proc/*.pid)/exe"
 [ -S "$tmp/g.sock" ] || fail "no stale socket to test with"
 trib up "$tmp/o.conf" >"$tmp/up.out" 2>&1 || fail "a stale socket is in the way: $(cat "$tmp/up.out")"
 trib exec "$tmp/o.conf" g -- ibv_devices >"$tmp/exec.out" 2>&1
@@ -42,7 +42,7 @@ has 'which is outside' "$tmp/exec.out"
 trib perf "$tmp/o.conf" --algo ring >"$tmp/perf.out" 2>&1 && fail "a rank ran on a host outside"
 has 'found rank 2 on g, which is outside, expected --rsh' "$tmp/perf.out"
 
-pid=$(cat "$run"/outside/proc/*.pid)
+pid=$(pids_in "$run"/outside/proc/*.pid)
 before=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")
 sleep 3
 after=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")

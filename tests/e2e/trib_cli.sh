@@ -84,7 +84,7 @@ refuses 1 'expected: trib down' down "$conf/two-hosts.conf" more
 trib status >"$tmp/status.out" || fail "status"
 has 'fabric two-hosts: .*dilation 123' "$tmp/status.out"
 # who is woken interrupts who runs, for the least lateness; at line speed it waits, for the longest bursts
-policy() { chrt -p "$(cat "$run/$1"/proc/*.pid)" | sed -n 's/.*policy: //p'; }
+policy() { chrt -p "$(pids_in "$run/$1"/proc/*.pid)" | sed -n 's/.*policy: //p'; }
 [ "$(policy two-hosts)" = SCHED_OTHER ] || fail "found policy $(policy two-hosts) at dilation 123, expected SCHED_OTHER"
 trib exec h1 -- ibv_devinfo >"$tmp/devinfo.out" 2>&1 || fail "ibv_devinfo"
 has 'trib0' "$tmp/devinfo.out"
@@ -107,7 +107,7 @@ pgrep -f "trib-switch.*$tmp" && fail "a trib-switch is left"
 
 # a fabric whose processes were all killed does not stand in the way
 trib up "$conf/two-hosts.conf" >/dev/null || fail "up again"
-pid=$(cat "$run"/two-hosts/proc/*.pid)
+pid=$(pids_in "$run"/two-hosts/proc/*.pid)
 kill -9 "$pid"
 gone() { ! readlink "/proc/$pid/exe"; }
 until_true 10 gone || fail "a killed trib-switch lives"

@@ -23,7 +23,7 @@ static void tell(struct raw *r, uint32_t src_ip, uint32_t sqpn, unsigned slot)
         const struct fab_node *sw = &r->fab->nodes[r->fab->switches[i]];
 
         if (sw->reduce.on)
-            raw_send(r, raw_agg(r, src_ip, sw->ip, sqpn, AGG_QPN, AGG_PEER_DOWN, &c));
+            raw_offer(r, raw_agg(r, src_ip, sw->ip, sqpn, AGG_QPN, AGG_PEER_DOWN, &c));
     }
 }
 

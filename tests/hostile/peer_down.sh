@@ -14,3 +14,6 @@ timeout 20 "$root/scripts/trib" exec h7 -- "$attack/peer_down" 2 h0 h1 h2 h3 h4 
 has '^sent [1-9]' "$tmp/attack.out"
 wait $job || fail "the job of the other hosts"
 has_not 'fell back' "$tmp/job.out"
+has 'h7\.0\.[0-9]+: a frame was dropped: .*foreign_' "$(echo "$run"/leaf-spine-8/proc/*.log)"
+trib status >"$tmp/status.out"
+has 'offender h7\.0\.[0-9]+ (is shut|was shut|sent)' "$tmp/status.out"

@@ -34,6 +34,12 @@ static int64_t now_ms(void)
 
 /* ---- the slot ---- */
 
+static void ring(struct raw *r)
+{
+    bell_stamp(&io_port_page(r->io)->rung_ns);
+    loop_bell_ring(r->nic->page, r->nic->bell, &r->nic_rung);
+}
+
 static int connect_slot(struct raw *r, unsigned wait_ms)
 {
     struct memif_cfg mc = {
@@ -49,7 +55,7 @@ static int connect_slot(struct raw *r, unsigned wait_ms)
     for (; !rc && !io_port_up(r->io); usleep(1000)) {
         if (now_ms() > end)
             rc = -ETIMEDOUT;
-        bell_ring(r->nic);
+        ring(r);
     }
     return rc;
 }
@@ -70,7 +76,9 @@ int raw_try_open(struct raw *r, const char *host, unsigned port, int slot, unsig
     if (!r->host || r->host->kind != FAB_HOST || port >= r->host->n_ports)
         raw_die("found '%s' port %u, expected a host's port", host, port);
     r->ip = r->host->ip_of_port[port];
-    r->nic = &r->rd.sh->bell[bell_of_proc(r->host->proc)];
+    r->nic = shared_switch_of(r->rd.sh, fabric_node_index(r->fab, r->host));
+    if (!r->nic)
+        raw_die("%s: expected a running trib-switch with its NIC", host);
     if (slot < 0)
         r->slot = rundir_claim_slot(&r->rd, host, port, r->fab->slots_per_host, &r->lock);
     if (r->slot < 0)
@@ -113,7 +121,7 @@ bool raw_offer(struct raw *r, struct rte_mbuf *m)
         r->sent++;
     else
         rte_pktmbuf_free(m);
-    bell_ring(r->nic);
+    ring(r);
     return sent;
 }
 
@@ -124,11 +132,11 @@ void raw_send(struct raw *r, struct rte_mbuf *m)
     while (!io_port_up(r->io) || !io_port_tx(r->io, QUEUE, &m, 1)) {
         if (now_ms() > end)
             raw_die("%s: the NIC takes no frames", r->host->name);
-        bell_ring(r->nic);
+        ring(r);
         usleep(100);
     }
     r->sent++;
-    bell_ring(r->nic);
+    ring(r);
 }
 
 bool raw_flush(struct raw *r, unsigned wait_ms)
@@ -138,7 +146,7 @@ bool raw_flush(struct raw *r, unsigned wait_ms)
     while (io_port_up(r->io) && io_port_untaken(r->io, QUEUE)) {
         if (now_ms() > end)
             return false;
-        bell_ring(r->nic);
+        ring(r);
         usleep(200);
     }
     return io_port_up(r->io);
@@ -152,7 +160,7 @@ struct rte_mbuf *raw_recv(struct raw *r, unsigned wait_ms)
     do {
         for (uint16_t q = 0; io_port_up(r->io) && q < ENDPOINT_QUEUES; q++)
             if (io_port_rx(r->io, q, &m, 1)) {
-                bell_ring(r->nic);
+                ring(r);
                 return m;
             }
         if (wait_ms)

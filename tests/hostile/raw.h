@@ -29,7 +29,8 @@ struct raw {
     uint32_t ip; /* of the port */
     struct rte_mempool *pool;
     struct io_port *io;
-    struct bell *nic; /* of the loop that runs the NIC */
+    const struct switch_view *nic; /* the process that runs the NIC */
+    _Atomic uint32_t nic_rung;
     uint64_t sent;
 };
 

@@ -143,7 +143,7 @@ guest_returns() {
 
 idle_switch() {
     local pid before after
-    pid=$(cat "$run"/interop/proc/fabric.pid)
+    pid=$(pids_in "$run"/interop/proc/fabric.pid)
     before=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")
     sleep 4
     after=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")

@@ -19,9 +19,16 @@ struct guest {
     struct rundir rd;
     struct io_port *port;
     struct rte_mempool *pool;
-    struct bell *peer;
+    const struct switch_view *nic;
+    _Atomic uint32_t rung;
     int lock, slot;
 };
+
+static void guest_ring(struct guest *g)
+{
+    bell_stamp(&io_port_page(g->port)->rung_ns);
+    loop_bell_ring(g->nic->page, g->nic->bell, &g->rung);
+}
 
 static void guest_open(struct guest *g, const char *run, struct fabric *f, const char *host,
                        struct rte_mempool *pool)
@@ -36,13 +43,15 @@ static void guest_open(struct guest *g, const char *run, struct fabric *f, const
     g->slot = rundir_claim_slot(&g->rd, host, 0, f->slots_per_host, &g->lock);
     assert_true(g->slot >= 0);
     rundir_port_sock(&g->rd, host, 0, (unsigned)g->slot, sock, sizeof(sock));
-    g->peer = &g->rd.sh->bell[bell_of_proc(h->proc)];
+    g->nic = shared_switch_of(g->rd.sh, fabric_node_index(f, h));
+    assert_non_null(g->nic);
+    g->rung = 0;
     g->pool = pool;
     mc.socket = sock;
     assert_int_equal(io_port_memif(&g->port, &mc), 0);
     for (unsigned i = 0; !io_port_up(g->port); i++, usleep(1000)) {
         assert_true(i < 5000);
-        bell_ring(g->peer);
+        guest_ring(g);
     }
 }
 
@@ -95,7 +104,7 @@ static unsigned exchange(struct guest *a, struct guest *b, struct fabric *f, uns
                 sent++;
             else
                 rte_pktmbuf_free(m[0]);
-            bell_ring(a->peer);
+            guest_ring(a);
         }
         for (q = 0; q < ENDPOINT_QUEUES; q++)
             for (k = io_port_rx(b->port, q, m, 32); k; k--) {

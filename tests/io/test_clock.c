@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shared page: clock, doorbells, lag histograms. */
+/* What processes share: clock, doorbells, lag histograms. */
 #include "fabric/fabric.h"
 #include "io/shared.h"
 
@@ -17,21 +17,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct shared *page(void)
+static struct clock_page *page(struct shared *sh)
 {
-    struct shared *sh =
-        mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct clock_page *c =
+        mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    assert_ptr_not_equal(sh, MAP_FAILED);
-    clock_set_dilation(sh, 1000);
-    return sh;
+    assert_ptr_not_equal(c, MAP_FAILED);
+    clock_set_dilation(c, 1000);
+    sh->clock = c;
+    return c;
 }
+
+static struct shared view;
 
 /* ---- clock ---- */
 
 static void fabric_time_starts_at_zero_and_runs_dilated(void **state)
 {
-    struct shared *sh = page();
+    struct shared *sh = &view;
+    struct clock_page *c = page(sh);
     int64_t m0 = clock_mono_ns(), f0 = clock_fabric_ps(sh), m1, f1;
 
     (void)state;
@@ -41,13 +45,14 @@ static void fabric_time_starts_at_zero_and_runs_dilated(void **state)
     m1 = clock_mono_ns();
     assert_true(f1 - f0 >= 20000000); /* 20 ms / 1000 = 20 us */
     assert_true(f1 - f0 <= (m1 - m0) + 1);
-    munmap(sh, sizeof(*sh));
+    munmap(c, sizeof(*c));
 }
 
 static void fabric_time_is_continuous_when_dilation_changes(void **state)
 {
     static const uint32_t steps[] = {1, 7, 1000, 20000, 3, 1};
-    struct shared *sh = page();
+    struct shared *sh = &view;
+    struct clock_page *c = page(sh);
     int64_t m0 = clock_mono_ns(), before = clock_fabric_ps(sh);
 
     (void)state;
@@ -55,7 +60,7 @@ static void fabric_time_is_continuous_when_dilation_changes(void **state)
         for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
             int64_t after;
 
-            clock_set_dilation(sh, steps[i]);
+            clock_set_dilation(c, steps[i]);
             assert_int_equal(clock_dilation(sh), steps[i]);
             after = clock_fabric_ps(sh);
             assert_true(after >= before);
@@ -64,37 +69,55 @@ static void fabric_time_is_continuous_when_dilation_changes(void **state)
             m0 = clock_mono_ns();
             before = clock_fabric_ps(sh);
         }
-    munmap(sh, sizeof(*sh));
+    munmap(c, sizeof(*c));
 }
 
 static void *change_dilation(void *arg)
 {
-    struct shared *sh = arg;
+    struct clock_page *c = arg;
 
     for (unsigned i = 0; i < 20000; i++)
-        clock_set_dilation(sh, 1 + i % 1000);
+        clock_set_dilation(c, 1 + i % 1000);
     return NULL;
 }
 
 static void readers_never_see_half_a_change(void **state)
 {
-    struct shared *sh = page();
+    struct shared *sh = &view;
+    struct clock_page *c = page(sh);
     int64_t last = 0, now;
     pthread_t t;
 
     (void)state;
-    assert_int_equal(pthread_create(&t, NULL, change_dilation, sh), 0);
+    assert_int_equal(pthread_create(&t, NULL, change_dilation, c), 0);
     while (pthread_tryjoin_np(t, NULL)) {
         now = clock_fabric_ps(sh);
         assert_true(now >= last);
         last = now;
     }
-    munmap(sh, sizeof(*sh));
+    munmap(c, sizeof(*c));
+}
+
+/* A writer that was killed in the middle of a change. */
+static void half_a_change_changes_nothing_and_holds_nobody_up(void **state)
+{
+    struct shared *sh = &view;
+    struct clock_page *c = page(sh);
+    struct clock_state *next = &c->state[(c->turn + 1) % 2];
+
+    (void)state;
+    atomic_store(&c->writing, 1);
+    next->dilation = 7;
+    next->fabric_base_ps = -1;
+    assert_int_equal(clock_dilation(sh), 1000);
+    assert_in_range(clock_fabric_ps(sh), 0, 1000000000);
+    munmap(c, sizeof(*c));
 }
 
 static void wall_time_until_a_deadline_is_never_too_short(void **state)
 {
-    struct shared *sh = page();
+    struct shared *sh = &view;
+    struct clock_page *c = page(sh);
     int64_t due = clock_fabric_ps(sh) + 300000000; /* 300 us, dilated 300 ms */
     int64_t ns = clock_wall_ns_until(sh, due);
 
@@ -105,7 +128,7 @@ static void wall_time_until_a_deadline_is_never_too_short(void **state)
     assert_true(clock_fabric_ps(sh) >= due);
     assert_true(clock_wall_ns_until(sh, 0) <= 0);
     assert_true(clock_wall_ns_until(sh, INT64_MAX) > 1000000000);
-    munmap(sh, sizeof(*sh));
+    munmap(c, sizeof(*c));
 }
 
 /* ---- bells ---- */
@@ -201,37 +224,101 @@ static void one_ring_wakes_all_that_sleep_on_a_bell(void **state)
     }
 }
 
-static void a_forwarded_bell_rings_at_the_other(void **state)
-{
-    struct bell b[3] = {0};
+/* ---- loop bells ---- */
 
-    (void)state;
-    atomic_store(&b[2].forward, -2);
-    bell_ring(&b[2]);
-    assert_int_equal(bell_served(&b[2]), -1);
-    assert_true(bell_served(&b[0]) >= 0);
+struct loop_table {
+    struct switch_page page[2];
+    struct loop_bell bell[2];
+    _Atomic uint32_t ball;
+};
+
+static void loop_play(struct loop_table *t, unsigned me)
+{
+    _Atomic uint32_t rung = 0;
+
+    for (uint32_t i = me; i < ROUNDS; i += 2) {
+        while (atomic_load(&t->ball) != i) {
+            uint32_t token = loop_bell_prepare(&t->page[me], &t->bell[me]);
+
+            if (atomic_load(&t->ball) == i)
+                loop_bell_cancel(&t->page[me]);
+            else
+                loop_bell_sleep(&t->page[me], &t->bell[me], token, 30000000000);
+        }
+        atomic_store(&t->ball, i + 1);
+        loop_bell_ring(&t->page[!me], &t->bell[!me], &rung);
+    }
 }
 
-/* A process with several ports sleeps on one bell; its lateness for a port is measured at the
- * port's own bell. */
-static void whoever_serves_a_bell_may_sleep_on_another(void **state)
+static void no_wake_up_of_a_loop_is_lost(void **state)
 {
-    struct bell b[3] = {0};
-    struct sleeper s = {&b[0], 0};
-    unsigned before = atomic_load(&about);
+    struct loop_table *t =
+        mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int64_t start = clock_mono_ns();
+    int status;
+    pid_t pid = fork();
+
+    (void)state;
+    if (!pid) {
+        loop_play(t, 1);
+        _exit(0);
+    }
+    loop_play(t, 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(clock_mono_ns() - start < 30000000000);
+    munmap(t, sizeof(*t));
+}
+
+static void *scribble(void *arg)
+{
+    struct loop_bell *b = arg;
+
+    for (uint32_t i = 0; !atomic_load(&about); i++)
+        atomic_store(&b->seq, i % 3 ? i * 2654435761u : 0);
+    return NULL;
+}
+
+/* Whoever may ring may write the futex word. A sleep ends at its timeout at the latest. */
+static void nonsense_in_a_loop_bell_cannot_hold_its_loop(void **state)
+{
+    static struct switch_page page;
+    static struct loop_bell bell;
+    int64_t t0;
     pthread_t t;
 
     (void)state;
-    atomic_store(&b[2].also, -2);
-    assert_int_equal(pthread_create(&t, NULL, sleep_once, &s), 0);
-    while (atomic_load(&about) == before)
-        usleep(1000);
-    usleep(100000);
-    bell_ring(&b[2]);
+    atomic_store(&about, 0);
+    assert_int_equal(pthread_create(&t, NULL, scribble, &bell), 0);
+    for (unsigned i = 0; i < 50; i++) {
+        uint32_t token = loop_bell_prepare(&page, &bell);
+
+        t0 = clock_mono_ns();
+        loop_bell_sleep(&page, &bell, token, 2000000);
+        assert_true(clock_mono_ns() - t0 < 1000000000);
+    }
+    atomic_store(&about, 1);
     pthread_join(t, NULL);
-    assert_in_range(s.slept_ns, 1, SLEEP_LONG / 2);
-    assert_int_equal(bell_served(&b[0]), -1);
-    assert_true(bell_served(&b[2]) >= 0);
+    assert_int_equal(atomic_load(&page.sleeps), 100);
+}
+
+static void a_stamp_is_no_older_than_it_can_be(void **state)
+{
+    static const struct {
+        int64_t rung_ns, now_ns, max_ns, want;
+    } rows[] = {
+        {0, 1000, 500, -1},        {900, 1000, 500, 100},     {1, 1000, 500, 500},
+        {2000, 1000, 500, 0},      {INT64_MIN, 1000, 500, 0}, {-1, 1000, 500, 0},
+        {INT64_MAX, 1000, 500, 0}, {1, INT64_MAX, 700, 700},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _Atomic int64_t rung = rows[i].rung_ns;
+
+        assert_int_equal(bell_take_stamp(&rung, rows[i].now_ns, rows[i].max_ns), rows[i].want);
+        assert_int_equal(rung, 0);
+    }
 }
 
 static void sleep_ends_at_its_timeout_and_not_before(void **state)
@@ -311,19 +398,23 @@ static void extremes_have_a_bucket(void **state)
 
 static void a_quantile_is_that_of_what_came_between_two_snapshots(void **state)
 {
-    struct shared *sh = page();
+    static struct switch_page p[2];
     static struct lag_hist a, b;
+    struct shared *sh = &view;
 
     (void)state;
-    lag_record(&sh->lag[0], 1000000, 500);
+    sh->sw[0].page = &p[0];
+    sh->sw[1].page = &p[1];
+    sh->n_sw = 2;
+    lag_record(&p[0].lag, 1000000, 500);
     lag_snapshot(sh, &a);
-    lag_record(&sh->lag[3], 10, 99);
-    lag_record(&sh->lag[LAGS - 1], 12, 1);
+    lag_record(&p[0].lag, 10, 99);
+    lag_record(&p[1].lag, 12, 1);
     lag_snapshot(sh, &b);
     assert_int_equal(lag_quantile(&a, &b, 0.5), 10);
     assert_int_equal(lag_quantile(&a, &b, 0.99), 12);
     assert_true(lag_quantile(NULL, &b, 0.5) >= 1000000);
-    munmap(sh, sizeof(*sh));
+    sh->n_sw = 0;
 }
 
 static void every_slot_of_every_port_has_a_bell_of_its_own(void **state)
@@ -361,11 +452,13 @@ int main(void)
         cmocka_unit_test(fabric_time_starts_at_zero_and_runs_dilated),
         cmocka_unit_test(fabric_time_is_continuous_when_dilation_changes),
         cmocka_unit_test(readers_never_see_half_a_change),
+        cmocka_unit_test(half_a_change_changes_nothing_and_holds_nobody_up),
         cmocka_unit_test(wall_time_until_a_deadline_is_never_too_short),
         cmocka_unit_test(no_wake_up_is_lost_between_processes),
         cmocka_unit_test(one_ring_wakes_all_that_sleep_on_a_bell),
-        cmocka_unit_test(a_forwarded_bell_rings_at_the_other),
-        cmocka_unit_test(whoever_serves_a_bell_may_sleep_on_another),
+        cmocka_unit_test(no_wake_up_of_a_loop_is_lost),
+        cmocka_unit_test(nonsense_in_a_loop_bell_cannot_hold_its_loop),
+        cmocka_unit_test(a_stamp_is_no_older_than_it_can_be),
         cmocka_unit_test(sleep_ends_at_its_timeout_and_not_before),
         cmocka_unit_test(only_hand_offs_that_follow_soon_are_waited_for_awake),
         cmocka_unit_test(lateness_counts_from_the_oldest_announcement),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The log of late loops (lateness.c), and its bounds on a page that another process has overwritten. */
+/* The log of late loops (lateness.c), and its bounds on a page full of nonsense. */
 #include "fabric/fabric.h"
+#include "io/page_server.h"
 #include "io/shared.h"
 
 #include <setjmp.h>
@@ -10,12 +11,13 @@
 #include <cmocka.h>
 
 #include <string.h>
-#include <sys/mman.h>
 
 #define MS 1000000LL
 #define PS 1000 /* to a ns, at dilation 1 */
 
-static struct shared *sh;
+static struct shared view, *sh = &view;
+static struct switch_page *sw;
+static struct clock_page *fabric_clock;
 static struct fabric *fab;
 static unsigned peer_bell;
 static uint32_t peer_ip;
@@ -30,9 +32,12 @@ static int setup(void **state)
     const struct fab_node *h1;
 
     (void)state;
-    sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(sh, MAP_FAILED);
-    clock_set_dilation(sh, 1);
+    sw = calloc(1, sizeof(*sw));
+    fabric_clock = calloc(1, sizeof(*fabric_clock));
+    assert_true(sw && fabric_clock);
+    view = (struct shared){.clock = fabric_clock};
+    shared_add(&view, "sw", 1, sw, NULL);
+    clock_set_dilation(fabric_clock, 1);
     fab = fabric_load_string(conf, "late.conf", &errs);
     assert_non_null(fab);
     h1 = fabric_node(fab, "h1");
@@ -45,14 +50,15 @@ static int teardown(void **state)
 {
     (void)state;
     fabric_free(fab);
-    munmap(sh, sizeof(*sh));
+    free(sw);
+    free(fabric_clock);
     return 0;
 }
 
 /* In ms, of the last `window` ms. */
 static int64_t late_ms(int64_t window)
 {
-    return lateness_on_path(sh, fab, BELLS, peer_ip, PEER_QPN, window * MS * PS) / (MS * PS);
+    return lateness_on_path(sh, fab, NULL, peer_ip, PEER_QPN, window * MS * PS) / (MS * PS);
 }
 
 static void nobody_is_late_at_first(void **state)
@@ -67,32 +73,56 @@ static void what_was_late_counts_where_it_was(void **state)
     int64_t now = clock_mono_ns();
 
     (void)state;
-    lateness_record(&sh->late[peer_bell], now - 500 * MS, now - 400 * MS);
+    lateness_record(&sw->slot[peer_bell], now - 500 * MS, now - 400 * MS);
     assert_int_equal(late_ms(100), 0);
     assert_in_range(late_ms(450), 20, 55);
     assert_in_range(late_ms(1000), 90, 101);
-    lateness_record(&sh->late[peer_bell], now - 10 * MS, now); /* short ones add up */
+    lateness_record(&sw->slot[peer_bell], now - 10 * MS, now); /* short ones add up */
     assert_in_range(late_ms(1000), 100, 111);
-    assert_int_equal(lateness_on_path(sh, fab, BELLS, peer_ip, 1u << 16, 1000 * MS * PS), 0);
+    assert_int_equal(lateness_on_path(sh, fab, NULL, peer_ip, 1u << 16, 1000 * MS * PS), 0);
 }
 
 /* It has not logged itself: its bell was rung, or it was due to run. */
 static void who_is_late_now_is_seen(void **state)
 {
-    unsigned sw = bell_of_proc(fabric_node(fab, "leaf0") ? fabric_node(fab, "leaf0")->proc
-                                                         : fab->nodes[fab->switches[0]].proc);
     int64_t now = clock_mono_ns();
 
     (void)state;
-    sh->bell[peer_bell].rung_ns = now - 300 * MS;
+    sw->slot[peer_bell].due_ns = now - 300 * MS;
     assert_int_equal(late_ms(67), 67);
     assert_in_range(late_ms(1000), 299, 400);
-    lateness_forget(sh, peer_bell);
+    lateness_forget(&sw->slot[peer_bell]);
     assert_int_equal(late_ms(1000), 0);
-    sh->late[sw].due_ns = now - 50 * MS;
+    sw->loop.due_ns = now - 50 * MS;
     assert_in_range(late_ms(1000), 49, 150);
-    sh->late[sw].due_ns = clock_mono_ns() + 50 * MS; /* it sleeps */
+    sw->loop.due_ns = clock_mono_ns() + 50 * MS; /* it sleeps */
     assert_int_equal(late_ms(1000), 0);
+}
+
+/* A process that was killed leaves its page as it was. */
+static void who_has_not_run_for_long_is_gone_and_not_late(void **state)
+{
+    (void)state;
+    sw->loop.due_ns = clock_mono_ns() - LATENESS_GONE_NS - 1;
+    assert_int_equal(late_ms(1000), 0);
+    sw->loop.due_ns = clock_mono_ns() - 1000 * MS;
+    assert_int_equal(late_ms(500), 500);
+    shared_forget(sh, &sh->sw[0]);
+    assert_int_equal(late_ms(500), 0);
+}
+
+static void the_callers_own_lateness_counts(void **state)
+{
+    static struct lateness_log log;
+    struct lateness_own own = {&log, 0};
+    int64_t now = clock_mono_ns();
+
+    (void)state;
+    lateness_record(&log, now - 100 * MS, now - 50 * MS);
+    assert_in_range(lateness_on_path(sh, fab, &own, peer_ip, PEER_QPN, 1000 * MS * PS),
+                    49 * MS * PS, 51 * MS * PS);
+    own.rung_ns = now - 20 * MS;
+    assert_true(lateness_on_path(sh, fab, &own, peer_ip, PEER_QPN, 1000 * MS * PS) >= 69 * MS * PS);
 }
 
 static void who_was_late_for_longer_than_the_log_was_late_all_the_time(void **state)
@@ -100,9 +130,9 @@ static void who_was_late_for_longer_than_the_log_was_late_all_the_time(void **st
     int64_t now = clock_mono_ns();
 
     (void)state;
-    lateness_record(&sh->late[peer_bell], now - 100000 * MS, now);
+    lateness_record(&sw->slot[peer_bell], now - 100000 * MS, now);
     assert_in_range(late_ms(900), 850, 900);
-    lateness_record(&sh->late[peer_bell], now - 50 * MS, now); /* no time counts twice */
+    lateness_record(&sw->slot[peer_bell], now - 50 * MS, now); /* no time counts twice */
     assert_in_range(late_ms(900), 850, 900);
 }
 
@@ -112,20 +142,20 @@ static void nonsense_in_the_page_is_bounded(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
-        for (unsigned b = 0; b < BELLS; b++) {
-            sh->bell[b].rung_ns = odd[i];
-            sh->bell[b].forward = (int32_t)odd[i];
-            sh->late[b].due_ns = odd[(i + 1) % 5];
-        }
-        memset(sh->late[peer_bell].slice, 0xff, sizeof(sh->late[peer_bell].slice));
+        struct lateness_own own = {&sw->loop, odd[(i + 2) % 5]};
+
+        sw->loop.due_ns = odd[i];
+        sw->slot[peer_bell].due_ns = odd[(i + 1) % 5];
+        memset(sw->slot[peer_bell].slice, 0xff, sizeof(sw->slot[peer_bell].slice));
         assert_in_range(late_ms(67), 0, 67);
-        lateness_forget(sh, bell_of_proc(0));
+        assert_in_range(lateness_on_path(sh, fab, &own, peer_ip, PEER_QPN, 67 * MS * PS), 0,
+                        67 * MS * PS);
     }
     /* This many timeouts of 4.4 hours, in a fabric slowed down by 20,000. */
-    clock_set_dilation(sh, 20000);
-    assert_in_range(lateness_on_path(sh, fab, BELLS, peer_ip, PEER_QPN, 4096000LL << 31), 0,
+    clock_set_dilation(fabric_clock, 20000);
+    assert_in_range(lateness_on_path(sh, fab, NULL, peer_ip, PEER_QPN, 4096000LL << 31), 0,
                     4096000LL << 31);
-    assert_int_equal(lateness_on_path(sh, fab, BELLS, 0xc0a80001, PEER_QPN, 0), 0);
+    assert_int_equal(lateness_on_path(sh, fab, NULL, 0xc0a80001, PEER_QPN, 0), 0);
 }
 
 static void ports_to_the_outside_end_it(void **state)
@@ -153,6 +183,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_is_late_now_is_seen, setup, teardown),
         cmocka_unit_test_setup_teardown(who_was_late_for_longer_than_the_log_was_late_all_the_time,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(who_has_not_run_for_long_is_gone_and_not_late, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_callers_own_lateness_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(nonsense_in_the_page_is_bounded, setup, teardown),
         cmocka_unit_test(ports_to_the_outside_end_it),
     };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The run directory: its owner, its first process, and that nothing stays behind. */
 #include "io/rundir.h"
-#include "io/shared.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,23 +68,6 @@ static int teardown(void **state)
     return system(cmd);
 }
 
-/* A page that a full disk cannot back would be a SIGBUS long after the start. */
-static void what_all_share_is_there_from_the_start(void **state)
-{
-    struct rundir rd;
-    struct stat st;
-    char path[160];
-
-    (void)state;
-    assert_int_equal(rundir_open(&rd, dir, NULL, true), 0);
-    snprintf(path, sizeof(path), "%s/shared", dir);
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_size, sizeof(struct shared));
-    assert_true(st.st_blocks * 512 >= st.st_size);
-    rundir_remove(&rd);
-    rundir_close(&rd);
-}
-
 static void a_directory_is_ours_alone_and_goes_away_whole(void **state)
 {
     struct rundir rd;
@@ -94,7 +76,7 @@ static void a_directory_is_ours_alone_and_goes_away_whole(void **state)
 
     (void)state;
     assert_int_equal(rundir_open(&rd, dir, NULL, true), 0);
-    assert_true(rd.created);
+    assert_null(rd.sh);
     assert_int_equal(stat(dir, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
     assert_int_equal(rundir_claim_slot(&rd, "h0", 0, 2, &fd), 0);
@@ -117,7 +99,7 @@ static void the_default_follows_the_environment(void **state)
     assert_string_equal(rd.path, want);
     rundir_close(&rd);
     setenv("TRIB_RUN", want, 1);
-    assert_int_equal(rundir_open(&rd, NULL, NULL, false), 0);
+    assert_int_equal(rundir_open(&rd, NULL, NULL, true), 0);
     rundir_close(&rd);
     unsetenv("TRIB_RUN");
     assert_int_equal(rundir_open(&rd, NULL, NULL, false), -EINVAL);
@@ -126,8 +108,6 @@ static void the_default_follows_the_environment(void **state)
 static void what_is_not_there_or_not_ours_is_refused(void **state)
 {
     struct rundir rd;
-    char sh[192];
-    FILE *f;
 
     (void)state;
     assert_int_equal(rundir_open(&rd, dir, NULL, false), -ENOENT);
@@ -135,38 +115,8 @@ static void what_is_not_there_or_not_ours_is_refused(void **state)
     chmod(dir, 0777);
     assert_int_equal(rundir_open(&rd, dir, NULL, true), -EPERM);
     chmod(dir, 0700);
-    snprintf(sh, sizeof(sh), "%s/shared", dir);
-    f = fopen(sh, "w");
-    fputs("short", f);
-    fclose(f);
-    assert_int_equal(rundir_open(&rd, dir, NULL, false), -EINVAL);
+    assert_int_equal(rundir_open(&rd, dir, NULL, false), -ENOENT); /* nobody runs there */
     assert_null(rd.sh);
-}
-
-static void many_creators_at_once_share_one_page(void **state)
-{
-    struct rundir rd;
-    pid_t pid[8];
-    int status;
-
-    (void)state;
-    for (unsigned i = 0; i < 8; i++) {
-        pid[i] = fork();
-        if (!pid[i]) {
-            if (rundir_open(&rd, dir, NULL, true))
-                _exit(1);
-            atomic_fetch_add(&rd.sh->bell[7].seq, 1);
-            _exit(0);
-        }
-    }
-    for (unsigned i = 0; i < 8; i++) {
-        assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
-        assert_int_equal(status, 0);
-    }
-    assert_int_equal(rundir_open(&rd, dir, NULL, false), 0);
-    assert_int_equal(atomic_load(&rd.sh->bell[7].seq), 8);
-    assert_int_equal(rd.sh->magic, SHARED_MAGIC);
-    rundir_close(&rd);
 }
 
 static void the_conf_is_kept_and_another_one_is_refused(void **state)
@@ -286,11 +236,9 @@ static void a_process_name_is_taken_once_and_names_its_pid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(what_all_share_is_there_from_the_start),
         T(a_directory_is_ours_alone_and_goes_away_whole),
         T(the_default_follows_the_environment),
         T(what_is_not_there_or_not_ours_is_refused),
-        T(many_creators_at_once_share_one_page),
         T(the_conf_is_kept_and_another_one_is_refused),
         T(a_path_too_long_for_its_sockets_is_refused),
         T(slots_are_claimed_once_and_given_back),

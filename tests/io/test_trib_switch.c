@@ -204,6 +204,9 @@ static void it_answers_about_its_ports(void **state)
     assert_non_null(json_object_get(json_object_get(v, "all"), "tx_frames"));
     json_decref(v);
     json_decref(ask("/trib/ports,leaf9:0", 1));
+    json_decref(ask("/trib/ports,leaf0:65536", 1)); /* not port 0 */
+    json_decref(ask("/trib/ports,leaf0:0x", 1));
+    json_decref(ask("/trib/ports,leaf0:", 1));
     assert_int_equal(finish(pid, SIGINT), 0);
 }
 
@@ -297,11 +300,11 @@ static int flood_main(const char *dir)
         struct rte_mbuf *m = datagram(g.pool, src, dst, 0, psn);
 
         while (!io_port_tx(g.port, 1, &m, 1)) {
-            bell_ring(g.peer);
+            guest_ring(&g);
             usleep(50);
         }
         if (psn % 16 == 0)
-            bell_ring(g.peer);
+            guest_ring(&g);
         if (getppid() == 1)
             return 0;
     }

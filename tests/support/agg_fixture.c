@@ -177,16 +177,37 @@ static unsigned pull(struct agg_fixture *b, uint16_t node, const struct endpoint
 
 /* ---- running ---- */
 
+void agg_fixture_peer_down(struct member *m, uint32_t qpn)
+{
+    struct agg_fixture *b = m->b;
+    struct agg_ctl c = {.magic = RTE_BE32(AGG_MAGIC),
+                        .version = AGG_VERSION,
+                        .type = AGG_PEER_DOWN,
+                        .qpn = rte_cpu_to_be_32(qpn)};
+    struct roce_pkt k = {.opcode = ROCE_OP_UD_SEND_ONLY,
+                         .ttl = 64,
+                         .pkey = ROCE_DEFAULT_PKEY,
+                         .src_ip = b->f->nodes[m->host].ip_of_port[0],
+                         .dst_ip = member_an_ip(m),
+                         .dqpn = AGG_QPN,
+                         .qkey = AGG_QKEY,
+                         .sqpn = AGG_NIC_QPN,
+                         .len = sizeof(c)};
+    struct rte_mbuf *f = frame_alloc(b->pool);
+
+    assert_non_null(f);
+    roce_mac_of_ip(k.src_ip, k.src_mac);
+    roce_mac_of_ip(k.dst_ip, k.dst_mac);
+    roce_build(f, &k);
+    memcpy(rte_pktmbuf_mtod_offset(f, uint8_t *, k.hdr_len), &c, sizeof(c));
+    roce_seal(f, &k);
+    transmit(b, m->host, f);
+}
+
 void agg_fixture_kill(struct member *m, bool announced)
 {
-    struct agg_ctl c = {.qpn = rte_cpu_to_be_32((m->slot + 1u) << 16)};
-    struct rte_mbuf *f;
-
-    if (announced) { /* by the NIC, which has the host's address */
-        agg_fixture_say(m, AGG_PEER_DOWN, &c);
-        while (m->ep.output(m->ep.ctx, ENDPOINT_DATA, &f, 1, m->b->now) == 1)
-            transmit(m->b, m->host, f);
-    }
+    if (announced)
+        agg_fixture_peer_down(m, (m->slot + 1u) << 16);
     m->deaf = true;
 }
 

@@ -128,6 +128,7 @@ struct agg_fixture {
 
 /* agg_member.c */
 void member_create(struct agg_fixture *b, struct member *m);
+uint32_t member_an_ip(const struct member *m); /* of its aggregation node */
 void member_take_control(struct member *m);
 int64_t member_run(struct member *m); /* repeats requests and sends; returns the time of its next
                                          work */
@@ -149,6 +150,8 @@ void agg_fixture_start(struct member *m, const struct agg_fixture_op *op);
 /* The member's process dies: it sends and receives nothing any more. announced: its NIC sends
  * PEER_DOWN. */
 void agg_fixture_kill(struct member *m, bool announced);
+/* PEER_DOWN for the process of that QPN, by the NIC of the member's host. */
+void agg_fixture_peer_down(struct member *m, uint32_t qpn);
 /* A control message from a member's own UD queue pair. */
 void agg_fixture_say(struct member *m, enum agg_type type, struct agg_ctl *c);
 void agg_fixture_fill_join(const struct member *m, struct agg_ctl *c);

@@ -12,9 +12,8 @@
 
 /* ---- members: control ---- */
 
-void agg_fixture_say(struct member *m, enum agg_type type, struct agg_ctl *c)
+uint32_t member_an_ip(const struct member *m)
 {
-    static struct wqe w;
     const struct fabric *f = m->b->f;
     uint16_t leaf = m->an;
 
@@ -23,13 +22,20 @@ void agg_fixture_say(struct member *m, enum agg_type type, struct agg_ctl *c)
     if (!leaf ||
         leaf == FAB_NONE) /* not a member, or of no tree: asks the switch that it is linked to */
         leaf = f->nodes[m->host].ports[0].peer_node;
+    return f->nodes[leaf].ip;
+}
+
+void agg_fixture_say(struct member *m, enum agg_type type, struct agg_ctl *c)
+{
+    static struct wqe w;
+
     c->magic = RTE_BE32(AGG_MAGIC);
     if (!c->version)
         c->version = AGG_VERSION;
     c->type = type;
     c->node = RTE_BE16(0xffff);
     w = (struct wqe){.op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(*c)};
-    w.ud.ip = f->nodes[leaf].ip;
+    w.ud.ip = member_an_ip(m);
     roce_mac_of_ip(w.ud.ip, w.ud.mac);
     w.ud.qpn = AGG_QPN;
     w.ud.qkey = AGG_QKEY;

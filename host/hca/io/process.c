@@ -28,6 +28,7 @@
 /* No caller hands a context to a preloaded library: this is the process's. */
 static struct {
     pthread_mutex_t lock;
+    pthread_mutex_t view_lock; /* one thread at a time calls shared_refresh() */
     bool opened;
     struct rundir rd;
     struct fabric *fab;
@@ -37,7 +38,7 @@ static struct {
     unsigned forks; /* generations of fork between the first process and this one */
     bool spoiled;   /* forked while another thread was opening a device */
     bool held, held_port[FAB_MAX_HOST_PORTS]; /* across a fork */
-} process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .view_lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct process_hca *process_hca_at(unsigned port)
 {
@@ -56,6 +57,46 @@ struct hca *process_hca_of_port(unsigned port)
     struct process_hca *p = process_hca_at(port);
 
     return p ? p->hca : NULL;
+}
+
+/* ---- the NIC's process ---- */
+
+void process_find_nic(struct process_hca *p)
+{
+    uint16_t node = fabric_node_index(process.fab, process.host);
+    uint16_t link = process.host->ports[p->dev.port].link;
+    const struct switch_view *nic;
+
+    pthread_mutex_lock(&process.view_lock);
+    if (p->nic)
+        shared_forget(process.rd.sh, p->nic);
+    shared_refresh(process.rd.sh, process.rd.path);
+    nic = shared_switch_of(process.rd.sh, node);
+    pthread_mutex_unlock(&process.view_lock);
+    pthread_mutex_lock(&p->lock);
+    p->nic = nic;
+    if (nic && link != FAB_NONE)
+        p->link_down = &nic->page->link_down[link];
+    pthread_mutex_unlock(&p->lock);
+}
+
+void process_wake_nic(struct process_hca *p)
+{
+    if (p->nic)
+        loop_bell_ring(p->nic->page, p->nic->bell, &p->nic_rung);
+}
+
+void process_ring_nic(struct process_hca *p)
+{
+    bell_stamp(&p->page->rung_ns);
+    process_wake_nic(p);
+}
+
+void process_wake(struct process_hca *p)
+{
+    bell_wake(p->bell);
+    if (p->sleep_bell != p->bell)
+        bell_wake(p->sleep_bell);
 }
 
 /* ---- start, in the progress thread ---- */
@@ -80,10 +121,11 @@ static int wait_up(struct process_hca *p)
                     process.host->name, p->sock, UP_WAIT_MS / 1000);
             return -ETIMEDOUT;
         }
-        bell_ring(p->peer);
+        process_wake_nic(p);
         nap_ms(1);
     }
     p->up = p->connected = true;
+    process_find_nic(p);
     return 0;
 }
 
@@ -96,7 +138,10 @@ static void share_bell(struct process_hca *p)
     for (unsigned i = 0; i < process.n; i++)
         if (process.port[i] != p && process.port[i]->start_done && !process.port[i]->start_rc)
             p->sleep_bell = process.port[i]->sleep_bell;
-    atomic_store(&p->bell->also, (int32_t)(p->sleep_bell - p->bell));
+    for (unsigned i = 0; i < process.n; i++)
+        if (process.port[i] != p && process.port[i]->bell == p->sleep_bell)
+            atomic_store(&p->page->also,
+                         slot_name(process.port[i]->dev.port, (unsigned)process.port[i]->slot));
 }
 
 static int connect_nic(struct process_hca *p)
@@ -107,7 +152,6 @@ static int connect_nic(struct process_hca *p)
                            .log2_ring = PORT_LOG2_RING,
                            .name = p->dev.v.name};
     char name[RTE_MEMPOOL_NAMESIZE];
-    unsigned bell;
     int rc;
 
     p->slot = rundir_claim_slot(&process.rd, host->name, p->dev.port, process.fab->slots_per_host,
@@ -124,14 +168,6 @@ static int connect_nic(struct process_hca *p)
                      host->name, p->dev.port, p->slot);
     if (rc)
         return rc;
-    bell = bell_of_slot(process.fab, host, p->dev.port, (unsigned)p->slot);
-    p->bell = &process.rd.sh->bell[bell];
-    p->lag = &process.rd.sh->lag[lag_of_port(host, p->dev.port)];
-    p->late = &process.rd.sh->late[bell];
-    share_bell(p);
-    p->peer = &process.rd.sh->bell[bell_of_proc(host->proc)];
-    if (host->ports[p->dev.port].link != FAB_NONE)
-        p->link_down = &process.rd.sh->link_down[host->ports[p->dev.port].link];
     rc = rundir_port_sock(&process.rd, host->name, p->dev.port, (unsigned)p->slot, p->sock,
                           sizeof(p->sock));
     if (rc)
@@ -144,7 +180,13 @@ static int connect_nic(struct process_hca *p)
     }
     mc.share = &p->frames;
     rc = io_port_memif(&p->port, &mc);
-    return rc ? rc : wait_up(p);
+    if (rc)
+        return rc;
+    p->page = io_port_page(p->port);
+    p->bell = &p->page->bell;
+    share_bell(p);
+    process_find_nic(p);
+    return wait_up(p);
 }
 
 /* Undoes a failed start, so that a later open can try again. */
@@ -156,6 +198,8 @@ static void disconnect_nic(struct process_hca *p)
     if (p->slot_fd >= 0)
         close(p->slot_fd);
     p->port = NULL;
+    p->page = NULL;
+    p->bell = NULL;
     p->slot_fd = -1;
     *p->lock_path = 0;
     p->up = p->connected = false;
@@ -315,6 +359,7 @@ static void in_child(void)
         init_port(p);
     }
     pthread_mutex_init(&process.lock, NULL);
+    pthread_mutex_init(&process.view_lock, NULL);
 }
 
 /* ---- open ---- */

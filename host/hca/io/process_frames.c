@@ -34,8 +34,6 @@ static unsigned receive(struct process_hca *p, int64_t now_ps)
     /* A bell that rang before an empty receive was served by an earlier one. */
     late = bell_served(p->bell);
     process_record_lateness(p, late);
-    if (total && late >= 0)
-        lag_record(p->lag, late, total);
     return total;
 }
 
@@ -127,14 +125,14 @@ static unsigned send_data(struct process_hca *p, int64_t now_ps, bool *held)
     unsigned sent = 0, n;
     uint16_t room;
 
-    atomic_store_explicit(&p->bell->wants_room, 0, memory_order_relaxed);
+    atomic_store_explicit(&p->page->wants_room, 0, memory_order_relaxed);
     do {
         room = data_room(p);
         n = send_queue(p, ENDPOINT_DATA, room, now_ps);
         sent += n;
         *held = n >= room && p->ep.next(p->ep.ctx) <= now_ps;
         if (*held) /* before the NIC's progress is read again */
-            atomic_store(&p->bell->wants_room, 1);
+            atomic_store(&p->page->wants_room, 1);
     } while (*held && room);
     return sent;
 }
@@ -151,7 +149,7 @@ unsigned process_transmit(struct process_hca *p, int64_t now_ps)
     sent = send_queue(p, ENDPOINT_ACK, UINT_MAX, now_ps);
     sent += send_data(p, now_ps, &held);
     if (sent) {
-        bell_ring(p->peer);
+        process_ring_nic(p);
         p->sent_ns = clock_mono_ns();
     }
     held |= p->n_stash[ENDPOINT_ACK] || p->n_stash[ENDPOINT_DATA];

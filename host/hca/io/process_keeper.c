@@ -84,16 +84,19 @@ static void keep(struct process_hca *p)
 {
     struct pollfd f = {.events = POLLIN};
     int ms = IDLE_MS;
-    bool up;
+    bool up, again;
 
     pthread_mutex_lock(&p->lock);
     up = io_port_up(p->port);
     if (up != p->connected)
-        bell_ring(p->bell);
+        process_wake(p);
+    again = up && !p->connected;
     p->connected = up;
     p->lost |= !up;
     f.fd = io_port_fd(p->port);
     pthread_mutex_unlock(&p->lock);
+    if (again)
+        process_find_nic(p);
     if (process_count(p, false))
         p->counted_ns = clock_mono_ns();
     if (clock_mono_ns() - p->counted_ns < QUIET_NS)

@@ -33,10 +33,12 @@ struct process_hca {
     struct io_frames frames;
     const struct shared *sh;
     const _Atomic uint8_t *link_down; /* of the NIC's link */
-    struct bell *bell, *peer;         /* this port's; the NIC loop's */
-    struct bell *sleep_bell; /* where pollers sleep: one bell for all ports of the process */
-    struct lag_hist *lag;
-    struct lateness_log *late;
+    struct port_page *page;           /* shared with the NIC's process */
+    struct bell *bell;                /* of that page */
+    const struct switch_view *nic;    /* the NIC's process; NULL: not known */
+    _Atomic uint32_t nic_rung;        /* see loop_bell_ring() */
+    struct bell *sleep_bell;  /* where pollers sleep: one bell for all ports of the process */
+    struct lateness_log late; /* how late this process served its bell */
     const struct fabric *fab;
     int slot;
     int slot_fd;     /* in the keeper's table, as are all of the port's descriptors */
@@ -106,6 +108,12 @@ bool process_count(struct process_hca *p, bool last);
 unsigned process_transmit(struct process_hca *p, int64_t now_ps);
 unsigned process_progress(struct process_hca *p);
 struct hca_driver process_driver(struct process_hca *p);
+/* Rings the NIC's loop, of frames or without any; wakes all threads that sleep on this port's bell. */
+void process_ring_nic(struct process_hca *p);
+void process_wake_nic(struct process_hca *p);
+void process_wake(struct process_hca *p);
+/* The NIC's process may be another one than before. Without the lock. */
+void process_find_nic(struct process_hca *p);
 /* Passes changes of port and link to the HCA, at intervals. With the lock held. */
 void process_check_port(struct process_hca *p, int64_t now_ns);
 

@@ -41,7 +41,9 @@ bool process_count(struct process_hca *p, bool last)
 void process_report(struct process_hca *p)
 {
     struct text t = {.n = 0};
-    int fd = *p->lock_path ? open(p->lock_path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int fd = *p->lock_path
+                 ? open(p->lock_path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                 : -1;
 
     if (fd < 0)
         return;

@@ -94,7 +94,7 @@ static void drv_kick(void *ctx)
     if (!p->retry_ns || clock_mono_ns() >= p->retry_ns)
         process_transmit(p, clock_fabric_ps(p->sh));
     if (p->thread_until_ps && p->ep.next(p->ep.ctx) < p->thread_until_ps)
-        bell_ring(p->bell);
+        process_wake(p);
 }
 
 static void set_busy(struct process_hca *p)
@@ -113,7 +113,7 @@ static bool polls_busily(const struct process_hca *p)
 
 static bool yields_futile(const struct process_hca *p, unsigned yields)
 {
-    return yields > FUTILE_YIELDS && bell_unserved(p->peer);
+    return yields > FUTILE_YIELDS && atomic_load_explicit(&p->page->rung_ns, memory_order_relaxed);
 }
 
 /* Progress by a program's thread. true: its completion queues may have something new. */
@@ -129,7 +129,7 @@ static bool poll_once(struct process_hca *p)
     again = n || done != p->seen;
     /* The new completions may be for another thread, which sleeps on the bell. */
     if (done != p->seen && atomic_load_explicit(&p->sleepers, memory_order_relaxed))
-        bell_ring(p->bell);
+        process_wake(p);
     p->seen = done;
     if (again)
         set_busy(p);
@@ -190,7 +190,7 @@ static bool others_moved(struct process_hca *p, int64_t *ns)
 
             done = hca_completions(q->hca);
             if (done != q->seen && atomic_load_explicit(&q->sleepers, memory_order_relaxed))
-                bell_ring(q->bell);
+                process_wake(q);
             again = again || n || done != atomic_exchange(&p->seen_of[i], done);
             *ns = until_next(q, *ns);
         }

@@ -240,14 +240,29 @@ static void processes_of_another_slot_of_the_host_are_not_taken_for_dead(void **
 {
     struct agg_fixture *b;
     struct member *m = six_joined(&b, 7, 0);
-    struct agg_ctl c = {.qpn = RTE_BE32(0x050000)};
+
+    (void)state;
+    agg_fixture_peer_down(&m[3], 0x050000);
+    agg_fixture_settle(b, 5 * PS_PER_MS);
+    for (unsigned i = 0; i < LEN(six); i++)
+        assert_int_equal(m[i].state, MEMBER_IN);
+    assert_int_equal(an_counters(an_of(b, "leaf1"))->peers_down, 1);
+    agg_fixture_destroy(b);
+}
+
+static void a_process_cannot_say_in_a_nics_name_that_another_is_gone(void **state)
+{
+    struct agg_fixture *b;
+    struct member *m = six_joined(&b, 17, 0);
+    struct agg_ctl c = {.qpn = rte_cpu_to_be_32((m[3].slot + 1u) << 16)};
 
     (void)state;
     agg_fixture_say(&m[3], AGG_PEER_DOWN, &c);
     agg_fixture_settle(b, 5 * PS_PER_MS);
     for (unsigned i = 0; i < LEN(six); i++)
         assert_int_equal(m[i].state, MEMBER_IN);
-    assert_int_equal(an_counters(an_of(b, "leaf1"))->peers_down, 1);
+    assert_int_equal(an_counters(an_of(b, "leaf1"))->peers_down, 0);
+    assert_int_equal(an_counters(an_of(b, "leaf1"))->control_forged, 1);
     agg_fixture_destroy(b);
 }
 
@@ -444,6 +459,7 @@ int main(void)
         cmocka_unit_test(a_member_killed_while_joining_is_named_too),
         cmocka_unit_test(who_joins_after_the_abort_is_refused_with_its_reason),
         cmocka_unit_test(processes_of_another_slot_of_the_host_are_not_taken_for_dead),
+        cmocka_unit_test(a_process_cannot_say_in_a_nics_name_that_another_is_gone),
         cmocka_unit_test(a_member_that_falls_silent_is_found_by_its_connection),
         cmocka_unit_test(a_fabric_in_real_time_is_patient_with_a_silent_member),
         cmocka_unit_test(leaving_in_mid_operation_aborts_the_others_by_name),

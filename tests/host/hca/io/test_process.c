@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "io/loop.h"
+#include "io/page_server.h"
 #include "io/port.h"
 #include "roce/frame.h"
 
@@ -37,6 +38,7 @@ static const char conf[] = "name = \"rimtest\"; dilation = 10; mtu = 4096;\n"
 /* Runs the fabric, in a thread, until stop. */
 static struct {
     struct rundir rd;
+    struct page_server *pages;
     struct fabric *fab;
     struct loop *loop;
     struct rte_mempool *pool;
@@ -60,6 +62,7 @@ static void *run(void *arg)
 static int fabric_start(void **state)
 {
     struct fab_errors errs;
+    struct page_server_cfg pc = {.name = "test", .dilation = 10};
     struct loop_cfg lc = {.rd = &net.rd};
     FILE *f;
 
@@ -77,7 +80,10 @@ static int fabric_start(void **state)
     if (rundir_open(&net.rd, net.dir, NULL, true) || rundir_install(&net.rd, net.fab) ||
         io_eal_init("test", NULL, 128, NULL, 0))
         return -1;
-    clock_set_dilation(net.rd.sh, 10);
+    pc.dir = net.rd.path;
+    pc.fab = net.fab;
+    if (page_server_start(&net.pages, &net.rd.sh, &pc))
+        return -1;
     net.pool = frame_pool_create("rimtest", 8191, 0);
     lc.fab = net.fab;
     lc.pool = net.pool;
@@ -91,6 +97,7 @@ static int fabric_start(void **state)
 static int fabric_stop(void **state)
 {
     (void)state;
+    page_server_stop(net.pages);
     rundir_remove(&net.rd);
     unlink(net.file);
     rundir_close(&net.rd);

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rejected: realpath(3) and stat(2) of each component. Between the two and the use of the path
+ * somebody may exchange a component; and realpath(3) reads links by readlink(2), to which
+ * fs.protected_symlinks does not apply.
+ */
+#include "base/own_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS  40 /* links followed, as the kernel does */
+#define OTHERS (S_IWGRP | S_IWOTH)
+
+struct walk {
+    int fd; /* O_PATH of the directory reached */
+    bool strict, make;
+    unsigned links;
+    char rest[2 * PATH_MAX]; /* components not walked yet */
+    char at[PATH_MAX];       /* where fd is, for messages */
+    char *why;
+    size_t size;
+};
+
+bool own_trusts(uid_t uid)
+{
+    struct stat root;
+
+    return uid == 0 || uid == geteuid() || (!stat("/", &root) && uid == root.st_uid);
+}
+
+static const char *kind(mode_t mode)
+{
+    return S_ISDIR(mode)    ? "a directory"
+           : S_ISLNK(mode)  ? "a link"
+           : S_ISFIFO(mode) ? "a FIFO"
+           : S_ISSOCK(mode) ? "a socket"
+           : S_ISREG(mode)  ? "a file"
+                            : "a device";
+}
+
+static int refuse(const struct walk *w, const char *name, const struct stat *st, const char *want)
+{
+    if (w->why)
+        snprintf(w->why, w->size, "%.300s%s%.64s: found %s of user %u with mode %04o, expected %s",
+                 w->at, *name && strcmp(w->at, "/") != 0 ? "/" : "", name, kind(st->st_mode),
+                 (unsigned)st->st_uid, (unsigned)st->st_mode & 07777, want);
+    return -EPERM;
+}
+
+static int failed(const struct walk *w, const char *name, int err)
+{
+    if (w->why && err != ENOENT)
+        snprintf(w->why, w->size, "%.300s/%.64s: %s", strcmp(w->at, "/") ? w->at : "", name,
+                 strerror(err));
+    return -err;
+}
+
+static void moved(struct walk *w, int fd, const char *name)
+{
+    size_t len = strlen(w->at);
+
+    if (w->fd >= 0)
+        close(w->fd);
+    w->fd = fd;
+    if (*name == '/')
+        snprintf(w->at, sizeof(w->at), "/");
+    else
+        snprintf(w->at + len, sizeof(w->at) - len, "%s%s", len > 1 ? "/" : "", name);
+}
+
+/* A directory on the way. */
+static int check_dir(const struct walk *w, const char *name, const struct stat *st)
+{
+    if (!w->strict ||
+        (own_trusts(st->st_uid) && (!(st->st_mode & OTHERS) || st->st_mode & S_ISVTX)))
+        return 0;
+    return refuse(w, name, st,
+                  "a directory of this user or of root in which nobody else can exchange files");
+}
+
+static int go(struct walk *w, const char *name)
+{
+    int fd = openat(w->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc;
+    struct stat st;
+
+    if (fd < 0)
+        return failed(w, name, errno);
+    rc = fstat(fd, &st) ? failed(w, name, errno) : check_dir(w, name, &st);
+    if (rc)
+        close(fd);
+    else
+        moved(w, fd, name);
+    return rc;
+}
+
+static int start(struct walk *w, const char *path)
+{
+    w->fd = -1;
+    if (*path != '/' && w->strict) {
+        char cwd[PATH_MAX];
+
+        if (!getcwd(cwd, sizeof(cwd)))
+            return -errno;
+        if (snprintf(w->rest, sizeof(w->rest), "%s/%s", cwd, path) >= PATH_MAX)
+            return -ENAMETOOLONG;
+    } else if (snprintf(w->rest, sizeof(w->rest), "%s", path) >= PATH_MAX) {
+        return -ENAMETOOLONG;
+    }
+    w->fd = open(*w->rest == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(w->at, sizeof(w->at), "%s", *w->rest == '/' ? "/" : ".");
+    return w->fd < 0 ? -errno : 0;
+}
+
+/* Removes the next component from w->rest. false: none is left. */
+static bool next(struct walk *w, char *name, size_t size)
+{
+    char *s = w->rest + strspn(w->rest, "/"), *end = s + strcspn(s, "/");
+
+    if (s == end || snprintf(name, size, "%.*s", (int)(end - s), s) >= (int)size)
+        return false;
+    memmove(w->rest, end, strlen(end) + 1);
+    return true;
+}
+
+static bool may_follow(const struct walk *w, const struct stat *link)
+{
+    struct stat dir;
+
+    if (own_trusts(link->st_uid))
+        return true;
+    if (w->strict || fstat(w->fd, &dir))
+        return false;
+    return (dir.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) || dir.st_uid == link->st_uid;
+}
+
+static int follow(struct walk *w, const char *name, const struct stat *st)
+{
+    char to[PATH_MAX], rest[sizeof(w->rest)];
+    ssize_t n;
+    int fd;
+
+    if (!may_follow(w, st))
+        return refuse(w, name, st, "no link of another user");
+    n = readlinkat(w->fd, name, to, sizeof(to) - 1);
+    if (n <= 0 || ++w->links > LINKS)
+        return failed(w, name, n < 0 ? errno : ELOOP);
+    to[n] = 0;
+    snprintf(rest, sizeof(rest), "%s", w->rest);
+    if (snprintf(w->rest, sizeof(w->rest), "%s%s", to, rest) >= (int)sizeof(w->rest))
+        return failed(w, name, ENAMETOOLONG);
+    if (*to != '/')
+        return 0;
+    fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return failed(w, name, errno);
+    moved(w, fd, "/");
+    return 0;
+}
+
+/* One component: a link, a directory, or one that is to be made. */
+static int step(struct walk *w, const char *name)
+{
+    struct stat st;
+
+    if (!strcmp(name, "."))
+        return 0;
+    if (fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
+        if (errno != ENOENT || !w->make)
+            return failed(w, name, errno);
+        if (mkdirat(w->fd, name, 0700) && errno != EEXIST)
+            return failed(w, name, errno);
+    } else if (S_ISLNK(st.st_mode)) {
+        return follow(w, name, &st);
+    }
+    return go(w, name);
+}
+
+int own_dir_open(const char *path, bool make, char *why, size_t size)
+{
+    struct walk w = {.strict = true, .make = make, .why = why, .size = size};
+    char name[NAME_MAX + 1];
+    struct stat st;
+    int rc, fd;
+
+    if (size)
+        *why = 0;
+    rc = start(&w, path);
+    while (!rc && next(&w, name, sizeof(name)))
+        rc = step(&w, name);
+    if (!rc && fstat(w.fd, &st))
+        rc = -errno;
+    if (!rc && (st.st_uid != geteuid() || (st.st_mode & OTHERS)))
+        rc = refuse(&w, "", &st, "a directory of this user to which nobody else can write");
+    fd = rc ? rc : openat(w.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!rc && fd < 0)
+        fd = failed(&w, ".", errno);
+    if (w.fd >= 0)
+        close(w.fd);
+    return fd;
+}
+
+/* ---- below such a directory ---- */
+
+int own_subdir_open(int dir, const char *name)
+{
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0)
+        return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
+    if (!fstat(fd, &st) && st.st_uid == geteuid() && !(st.st_mode & OTHERS))
+        return fd;
+    close(fd);
+    return -EPERM;
+}
+
+/* Opens the directory of the last component; *last points into name. Close it if it is not dir. */
+static int parent_of(int dir, const char *name, const char **last)
+{
+    const char *slash;
+    char part[NAME_MAX + 1];
+    int at = dir;
+
+    while (at >= 0 && (slash = strchr(name, '/'))) {
+        int sub =
+            snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name) >= (int)sizeof(part)
+                ? -ENAMETOOLONG
+                : own_subdir_open(at, part);
+
+        if (at != dir)
+            close(at);
+        at = sub;
+        name = slash + 1;
+    }
+    *last = name;
+    return at;
+}
+
+static bool is_own_file(const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 &&
+           !(st->st_mode & OTHERS);
+}
+
+int own_file_open(int dir, const char *name, int flags)
+{
+    const int fixed = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    struct stat st;
+    int at = parent_of(dir, name, &name), fd, rc;
+
+    if (at < 0)
+        return at;
+    fd = openat(at, name, (flags & ~O_TRUNC) | fixed, 0600);
+    rc = fd < 0 ? -errno : 0;
+    if (at != dir)
+        close(at);
+    if (rc) /* a link; a socket, or a FIFO that nobody reads */
+        return rc == -ELOOP || rc == -ENXIO ? -EPERM : rc;
+    if (fstat(fd, &st))
+        rc = -errno;
+    else if (!is_own_file(&st))
+        rc = -EPERM;
+    else if ((flags & O_TRUNC) && ftruncate(fd, 0))
+        rc = -errno;
+    if (!rc)
+        return fd;
+    close(fd);
+    return rc;
+}
+
+void own_file_why(int dir, const char *name, char *why, size_t size)
+{
+    struct stat st;
+
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+        snprintf(why, size, "%s: %s", name, strerror(errno));
+    else
+        snprintf(why, size,
+                 "%s: found %s of user %u with mode %04o and %u names, expected a plain file of "
+                 "user %u with one name to which nobody else can write",
+                 name, kind(st.st_mode), (unsigned)st.st_uid, (unsigned)st.st_mode & 07777,
+                 (unsigned)st.st_nlink, (unsigned)geteuid());
+}
+
+/* ---- output ---- */
+
+int own_output_dir(const char *path, char *last, size_t room)
+{
+    struct walk w = {.strict = false};
+    char name[NAME_MAX + 1];
+    struct stat st;
+    int rc = start(&w, path);
+
+    *last = 0;
+    while (!rc && next(&w, name, sizeof(name))) {
+        if (w.rest[strspn(w.rest, "/")]) { /* more follow */
+            rc = step(&w, name);
+            continue;
+        }
+        if (!fstatat(w.fd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode)) {
+            rc = follow(&w, name, &st);
+            continue;
+        }
+        if (snprintf(last, room, "%s", name) >= (int)room)
+            rc = -ENAMETOOLONG;
+        break;
+    }
+    if (!rc && (!*last || !strcmp(last, ".") || !strcmp(last, "..")))
+        rc = -EISDIR;
+    if (!rc)
+        return w.fd;
+    if (w.fd >= 0)
+        close(w.fd);
+    return rc;
+}
+
+bool own_output_is_foreign(int dir, const char *name)
+{
+    struct stat st, at;
+
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || own_trusts(st.st_uid))
+        return false;
+    if (!S_ISREG(st.st_mode))
+        return true;
+    return !fstat(dir, &at) && (at.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
+           st.st_uid != at.st_uid;
+}
+
+bool own_output_is_special(const char *path)
+{
+    return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+}
+
+int own_output_open(const char *path, int flags)
+{
+    char last[NAME_MAX + 1];
+    int dir, fd;
+
+    flags |= O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC;
+    if (own_output_is_special(path)) {
+        fd = open(path, flags | O_TRUNC, 0666);
+        return fd < 0 ? -errno : fd;
+    }
+    dir = own_output_dir(path, last, sizeof(last));
+    if (dir < 0)
+        return dir;
+    if (own_output_is_foreign(dir, last)) {
+        close(dir);
+        return -EPERM;
+    }
+    fd = openat(dir, last, flags | O_TRUNC | O_NOFOLLOW, 0666);
+    if (fd < 0)
+        fd = errno == ELOOP ? -EPERM : -errno; /* a link that was put there a moment ago */
+    close(dir);
+    return fd;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Directories and files that other users of the machine can neither replace nor write to, and paths
+ * for output that other users' links do not lead astray.
+ *
+ * A path is walked component by component, on descriptors, so what was checked is what is used. Once
+ * a directory has passed, only its owner and root can change any component of its path, and the
+ * path itself may be used too (a unix socket has no other name).
+ */
+#ifndef TRIB_BASE_OWN_PATH_H
+#define TRIB_BASE_OWN_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define OWN_WHY 512 /* bytes for a reason */
+
+/*
+ * Opens a directory of this user's own. Each directory on the way belongs to this user or root, and
+ * nobody else can write to it, unless it is sticky (/tmp); links on the way belong to this user or
+ * root. The directory itself belongs to this user, and nobody else can write to it. make: what is
+ * missing is made, mode 0700.
+ *
+ * Returns a descriptor (close-on-exec) or -errno; -EPERM: an owner or a mode. why says what was
+ * found, where, and what is expected; "" for -ENOENT.
+ */
+int own_dir_open(const char *path, bool make, char *why, size_t size);
+
+/*
+ * Opens a file below a directory that own_dir_open() has opened; name may have several components.
+ * It follows no link and never waits (for a FIFO's other end); the file is a plain one of this
+ * user's, has no other name, and nobody else can write to it. O_TRUNC takes effect after these
+ * checks. Files are made with mode 0600. A descriptor (close-on-exec) or -errno.
+ */
+int own_file_open(int dir, const char *name, int flags);
+/* Says what is wrong with a file that own_file_open() refused with -EPERM. */
+void own_file_why(int dir, const char *name, char *why, size_t size);
+/* A directory below one that own_dir_open() has opened, as own_file_open(). */
+int own_subdir_open(int dir, const char *name);
+
+/*
+ * Opens the directory into which a file of results goes, and copies the file's name there to last
+ * (of size `room`), with links followed. A link in a directory that is sticky and writable by
+ * others is followed only if it is this user's or the directory owner's (as the kernel does with
+ * fs.protected_symlinks, which may be off and does not cover realpath(3)). A descriptor (O_PATH) or
+ * -errno; -EPERM: somebody else's link.
+ */
+int own_output_dir(const char *path, char *last, size_t room);
+/* Whether somebody other than this user and root owns what is at name, and could have put it there
+ * in the way of this user's output: a FIFO, a device, a file. */
+bool own_output_is_foreign(int dir, const char *name);
+
+/*
+ * Opens a file for output, made or truncated, by the rules of own_output_dir(). flags: O_EXCL,
+ * O_NONBLOCK (never waits for a FIFO's other end). Paths below /dev and /proc, which lead to open
+ * descriptors too, are opened as they are. A descriptor (close-on-exec) or -errno; -EPERM: somebody
+ * else's link, FIFO or file.
+ */
+int own_output_open(const char *path, int flags);
+/* Whether the path is below /dev or /proc. */
+bool own_output_is_special(const char *path);
+
+/* Whether a user is this one or root: root's files are trusted. In a user namespace that does not
+ * know root, its directories show the owner of "/". */
+bool own_trusts(uid_t uid);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/own_path.h"
+#include "host/keep/claim.h"
+#include "host/keep/keep.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAY = 0, MAY_NOT = 1, OTHERS = 3, OTHERS_AND_ROOT = 4 };
+
+const char *owner_name(uid_t uid)
+{
+    static char name[64];
+    struct passwd *pw = getpwuid(uid);
+
+    if (pw)
+        snprintf(name, sizeof(name), "%s", pw->pw_name);
+    else
+        snprintf(name, sizeof(name), "%u", (unsigned)uid);
+    return name;
+}
+
+bool owner_is_other(const char *dir, bool root_too)
+{
+    uid_t uid;
+
+    if (!procs_owner(dir, &uid) || uid == geteuid() || (!root_too && !geteuid()))
+        return false;
+    fprintf(stderr, "trib: the fabric of run directory %s is user %s's", dir, owner_name(uid));
+    fprintf(stderr, ", and user %s cannot use it\n", owner_name(geteuid()));
+    return true;
+}
+
+int owner_become(const char *dir)
+{
+    struct passwd *pw;
+    uid_t uid;
+    gid_t gid;
+
+    if (geteuid() || !procs_owner(dir, &uid) || !uid)
+        return 0;
+    pw = getpwuid(uid);
+    gid = pw ? pw->pw_gid : (gid_t)uid;
+    if (!setgroups(1, &gid) && !setegid(gid) && !seteuid(uid))
+        return 0;
+    say("cannot take the rights of user %s, whose fabric %s is: %s", owner_name(uid), dir,
+        strerror(errno));
+    return -EPERM;
+}
+
+int owner_check(const char *dir)
+{
+    char why[OWN_WHY];
+    int fd = own_dir_open(dir, false, why, sizeof(why));
+    uid_t uid;
+
+    if (fd >= 0)
+        close(fd);
+    if (fd != -EPERM) /* whoever uses it says what else is wrong */
+        return MAY;
+    if (procs_owner(dir, &uid) && uid && !geteuid())
+        return OTHERS_AND_ROOT;
+    if (owner_is_other(dir, true))
+        return OTHERS;
+    say("cannot use the run directory %s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another place", dir,
+        why);
+    return MAY_NOT;
+}

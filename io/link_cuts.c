@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Links between two processes of which one has died. Each process states in its own page what it
+ * sees of its links, and when that changed; of two statements about a link the later one is true.
+ * Processes without an end of a cut link reroute around it, too.
+ */
+#include "io/loop_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cuts_state(struct loop *l, unsigned link, bool cut)
+{
+    atomic_store(&l->page->cut[link], (uint64_t)clock_mono_ns() << 1 | cut);
+    atomic_fetch_add(&l->page->cuts, 1);
+}
+
+static uint32_t count(const struct shared *sh)
+{
+    uint32_t sum = 0;
+
+    for (unsigned i = 0; i < sh->n_sw; i++)
+        sum += atomic_load(&sh->sw[i].page->cuts);
+    return sum;
+}
+
+static bool is_cut(const struct shared *sh, unsigned link)
+{
+    uint64_t last = 0;
+
+    for (unsigned i = 0; i < sh->n_sw; i++) {
+        uint64_t s = atomic_load_explicit(&sh->sw[i].page->cut[link], memory_order_relaxed);
+
+        last = s >> 1 > last >> 1 ? s : last;
+    }
+    return last & 1;
+}
+
+void cuts_take(struct loop *l, int64_t now_ps)
+{
+    bool *cut, changed = false;
+    uint32_t cuts = count(l->sh);
+
+    if (cuts == l->cuts)
+        return;
+    shared_refresh(l->sh, l->cfg.rd->path); /* a process that is new may have changed it */
+    cuts = count(l->sh);
+    cut = calloc(l->fab->n_links + 1u, sizeof(*cut));
+    if (!cut)
+        return; /* tried again at the next check */
+    for (unsigned i = 0; i < l->fab->n_links; i++) {
+        cut[i] = is_cut(l->sh, i);
+        changed |= cut[i] != l->cut[i];
+    }
+    if (!changed || !net_cut_links(l->net, cut, now_ps)) {
+        memcpy(l->cut, cut, l->fab->n_links * sizeof(*cut));
+        l->cuts = cuts;
+    }
+    free(cut);
+}
