@@ -73,8 +73,10 @@ static void progressed(struct qp *qp, uint32_t una_before, int64_t now_ps)
 {
     struct requester *q = &qp->rqr;
 
-    if (qp->state == QP_ERR || q->una == una_before)
+    if (qp->state == QP_ERR || q->una == una_before) {
+        q->heard++;
         return;
+    }
     q->retry_left = qp->attr.retry_cnt;
     q->rnr_left = qp->attr.rnr_retry;
     q->paused = 0;

@@ -18,6 +18,7 @@
  *   sge.c        user memory to packets and back
  *   rq.c         receive queues
  *   guard.c      copies of memory that may be unmapped
+ *   keepalive.c  whether the peer of an idle connection is there
  *   check.c      invariants of a QP, for checked builds
  *   rnic_events.c   the ring of events
  *
@@ -109,6 +110,7 @@ struct requester {
     bool gap_seen;          /* a missed READ response was requested again */
     uint32_t gap_psn;       /* gap_seen: the response that showed it */
     uint8_t failed;         /* wc_status of request cur, which fails once all before it are done */
+    uint16_t heard;         /* acknowledgements of nothing new, as of a keep-alive */
     uint16_t paused, pause; /* extensions of the timer for una, in PAUSE_UNITS of a timeout: in all,
                                the last one */
 };
@@ -130,6 +132,7 @@ struct responder {
     uint8_t msg;                 /* enum msg_kind */
     bool nak_sent;               /* silent until epsn comes */
     bool ack_want, ack_deferred; /* deferred: follows the READ responses, in their queue */
+    bool keepalive;              /* an empty duplicate is to be sent (keepalive.c) */
     uint8_t nak;                 /* syndrome to send instead of an ACK; 0: none */
     bool have_rwqe;
     bool reads_blocked; /* deferred: the owner has no data yet, or a held WRITE is ahead of the
@@ -314,6 +317,9 @@ enum built responder_build_deferred(struct qp *qp, struct rte_mbuf **m);
 void responder_ack(struct qp *qp, bool now, int64_t now_ps);
 void responder_send_delayed_acks(struct rnic *r, int64_t now_ps);
 void responder_nak(struct qp *qp, uint8_t syndrome);
+
+/* keepalive.c */
+enum built keepalive_build(struct qp *qp, struct rte_mbuf **m);
 
 /* reads.c */
 enum exec reads_request(struct qp *qp, const struct roce_pkt *k);

@@ -109,7 +109,7 @@ enum built responder_build_ack(struct qp *qp, struct rte_mbuf **m)
     if (s->nak)
         return build(qp, m);
     if (!s->ack_want)
-        return BUILT_NOTHING;
+        return s->keepalive ? keepalive_build(qp, m) : BUILT_NOTHING;
     /* An acknowledgement of packets behind a READ implies that the READ is answered, so it follows
      * the READ's responses. */
     if (s->n_reads || s->ack_deferred) {

@@ -254,6 +254,12 @@ void qp_writes_release(struct qp *qp, const struct qp_mark *held);
 /* Ends the oldest request with a NAK of remote operational error; the QP is in error. */
 void qp_refuse(struct qp *qp);
 
+/* Asks whether the peer of an idle RC connection is there. False: it is not idle, or not in RTS. */
+bool qp_keepalive(struct qp *qp);
+/* A value that changes with every request and new acknowledgement of the peer, and with the answer
+ * to a keep-alive. */
+uint64_t qp_activity(const struct qp *qp);
+
 struct rnic_cfg {
     uint8_t mac[6];
     uint16_t ack_every; /* responder acknowledges after at most this many packets (and at AckReq) */

@@ -120,8 +120,8 @@ void mm_tick(struct mm *mm)
 
     for (g = LIST_FIRST(&mm->groups); g; g = next) {
         next = LIST_NEXT(g, link); /* the group may be freed */
-        if (g->failed && mm->a->now >= g->deadline)
-            mm_group_notify(g);
+        if (mm->a->now >= RTE_MIN(g->deadline, g->look_ps))
+            mm_group_tick(g);
     }
 }
 
@@ -131,7 +131,7 @@ int64_t mm_deadline(const struct mm *mm)
     int64_t t = PS_NEVER;
 
     for (g = LIST_FIRST(&mm->groups); g; g = LIST_NEXT(g, link))
-        t = RTE_MIN(t, g->deadline);
+        t = RTE_MIN(t, g->failed ? g->deadline : RTE_MIN(g->deadline, g->look_ps));
     return t;
 }
 

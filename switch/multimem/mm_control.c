@@ -351,6 +351,12 @@ void mm_lost(struct mm_edge *e, const char *why)
                 g->mm->a->me->name);
 }
 
+void mm_gone(struct mm_edge *e, const char *why)
+{
+    mm_lost(e, why);
+    e->notified = true;
+}
+
 void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space)
 {
     struct mm_group *g;
@@ -359,10 +365,8 @@ void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space)
         for (unsigned i = 0; i < g->n; i++) {
             struct mm_edge *e = &g->edge[i];
 
-            if (e->state == MM_NONE || e->addr.ip != ip || (e->qpn >> 16 & 0xff) != space)
-                continue;
-            mm_lost(e, "missing");
-            e->notified = true; /* no process is left to acknowledge */
+            if (e->state != MM_NONE && e->addr.ip == ip && (e->qpn >> 16 & 0xff) == space)
+                mm_gone(e, "missing");
         }
 }
 
@@ -374,10 +378,8 @@ void mm_node_down(struct mm *mm, uint16_t node)
         for (unsigned i = 0; i < g->n; i++) {
             struct mm_edge *e = &g->edge[i];
 
-            if (e->state == MM_NONE || e->node != node)
-                continue;
-            mm_lost(e, "missing");
-            e->notified = true;
+            if (e->state != MM_NONE && e->node == node)
+                mm_gone(e, "missing");
         }
 }
 

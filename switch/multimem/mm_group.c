@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STALE_PS (1 * PS_PER_MS)
+#define STALE_PS   (1 * PS_PER_MS)
+#define MM_JOIN_PS (30 * PS_PER_S) /* from the first BIND until all are ready */
 
 const char *mm_who(const struct mm_edge *e, char *buf, size_t size)
 {
@@ -163,7 +164,8 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
     g->bytes = z.bytes;
     g->mbufs = z.mbufs;
     g->rkey = (uint32_t)mm_random(mm);
-    g->deadline = PS_NEVER;
+    g->deadline = mm->a->now + MM_JOIN_PS;
+    g->look_ps = mm->a->now + AN_LOOK_PS;
     st = reserve(mm, g, text);
     if (st == AGG_OK && !allocate(g)) {
         an_text(text, "%s is out of memory", mm->a->me->name);
@@ -308,6 +310,34 @@ void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit
     vsnprintf(g->text, sizeof(g->text), fmt, ap);
     va_end(ap);
     SLIST_INSERT_HEAD(&g->mm->doomed, g, doomed_link);
+}
+
+void mm_group_tick(struct mm_group *g)
+{
+    struct mm *mm = g->mm;
+    char who[48] = "a member";
+
+    if (g->failed && mm->a->now >= g->deadline) {
+        mm_group_notify(g);
+        return;
+    }
+    if (g->failed || g->doomed)
+        return;
+    if (g->n_ready == g->n) {
+        g->deadline = PS_NEVER;
+    } else if (mm->a->now >= g->deadline) {
+        for (unsigned i = 0; i < g->n; i++)
+            if (g->edge[i].state != MM_READY)
+                snprintf(who, sizeof(who), "member %u", i);
+        mm_doom(g, AGG_E_MEMBER_LOST, NULL, "%s has not joined %s in time", who, mm->a->me->name);
+        return;
+    }
+    if (mm->a->now < g->look_ps)
+        return;
+    g->look_ps = mm->a->now + AN_LOOK_PS;
+    for (unsigned i = 0; i < g->n; i++)
+        if (g->edge[i].qp && !idle_look(mm->a, &g->edge[i].watch, g->edge[i].qp))
+            mm_gone(&g->edge[i], "does not answer any more");
 }
 
 bool mm_group_notify(struct mm_group *g)

@@ -96,6 +96,7 @@ struct mm_edge {
     bool notified;   /* has acknowledged the abort, or gets no ABORT */
     uint32_t reads;
     struct mm_memory area[MM_AREAS];
+    struct an_watch watch;
 
     struct mm_loads loads; /* issued, in order */
     uint32_t cursor;       /* PSN of the first packet not in a slice yet; valid once issued */
@@ -128,7 +129,8 @@ struct mm_group {
     struct mm_edge *culprit;
     char text[AN_TEXT];
     unsigned tries;
-    int64_t deadline;
+    int64_t deadline;      /* of the next ABORT; before that, until all must be ready */
+    int64_t look_ps;       /* at idle edges */
     struct mm_edge edge[]; /* [n], at most MM_MAX_MEMBERS */
 };
 
@@ -192,8 +194,12 @@ void mm_group_measure(struct mm_group *g); /* updates length[] after a member's 
 bool mm_group_notify(struct mm_group *g);
 const char *mm_who(const struct mm_edge *e, char *buf, size_t size); /* "member 3 (h3)" */
 bool mm_group_busy(const struct mm_group *g);
+/* Ends a group whose members are not all ready in time, or that has lost one; at its deadlines. */
+void mm_group_tick(struct mm_group *g);
 
 /* mm_control.c */
+/* The member is gone: no process is left to acknowledge an ABORT. */
+void mm_gone(struct mm_edge *e, const char *why);
 void mm_lost(struct mm_edge *e, const char *why);
 
 /* mm_load.c */

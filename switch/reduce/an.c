@@ -183,6 +183,8 @@ static void an_tick(void *ctx, int64_t now_ps)
                 group_expire(g);
             else if (g->state == GROUP_ASKING && !g->doomed && now_ps >= g->deadline)
                 group_ask(g);
+            else if (!g->doomed && now_ps >= g->look_ps)
+                idle_check(g);
         }
         for (unsigned i = 0; i < AN_TOMBSTONES; i++)
             tombstone_tick(a, &a->tombstones[i]);
@@ -208,7 +210,7 @@ void an_retime(struct an *a)
     a->timer = PS_NEVER;
     for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
         if (!g->doomed) {
-            int64_t t = group_expires(g);
+            int64_t t = RTE_MIN(group_expires(g), g->look_ps);
 
             if (g->state == GROUP_ASKING)
                 t = RTE_MIN(t, g->deadline);

@@ -25,6 +25,8 @@
     X(aborts_unanswered)                                                                           \
     X(peers_down)                                                                                  \
     X(probes)                                                                                      \
+    X(keepalives)      /* sent on idle edges */                                                    \
+    X(edges_silent)    /* of them, edges that ended because no answer came */                      \
     X(control_bad)     /* invalid control messages */                                              \
     X(control_forged)  /* from a sender who may not send it */                                     \
     X(control_dropped) /* send queue full; the requester repeats */                                \

@@ -8,6 +8,7 @@
  *   fanout.c    which children send elements and which receive them
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
  *   group.c     life of a group: edges, the reasons for its end
+ *   idle.c      edges on which nothing comes
  *   quota.c     slots and mbufs that a group reserves
  *   an_check.c  invariants; an_events.c: names of the last events
  *   mm*.c       multimem, which shares the rnic and the control queue pair
@@ -51,6 +52,10 @@
 #define AN_RETRY_PS     (100 * PS_PER_US)
 #define AN_RETRY_MAX_PS (6400 * PS_PER_US)
 #define AN_RETRIES      16u
+/* Idle edges: 2 s of fabric time between two looks, and 14 s from the last sign of a peer's life to
+ * its end. */
+#define AN_LOOK_PS    (2 * PS_PER_S)
+#define AN_KEEPALIVES 6u
 /* How long late messages of a group that ended, or was aborted, are recognised. */
 #define AN_ENDED_PS   (1 * PS_PER_MS)
 #define AN_ABORTED_PS (20 * PS_PER_MS)
@@ -59,6 +64,12 @@
 struct an_addr {
     uint32_t ip, qpn;
     uint8_t mac[6];
+};
+
+/* Whether a connection's peer is there (idle.c). */
+struct an_watch {
+    uint64_t activity; /* at the last look */
+    uint8_t unanswered;
 };
 
 /* Messages received on an edge, packet by packet. */
@@ -92,6 +103,7 @@ struct an_edge {
     uint16_t member; /* id, or the lowest below an AN */
     bool is_member;
     uint8_t state; /* enum edge_state */
+    struct an_watch watch;
     struct an_stream rx;
 };
 
@@ -168,6 +180,7 @@ struct an_group {
     struct fab_members members;
     uint32_t window, promised;
     int64_t born;     /* time of the first JOIN */
+    int64_t look_ps;  /* idle.c */
     bool complete;    /* all children have joined */
     uint16_t founder; /* host of the member that joined first; FAB_NONE: an AN's */
     uint32_t of_job;  /* number of groups of its job here and further up, from its first JOIN */
@@ -213,6 +226,8 @@ struct an_tombstone_peer {
 
 struct an_tombstone {
     bool used, aborted;
+    uint32_t made;  /* in order of their making */
+    uint32_t owner; /* address of the group's first child */
     uint16_t tree;
     uint32_t id;
     uint64_t key;
@@ -387,6 +402,11 @@ uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t wind
 enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text);
 void quota_shrink(struct an_group *g, uint32_t window); /* before any slot is used */
 void quota_release(struct an_group *g);
+
+/* idle.c */
+/* False: the peer did not answer any keep-alive. */
+bool idle_look(struct an *a, struct an_watch *w, struct qp *qp);
+void idle_check(struct an_group *g); /* at look_ps */
 
 /* tombstone.c */
 struct an_tombstone *tombstone_new(struct an_group *g, bool aborted);

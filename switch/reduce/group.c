@@ -119,6 +119,7 @@ enum agg_status group_open_edge(struct an_group *g, struct an_edge *e)
     int rc;
 
     e->rx = (struct an_stream){0};
+    e->watch = (struct an_watch){0};
     e->ring = 0;
     rc = make_qp(g, e);
     if (!rc)
@@ -209,6 +210,7 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
         an_text(g->limit, "%s has %u slots for a group", a->me->name, max);
     g->n = (uint16_t)n;
     g->born = a->now;
+    g->look_ps = a->now + AN_LOOK_PS;
     g->founder = children[child].is_member ? children[child].node : FAB_NONE;
     set_children(g, children);
     st = quota_reserve(a, g, text);

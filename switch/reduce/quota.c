@@ -224,8 +224,9 @@ enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text)
         uint64_t groups = share_of(a, a->me->reduce.max_groups);
 
         share = host_room(a, g, &h);
-        if (h.groups >= RTE_MAX(groups, (uint64_t)FAB_HOST_GROUPS) || share.slots < least ||
-            window_of_mbufs(a, g, share.mbufs) < least)
+        /* Its first group is granted where there is room, with the least window if need be. */
+        if (h.groups && (h.groups >= RTE_MAX(groups, (uint64_t)FAB_HOST_GROUPS) ||
+                         share.slots < least || window_of_mbufs(a, g, share.mbufs) < least))
             return over_share(a, g, &h, text);
     }
     while ((st = check_room(a, g, text)) != AGG_OK)

@@ -2,21 +2,69 @@
 /*
  * Tombstones of groups that have ended. Their slots, mbufs and queue pairs are free already; a
  * tombstone repeats the messages that peers must answer (ABORT to members, LEAVE to the parent) and
- * recognises late ones, so that a repeated JOIN does not make its group again. They form a ring of
- * fixed size: a new one replaces the oldest.
+ * recognises late ones, so that a repeated JOIN does not make its group again. There is room for a
+ * fixed number. A new one replaces one that is over; else one of the host that has most of them, so
+ * that nobody's groups that come and go make the switch forget another's.
  */
 #include "switch/reduce/an_priv.h"
 
 #include <string.h>
 
+static bool owes(const struct an_tombstone *p)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->peer[i].owed)
+            return true;
+    return false;
+}
+
+static bool is_over(const struct an *a, const struct an_tombstone *p)
+{
+    return !p->used || (a->now >= p->expires && !owes(p));
+}
+
+static unsigned tombstones_of(const struct an *a, uint32_t owner)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < AN_TOMBSTONES; i++)
+        n += a->tombstones[i].owner == owner;
+    return n;
+}
+
+/* The place of a new one. */
+static struct an_tombstone *replaced(struct an *a)
+{
+    struct an_tombstone *best = NULL;
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < AN_TOMBSTONES; i++) {
+        struct an_tombstone *p = &a->tombstones[i];
+        unsigned n;
+
+        if (is_over(a, p))
+            return p;
+        n = tombstones_of(a, p->owner);
+        if (!best || n > most ||
+            (n == most && (owes(p) != owes(best) ? owes(best) : p->made < best->made)))
+            best = p;
+        most = RTE_MAX(most, n);
+    }
+    return best;
+}
+
 struct an_tombstone *tombstone_new(struct an_group *g, bool aborted)
 {
     struct an *a = g->a;
-    struct an_tombstone *p = &a->tombstones[a->next_tombstone++ % AN_TOMBSTONES];
+    struct an_tombstone *p = replaced(a);
 
     memset(p, 0, offsetof(struct an_tombstone, peer));
     p->used = true;
     p->aborted = aborted;
+    p->made = a->next_tombstone++;
+    p->owner = 0;
+    for (unsigned i = 0; i < g->n && !p->owner; i++)
+        p->owner = g->child[i].addr.ip;
     p->tree = g->tree->id;
     p->id = g->id;
     p->key = g->key;
@@ -47,13 +95,16 @@ void tombstone_add(struct an_tombstone *p, const struct an_edge *e, bool up, enu
 
 struct an_tombstone *tombstone_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key)
 {
-    for (unsigned i = 1; i <= AN_TOMBSTONES; i++) { /* the newest first */
-        struct an_tombstone *p = &a->tombstones[(a->next_tombstone - i) % AN_TOMBSTONES];
+    struct an_tombstone *newest = NULL;
 
-        if (p->used && p->tree == tree && p->id == id && p->key == key && a->now < p->expires)
-            return p;
+    for (unsigned i = 0; i < AN_TOMBSTONES; i++) {
+        struct an_tombstone *p = &a->tombstones[i];
+
+        if (p->used && p->tree == tree && p->id == id && p->key == key && a->now < p->expires &&
+            (!newest || (int32_t)(p->made - newest->made) > 0))
+            newest = p;
     }
-    return NULL;
+    return newest;
 }
 
 struct an_tombstone_peer *tombstone_peer(struct an_tombstone *p, const struct an_addr *from,
@@ -63,14 +114,6 @@ struct an_tombstone_peer *tombstone_peer(struct an_tombstone *p, const struct an
         if (!p->peer[i].up && p->peer[i].addr.ip == from->ip && p->peer[i].qpn == qpn)
             return &p->peer[i];
     return NULL;
-}
-
-static bool owes(const struct an_tombstone *p)
-{
-    for (unsigned i = 0; i < p->n; i++)
-        if (p->peer[i].owed)
-            return true;
-    return false;
 }
 
 static bool is_of(const struct an_tombstone *p, const struct agg_ctl *c)

@@ -233,9 +233,41 @@ static void counters_have_names(void **state)
     fixture_free(&e);
 }
 
+/* The peer's engine answers, without a receive and whatever was sent before. */
+static void a_keep_alive_is_answered_and_changes_nothing(void **state)
+{
+    struct fixture e = fixture_make(NULL, false);
+    struct wqe w = request(&e, WR_WRITE, 1, 3000);
+    uint64_t before;
+
+    (void)state;
+    for (unsigned round = 0; round < 2; round++) {
+        before = qp_activity(e.qp[0]);
+        assert_true(qp_keepalive(e.qp[0]));
+        pair_run(e.p, pair_never, PS_PER_MS);
+        assert_int_not_equal(qp_activity(e.qp[0]), before);
+        assert_int_equal(rnic_counters(e.p->s[1].r)->duplicates, round + 1);
+        assert_int_equal(qp_state_of(e.qp[0]), QP_RTS);
+        assert_int_equal(qp_state_of(e.qp[1]), QP_RTS);
+        assert_int_equal(qp_post_send(e.qp[0], &w), 0);
+        assert_false(qp_keepalive(e.qp[0])); /* it is not idle */
+        pair_run(e.p, pair_never, PS_PER_MS);
+        assert_non_null(pair_cqe(&e.p->s[0], 1, false));
+        assert_memory_equal(e.buf[0], e.buf[1], 3000);
+    }
+    assert_int_equal(qp_modify(e.qp[1], &(struct qp_attr){.state = QP_RESET}), 0);
+    before = qp_activity(e.qp[0]);
+    assert_true(qp_keepalive(e.qp[0]));
+    pair_run(e.p, pair_never, PS_PER_S);
+    assert_int_equal(qp_activity(e.qp[0]), before);
+    assert_int_equal(rnic_counters(e.p->s[0].r)->retransmits, 0);
+    fixture_free(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_keep_alive_is_answered_and_changes_nothing),
         cmocka_unit_test(only_lawful_transitions_are_made),
         cmocka_unit_test(a_reset_pair_works_again),
         cmocka_unit_test(a_qp_can_go_with_traffic_in_flight),
