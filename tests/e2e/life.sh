@@ -137,7 +137,7 @@ TRIB_RUN=$dir nobody up two-hosts >"$tmp/other.out" 2>&1 && fail "up over anothe
 down
 
 # A keeper that is stopped while it starts a fabric: whoever asked can still end, and the start is undone.
-trib up "$conf/leaf-spine-8.conf" >"$tmp/stopped.out" 2>&1 &
+"$root/scripts/trib" up "$conf/leaf-spine-8.conf" >"$tmp/stopped.out" 2>&1 &
 starter=$!
 keeper() { pgrep -f "trib-keep start $run/leaf-spine-8 " | while read -r p; do [ "$(ps -o sid= -p "$p" | tr -d ' ')" = "$p" ] && echo "$p"; done; }
 for ((i = 0; i < 500; i++)); do
