@@ -6,9 +6,9 @@
 #include "io/loop.h"
 #include "io/page_server.h"
 #include "io/port.h"
-#include "io/telemetry.h"
+#include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
-#include "io/telemetry_server.h"
+#include "io/telemetry/telemetry_server.h"
 #include "roce/frame.h"
 #include "switch/net/net.h"
 

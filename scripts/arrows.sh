@@ -10,7 +10,7 @@ fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
 roce/cc roce
 switch/queue switch switch/reduce switch/multimem switch/net
-io
+io io/memif io/telemetry
 host/hca host/hca/memory host/hca/io
 host/kernels
 host/coll host/coll/alg host/coll/gpu host/coll/transport host/coll/recovery host/coll/model

@@ -73,7 +73,7 @@ for what in "plan two-hosts.conf" "model two-hosts.conf" "sim two-hosts.conf -b 
 done
 refuses 1 'cannot write /dev/full: No space' sim two-hosts.conf -b 4K -e 4K -J /dev/full
 [ -c /dev/full ] || fail "/dev/full was replaced"
-(ulimit -f 100 && refuses 1 'cannot make .*: File too large' up "$conf/two-hosts.conf") || fail "a limit on the size of files is not told"
+(ulimit -f 100 && refuses 1 'cannot share memory in .*: File too large' up "$conf/two-hosts.conf") || fail "a limit on the size of files is not told"
 [ -e "$run" ] && fail "they left $run"
 
 trib up "$conf/two-hosts.conf" --dilation 123 >"$tmp/up.out" || fail "up"

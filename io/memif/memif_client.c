@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The client's end of a memif's control channel: it provides the memory. */
-#include "io/memif.h"
+#include "io/memif/memif.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * mark behind the fields of the standard, which other servers do not read: they map it and never
  * use it. A client without that mark has no page; nobody rings it.
  */
-#include "io/memif.h"
+#include "io/memif/memif.h"
 
 #include "io/shared.h"
 

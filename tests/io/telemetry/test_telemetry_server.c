@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The telemetry socket in front of DPDK's, for which a thread stands here that answers "<command>". */
-#include "io/telemetry_server.h"
+#include "io/telemetry/telemetry_server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

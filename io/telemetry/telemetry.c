@@ -3,10 +3,10 @@
  * DPDK calls the handlers in a thread of its own; each handler runs in the loop's thread by
  * loop_call(), so that no lock is needed and the counters of an answer are from one moment.
  */
-#include "io/telemetry.h"
-#include "io/capture.h"
+#include "io/telemetry/telemetry.h"
+#include "io/telemetry/capture.h"
 #include "io/link_reader.h"
-#include "io/telemetry_link.h"
+#include "io/telemetry/telemetry_link.h"
 #include "switch/net/net_stats.h"
 #include "switch/reduce/an.h"
 

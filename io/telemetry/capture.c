@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "io/capture.h"
+#include "io/telemetry/capture.h"
 
 #include "base/own_path.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* memif between two processes: bursts pass whole and in order, and a peer may be killed at any
  * moment. */
-#include "io/memif.h"
+#include "io/memif/memif.h"
 #include "roce/frame.h"
 #include "tests/support/eal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "io/telemetry_link.h"
+#include "io/telemetry/telemetry_link.h"
 
 #include "io/link_change.h"
 #include "io/loop_impl.h"

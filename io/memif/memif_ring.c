@@ -7,7 +7,7 @@
  * Order: the sender's store-release of its index pairs with the receiver's load-acquire, per ring
  * and direction.
  */
-#include "io/memif.h"
+#include "io/memif/memif.h"
 #include "roce/frame.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  * one. So only the peer copies payload. Indices and lengths are read once and checked; a peer that
  * moves an index back gets no more frames.
  */
-#include "io/memif.h"
+#include "io/memif/memif.h"
 
 #include "base/assert.h"
 #include "roce/frame.h"

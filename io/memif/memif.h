@@ -6,7 +6,7 @@
 #ifndef TRIB_IO_MEMIF_H
 #define TRIB_IO_MEMIF_H
 
-#include "io/memif_wire.h"
+#include "io/memif/memif_wire.h"
 #include "io/port_impl.h"
 
 #include <stddef.h>

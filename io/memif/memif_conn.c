@@ -4,7 +4,7 @@
  * until one end closes. All of it runs inside io_port_up(), in the thread that also receives and
  * sends: when the peer dies, regions are unmapped between two bursts and never during one.
  */
-#include "io/memif.h"
+#include "io/memif/memif.h"
 
 #include "base/assert.h"
 #include "io/shared.h"

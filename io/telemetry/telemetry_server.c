@@ -4,7 +4,7 @@
  * One thread serves all clients, a command of each in turn, so a client waits for one command of
  * every other at most.
  */
-#include "io/telemetry_server.h"
+#include "io/telemetry/telemetry_server.h"
 
 #include "base/assert.h"
 #include "io/shared.h"
