@@ -384,6 +384,13 @@ static inline bool copy_from_user(const struct qp *qp, void *dst, const void *us
  * by rep stos, which is slower. */
 extern const struct roce_pkt qp_any_packet;
 
+/* Whether a packet of a connection comes from its peer. */
+static inline bool qp_is_of_peer(const struct qp *qp, const struct roce_pkt *k)
+{
+    return k->src_ip == qp->attr.dest_ip && k->v6 == qp->attr.dest_v6 &&
+           (k->mark == qp->attr.dest_qpn >> 16 || unlikely(!qp->attr.dest_marks));
+}
+
 /* Fills in what all packets to the peer share. */
 static inline void qp_packet(const struct qp *qp, struct roce_pkt *k)
 {
@@ -397,6 +404,7 @@ static inline void qp_packet(const struct qp *qp, struct roce_pkt *k)
     k->dst_ip = qp->attr.dest_ip;
     k->dqpn = qp->attr.dest_qpn;
     k->sqpn = qp->num;
+    k->mark = (uint16_t)(qp->num >> 16);
     memcpy(k->src_mac, cfg->mac, 6);
     memcpy(k->dst_mac, qp->attr.dest_mac, 6);
 }

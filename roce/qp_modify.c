@@ -125,6 +125,7 @@ static int to_rtr(struct qp *qp, const struct qp_attr *a)
         qp->attr.dest_qpn = a->dest_qpn & PSN_MASK;
         qp->attr.dest_ip = a->dest_ip;
         qp->attr.dest_v6 = a->dest_v6;
+        qp->attr.dest_marks = a->dest_marks;
         memcpy(qp->attr.dest_mac, a->dest_mac, 6);
         qp->attr.rq_psn = a->rq_psn & PSN_MASK;
         qp->attr.max_dest_rd_atomic = a->max_dest_rd_atomic;
@@ -169,6 +170,7 @@ static int in_sqd(struct qp *qp, const struct qp_attr *a)
     qp->attr.max_dest_rd_atomic = a->max_dest_rd_atomic;
     qp->attr.dest_ip = a->dest_ip;
     qp->attr.dest_v6 = a->dest_v6;
+    qp->attr.dest_marks = a->dest_marks;
     memcpy(qp->attr.dest_mac, a->dest_mac, 6);
     qp->udp_src = flow_port(qp->num, qp->attr.dest_qpn);
     return 0;

@@ -44,7 +44,7 @@ enum roce_reason rate_limiter_notified(struct qp *qp, const struct roce_pkt *k, 
         return ROCE_TRANSPORT;
     if (qp->state < QP_RTS || qp->state == QP_ERR)
         return ROCE_QP_STATE;
-    if (k->src_ip != qp->attr.dest_ip || k->v6 != qp->attr.dest_v6)
+    if (!qp_is_of_peer(qp, k))
         return ROCE_SOURCE;
     r->cnt.cnps_received++;
     if (!p)

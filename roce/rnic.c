@@ -57,7 +57,7 @@ static enum roce_reason input_qp(struct qp *qp, const struct roce_pkt *k, struct
         return ROCE_QP_STATE;
     if (qp->type == QP_UD)
         return ud_input(qp, k, m);
-    if (k->src_ip != qp->attr.dest_ip || k->v6 != qp->attr.dest_v6)
+    if (!qp_is_of_peer(qp, k))
         return ROCE_SOURCE;
     if (unlikely((k->tos & 3) == 3 && k->len && qp->limiter))
         rate_limiter_marked(qp->limiter, now_ps);

@@ -300,8 +300,9 @@ struct qp_attr {
     uint32_t dest_ip; /* host order */
     uint32_t dest_qpn;
     uint8_t dest_mac[6];
-    bool dest_v6; /* both ends use their link-local IPv6 addresses */
-    uint16_t mtu; /* bytes: 256..4096 */
+    bool dest_v6;    /* both ends use their link-local IPv6 addresses */
+    bool dest_marks; /* the peer is a node of the fabric, whose packets have a mark (wire.h) */
+    uint16_t mtu;    /* bytes: 256..4096 */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic;
     bool exact; /* qp_modify sets access, qkey and min_rnr_timer even if they are zero */
     uint32_t sq_psn, rq_psn, qkey;

@@ -99,6 +99,7 @@ static enum roce_reason parse_ip4(const struct ip4 *ip, uint32_t room, struct ro
     if (ip->proto != IPPROTO_IS_UDP)
         return ROCE_NOT_ROCE;
     k->tos = ip->tos, k->ttl = ip->ttl;
+    k->mark = rte_be_to_cpu_16(ip->id);
     k->src_ip = rte_be_to_cpu_32(ip->src), k->dst_ip = rte_be_to_cpu_32(ip->dst);
     *ip_len = len;
     return ROCE_OK;
@@ -117,6 +118,7 @@ static enum roce_reason parse_ip6(const struct ip6 *ip, uint32_t room, struct ro
     if (ip->next != IPPROTO_IS_UDP)
         return ROCE_NOT_ROCE;
     k->tos = (uint8_t)(word >> 20), k->ttl = ip->hops;
+    k->mark = (uint16_t)word;
     k->src_ip = roce_ip_of_link_local(ip->src), k->dst_ip = roce_ip_of_link_local(ip->dst);
     if (!k->src_ip || !k->dst_ip)
         return ROCE_IP_ADDRESS;

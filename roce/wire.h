@@ -164,6 +164,10 @@ struct roce_pkt {
     uint8_t l3;       /* offset of the IP header: 14, or 18 with one tag (parse only) */
     bool v6;          /* IPv6 between the link-local addresses of src_ip and dst_ip */
     uint16_t pkey, udp_src;
+    /* Identification of the IPv4 header (which has no use in datagrams that are not fragmented, RFC
+     * 6864), or the low 16 bits of IPv6's flow label: the top 8 bits of the sender's QPN, for RC has
+     * no field for it. The sender's NIC sees to it that no process sends another's. */
+    uint16_t mark;
     uint32_t src_ip, dst_ip;
     uint8_t src_mac[6], dst_mac[6];
     uint32_t dqpn, psn;

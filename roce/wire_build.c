@@ -66,7 +66,7 @@ static void build_base6(uint8_t *p, const struct roce_pkt *k, uint32_t ip_len, u
     struct udp *udp = (void *)(ip + 1);
     struct bth *bth = (void *)(udp + 1);
 
-    ip->ver_tc_flow = rte_cpu_to_be_32(6u << 28 | (uint32_t)k->tos << 20);
+    ip->ver_tc_flow = rte_cpu_to_be_32(6u << 28 | (uint32_t)k->tos << 20 | k->mark);
     ip->len = rte_cpu_to_be_16(len);
     ip->next = IPPROTO_IS_UDP, ip->hops = k->ttl;
     roce_link_local_of_ip(k->src_ip, ip->src);
@@ -88,7 +88,7 @@ static void build_base(uint8_t *p, const struct roce_pkt *k, uint32_t ip_len, ui
     const uint64_t src = rte_cpu_to_be_32(k->src_ip), dst = rte_cpu_to_be_32(k->dst_ip);
     const uint64_t pkey = rte_cpu_to_be_16(k->pkey), udp_src = rte_cpu_to_be_16(k->udp_src);
     const uint64_t ip = 0x45 | k->tos << 8 | (uint64_t)rte_cpu_to_be_16(ip_len) << 16 |
-                        (uint64_t)RTE_BE16(IP_DF) << 48;
+                        (uint64_t)rte_cpu_to_be_16(k->mark) << 32 | (uint64_t)RTE_BE16(IP_DF) << 48;
     const uint64_t ttl = k->ttl | IPPROTO_IS_UDP << 8 | src << 32;
     const uint16_t sum = (uint16_t)~ip_sum(ip, ttl, (uint32_t)dst);
 

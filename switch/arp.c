@@ -35,6 +35,12 @@ bool arp_is_from(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
            a->proto_len == 4 && mac_equal(a->sender_mac, mac) && load_be32(a->sender_ip) == ip;
 }
 
+uint32_t arp_sender(struct rte_mbuf *m, const struct packet_class *k)
+{
+    T_ASSERT(k->kind == PACKET_ARP, "a frame that is not ARP is read as such");
+    return load_be32(rte_pktmbuf_mtod_offset(m, const struct arp_wire *, k->l3)->sender_ip);
+}
+
 struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
                             const uint8_t mac[6], struct rte_mempool *pool)
 {

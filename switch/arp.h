@@ -17,5 +17,7 @@ bool arp_asks_for(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip)
 /* Whether a request or reply names mac and ip as its sender's. */
 bool arp_is_from(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
                  const uint8_t mac[6]);
+/* The address that the sender gives for itself, in host order. */
+uint32_t arp_sender(struct rte_mbuf *m, const struct packet_class *k);
 
 #endif

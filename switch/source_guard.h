@@ -7,6 +7,8 @@
  *   Ethernet   source MAC of the port
  *   IPv4       source address of the port; IPv6: the link-local address of the port
  *   UD         source QPN of the slot's space
+ *   RC, UC,    the mark (roce/wire.h) that names the slot's space: the packets have no source QPN,
+ *   CNP        and the receiving queue pair compares the mark with its peer's QPN
  *   ARP        sender's MAC and address are the port's
  *   IGMP       source address of the port
  *
@@ -36,6 +38,13 @@ static inline enum drop source_guard_datagram(const struct rte_mbuf *m,
     return likely(deth[5] == space) ? SOURCE_ADMITTED : DROP_FOREIGN_QPN;
 }
 
+/* The mark, at l3: IPv4's identification, or the low half of IPv6's word with the flow label. */
+static inline enum drop source_guard_mark(const uint8_t *l3, uint32_t space)
+{
+    return likely(load_be16(l3 + (*l3 >> 4 == 4 ? 4 : 2)) == space) ? SOURCE_ADMITTED
+                                                                    : DROP_FOREIGN_QPN;
+}
+
 static inline enum drop source_guard_other(struct rte_mbuf *m, const struct packet_class *k,
                                            const uint8_t mac[6], uint32_t ip)
 {
@@ -61,7 +70,7 @@ static inline enum drop source_guard(struct rte_mbuf *m, const struct packet_cla
         return DROP_FOREIGN_IP;
     if ((p[k->l4 + 8] & ROCE_TRANSPORT_MASK) == ROCE_UD)
         return source_guard_datagram(m, k, space);
-    return SOURCE_ADMITTED;
+    return source_guard_mark(p + k->l3, space);
 }
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "switch/outside_guard.h"
 #include "switch/sw_priv.h"
 
 #define AN_RETRY_PS                                                                                \
@@ -284,12 +285,34 @@ static __rte_noinline void take_burst(struct sw *s, uint16_t port, struct rte_mb
     s->nd.cnt[port].rx_bytes += bytes;
 }
 
+/* Drops what a port to the outside may not send; returns how many frames are left. */
+static __rte_noinline uint16_t guard(struct sw *s, uint16_t port, struct rte_mbuf **m, uint16_t n)
+{
+    const struct fabric *f = s->nd.fab;
+    uint16_t left = 0;
+
+    for (uint16_t i = 0; i < n; i++) {
+        struct packet_class k;
+        enum drop why;
+
+        classify_frame(m[i], &k);
+        why = outside_guard(f, &f->nodes[s->nd.id].ports[port], m[i], &k);
+        if (why == SOURCE_ADMITTED)
+            m[left++] = m[i];
+        else
+            node_drop(&s->nd, port, m[i], why);
+    }
+    return left;
+}
+
 void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
 
     T_ASSERT_HOT(port < nd->n_ports && n > 0, "frames of a port that is not there, or none");
     T_ASSERT_HOT(!s->n_local, "frames of the burst before are still with the switch");
+    if (unlikely(s->outside) && s->flags[port] & PORT_EXTERNAL && !(n = guard(s, port, m, n)))
+        return;
     if (n == 1) { /* the usual case in virtual time */
         nd->cnt[port].rx_frames++;
         nd->cnt[port].rx_bytes += frame_bytes(*m);

@@ -182,10 +182,11 @@ static uint8_t flags_of(const struct sw *s, const struct fabric *f, uint16_t por
 {
     const struct fab_port *q = &f->nodes[s->nd.id].ports[port];
     bool way_out = q->external[0], anybody = way_out && q->link == FAB_NONE;
-    uint8_t flags = PORT_TREE;
+    uint8_t flags = way_out ? PORT_EXTERNAL : 0;
 
     if (!q->flood)
-        return 0;
+        return flags;
+    flags |= PORT_TREE;
     if (anybody || f->nodes[q->peer_node].kind == FAB_SWITCH)
         flags |= PORT_BRIDGE;
     if (way_out || (s->outside && leads_outside(f, q->peer_node, s->nd.id, 0)))
@@ -209,9 +210,9 @@ void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps)
 
     fib_reroute(s->fib, f);
     for (uint16_t p = 0; p < nd->n_ports; p++)
-        if ((s->flags[p] & PORT_TREE) && !flags_of(s, f, p)) {
+        if ((s->flags[p] & PORT_TREE) && !(flags_of(s, f, p) & PORT_TREE)) {
             sw_group_leave_tree(s, p, now_ps);
-            s->flags[p] = 0;
+            s->flags[p] &= PORT_EXTERNAL;
         }
     for (uint16_t p = 0; p < nd->n_ports; p++) {
         bool was = s->flags[p] & PORT_BRIDGE;

@@ -14,7 +14,8 @@
 enum {
     PORT_TREE = 1 /* floods leave by it */,
     PORT_BRIDGE = 2 /* leads to a switch or the outside, which hears of memberships */,
-    PORT_OUTSIDE = 4 /* on the path to ports to the outside */
+    PORT_OUTSIDE = 4 /* on the path to ports to the outside */,
+    PORT_EXTERNAL = 8 /* to the outside itself */
 };
 
 struct sw {

@@ -59,7 +59,7 @@ void addr_mac_of_ip(uint32_t ip, uint8_t mac[6])
     mac[3] = ip >> 16 & 0x7f, mac[4] = ip >> 8, mac[5] = ip;
 }
 
-static bool is_foreign(const struct hca *h, uint32_t ip)
+bool addr_is_foreign(const struct hca *h, uint32_t ip)
 {
     return h->cfg.drv.foreign && !is_group(ip) && h->cfg.drv.foreign(h->cfg.drv.ctx, ip);
 }
@@ -74,7 +74,7 @@ static int dest_of_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud
         return -EINVAL;
     if (!is_group(to->ip) && to->v6 != (a->grh.sgid_index == HCA_GID_LINK_LOCAL))
         return -EINVAL;
-    return to->v6 && (is_group(to->ip) || is_foreign(h, to->ip)) ? -EHOSTUNREACH : 0;
+    return to->v6 && (is_group(to->ip) || addr_is_foreign(h, to->ip)) ? -EHOSTUNREACH : 0;
 }
 
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
@@ -83,7 +83,7 @@ int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest
 
     if (rc)
         return rc;
-    if (!is_foreign(h, to->ip))
+    if (!addr_is_foreign(h, to->ip))
         addr_mac_of_ip(to->ip, to->mac);
     else if (!arp_lookup(h, to->ip, to->mac))
         return -EHOSTUNREACH;
@@ -95,7 +95,7 @@ int addr_resolve(struct hca *h, const struct ibv_ah_attr *a)
     struct ud_dest to;
     int rc = dest_of_ah_attr(h, a, &to);
 
-    return rc || h->dead || !is_foreign(h, to.ip) ? rc : arp_resolve(h, to.ip);
+    return rc || h->dead || !addr_is_foreign(h, to.ip) ? rc : arp_resolve(h, to.ip);
 }
 
 /* addr_resolve() and addr_from_ah_attr(), for callers that do not hold the lock. */

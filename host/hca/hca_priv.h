@@ -197,6 +197,7 @@ void srq_check_limits(struct hca *h);
 /* ---- addresses (ah.c) ---- */
 /* With the lock held, after addr_resolve(), which is called without the lock because it may wait.
  * 0, -EINVAL, -EHOSTUNREACH. */
+bool addr_is_foreign(const struct hca *h, uint32_t ip); /* a host outside the fabric, or unknown */
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to);
 int addr_resolve(struct hca *h, const struct ibv_ah_attr *a);
 void addr_gid(uint32_t ip, unsigned index, union ibv_gid *g); /* index < HCA_GIDS */

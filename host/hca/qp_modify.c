@@ -127,6 +127,7 @@ static void to_engine(struct hca *h, const struct ibv_qp_attr *a, int mask, stru
     if ((mask & IBV_QP_AV) && !addr_from_ah_attr(h, &a->ah_attr, &to)) {
         e->dest_ip = to.ip;
         e->dest_v6 = to.v6;
+        e->dest_marks = !addr_is_foreign(h, to.ip);
         memcpy(e->dest_mac, to.mac, 6);
     }
     if (mask & IBV_QP_ACCESS_FLAGS)

@@ -28,11 +28,11 @@
     X(SLOT_FULL, "slot_full", "receive queue of a process at its limit")                           \
     X(SLOT_STALLED, "slot_stalled", "for a process that does not take its frames")                 \
     X(DETACHED, "detached", "its process has ended")                                               \
-    X(FOREIGN_MAC, "foreign_mac", "sent by a process with a source MAC that is not its port's")    \
-    X(FOREIGN_IP, "foreign_ip", "sent by a process with a source address that is not its port's")  \
-    X(FOREIGN_ARP, "foreign_arp", "ARP of a process with addresses that are not its port's")       \
-    X(FOREIGN_QPN, "foreign_qpn", "sent by a process from a queue pair that is not its own")       \
-    X(FOREIGN_PROTOCOL, "foreign_protocol", "sent by a process, neither RoCE nor ARP nor IGMP")    \
+    X(FOREIGN_MAC, "foreign_mac", "its source MAC is not its sender's")                            \
+    X(FOREIGN_IP, "foreign_ip", "its source address is not its sender's")                          \
+    X(FOREIGN_ARP, "foreign_arp", "ARP with addresses that are not its sender's")                  \
+    X(FOREIGN_QPN, "foreign_qpn", "from a queue pair that is not its sender's")                    \
+    X(FOREIGN_PROTOCOL, "foreign_protocol", "of a process, but neither RoCE nor ARP nor IGMP")     \
     X(PORT_SHUT, "port_shut", "its process's slot is shut for what it has sent")                   \
     X(GROUP_QUOTA, "group_quota", "report of a multicast group beyond the sender's share")
 

@@ -237,10 +237,11 @@ void an_retime(struct an *a)
 int an_connect(const struct fabric *fab, struct qp *qp, const struct an_addr *to,
                struct qp_attr *attr)
 {
-    int rc;
+    int rc, d = fabric_dest_of_ip(fab, to->ip);
 
     attr->state = QP_RTR;
     attr->dest_ip = to->ip;
+    attr->dest_marks = d >= 0 && !fab->nodes[fab->dests[d].node].outside;
     memcpy(attr->dest_mac, to->mac, sizeof(attr->dest_mac));
     attr->min_rnr_timer = EDGE_MIN_RNR;
     attr->timeout = fab->transport.ack_timeout ? fab->transport.ack_timeout

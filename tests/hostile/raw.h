@@ -68,7 +68,7 @@ static inline uint32_t raw_qpn0(unsigned slot)
 
 struct rte_mbuf *raw_bytes(struct raw *r, const void *p, uint32_t len);
 /* Any RoCE v2 packet. Defaults for fields that are 0: src_ip, MACs by the addresses, ttl, pkey,
- * udp_src. */
+ * udp_src, the mark of the own slot. */
 struct rte_mbuf *raw_roce(struct raw *r, const struct roce_pkt *pkt, const void *payload);
 struct rte_mbuf *raw_ud(struct raw *r, uint32_t src_ip, uint32_t dst_ip, uint32_t sqpn,
                         uint32_t dqpn, uint32_t qkey, const void *payload, uint32_t len);

@@ -2,6 +2,8 @@
 /* Reliable connections: every way in which a request can fail, and its effect at the peer. */
 #include "tests/roce/rc_fixture.h"
 
+#include "roce/engine.h"
+
 /* ---- receiver not ready, retries ---- */
 
 static void a_send_without_a_receive_waits_for_one(void **state)
@@ -313,6 +315,40 @@ static void unconnected_opcodes_and_strangers_are_dropped_by_name(void **state)
     }
 }
 
+/* Another process of the peer's host has its address, but not its mark. A peer outside the fabric
+ * has any. */
+static void packets_of_the_peers_siblings_are_dropped(void **state)
+{
+    static const uint8_t opcode[] = {ROCE_OP_RC_SEND_ONLY, ROCE_OP_RC_ACKNOWLEDGE,
+                                     ROCE_OP_CNP_PACKET};
+
+    (void)state;
+    for (unsigned i = 0; i < 3 * RTE_DIM(opcode); i++) {
+        struct fixture e = fixture_make(NULL, false);
+        struct roce_pkt k = {.opcode = opcode[i / 3],
+                             .ttl = 64,
+                             .pkey = 0xffff,
+                             .mark = (uint16_t)(qp_num(e.qp[0]) >> 16),
+                             .src_ip = 0x0a000001,
+                             .dst_ip = 0x0a000002,
+                             .dqpn = qp_num(e.qp[1]),
+                             .psn = 100,
+                             .len = opcode[i / 3] == ROCE_OP_RC_SEND_ONLY ? 8 : 0};
+        struct rte_mbuf *m = frame_alloc(e.p->s[1].pool);
+
+        e.qp[1]->attr.dest_marks = i % 3 < 2;
+        k.mark ^= i % 3 > 0; /* its own; a sibling's; a sibling's that nobody asks for */
+        roce_mac_of_ip(k.dst_ip, k.dst_mac);
+        roce_mac_of_ip(k.src_ip, k.src_mac);
+        roce_build(m, &k);
+        memset(rte_pktmbuf_mtod_offset(m, void *, k.hdr_len), 1, k.len);
+        roce_seal(m, &k);
+        assert_int_equal(e.p->s[1].ep.input(e.p->s[1].r, &m, 1, 0), 1);
+        assert_int_equal(rnic_counters(e.p->s[1].r)->drops[ROCE_SOURCE], i % 3 == 1);
+        fixture_free(&e);
+    }
+}
+
 /* ---- timers, and who was late ---- */
 
 static int64_t lateness_part; /* 1/16 of the window; */
@@ -412,6 +448,7 @@ int main(void)
         cmocka_unit_test(wrong_requests_are_refused_at_the_post),
         cmocka_unit_test(inline_data_is_copied_at_the_post),
         cmocka_unit_test(unconnected_opcodes_and_strangers_are_dropped_by_name),
+        cmocka_unit_test(packets_of_the_peers_siblings_are_dropped),
         cmocka_unit_test(time_in_which_somebody_was_late_does_not_count),
         cmocka_unit_test(each_packet_has_pauses_of_its_own),
     };

@@ -60,6 +60,7 @@ static struct roce_pkt a_packet(uint8_t opcode, uint32_t len)
                          .orig = 7,
                          .qkey = 0x54524942,
                          .sqpn = 0x20001,
+                         .mark = 0x8003,
                          .imm = 0xdeadbeef,
                          .len = len};
 
@@ -92,6 +93,7 @@ static void assert_same(const struct roce_pkt *a, const struct roce_pkt *b)
     assert_int_equal(a->ttl, b->ttl);
     assert_int_equal(a->pkey, b->pkey);
     assert_int_equal(a->udp_src, b->udp_src);
+    assert_int_equal(a->mark, b->mark);
     assert_int_equal(a->v6, b->v6);
     assert_int_equal(a->src_ip, b->src_ip);
     assert_int_equal(a->dst_ip, b->dst_ip);

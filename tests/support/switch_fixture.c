@@ -119,6 +119,20 @@ static struct rte_mbuf *data_frame(struct prog *p)
     return switch_fixture_frame(p->pool, &s);
 }
 
+/* As an HCA marks what it sends. */
+static struct rte_mbuf *marked(const struct prog *p, struct rte_mbuf *m)
+{
+    uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
+
+    if (!p->mark || m->data_len < ROCE_BASE_BYTES || f[12] != 8 || f[13] || f[14] != 0x45 ||
+        f[23] != 17)
+        return m;
+    put16(f + 18, p->mark);
+    put16(f + 24, 0);
+    put16(f + 24, switch_fixture_ip_checksum(f + 14, 20));
+    return m;
+}
+
 static uint16_t prog_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
                             int64_t now)
 {
@@ -127,13 +141,13 @@ static uint16_t prog_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
 
     (void)now;
     while (k < n && p->head[q] != p->tail[q])
-        m[k++] = p->tx[q][p->head[q]++ % SWITCH_FIXTURE_QUEUE];
+        m[k++] = marked(p, p->tx[q][p->head[q]++ % SWITCH_FIXTURE_QUEUE]);
     while (q == ENDPOINT_DATA && k < n && p->endless) {
         m[k] = p->shape ? p->shape(p) : data_frame(p);
         if (!m[k])
             break;
+        marked(p, m[k++]);
         p->endless--;
-        k++;
     }
     return k;
 }
@@ -181,6 +195,7 @@ struct prog *prog_new(struct switch_fixture *l, const char *host, unsigned slot)
     p->take = -1;
     p->pool = l->pool;
     p->timer_ps = PS_NEVER;
+    p->mark = slot + 1;
     assert_int_equal(net_attach(l->net, switch_fixture_node(l, host), 0, slot, &ep), 0);
     return p;
 }

@@ -19,6 +19,7 @@ struct prog {
     struct rte_mbuf *rx[SWITCH_FIXTURE_QUEUE]; /* while keep */
     unsigned n_rx;                             /* kept */
     bool keep;
+    unsigned mark;           /* of connections' frames (roce/wire.h), by slot; 0: as they are */
     uint64_t got, got_bytes; /* all but the NIC's answers to IGMP reports: */
     uint64_t granted, refused;
     int64_t first_ps, last_ps;

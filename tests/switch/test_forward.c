@@ -376,6 +376,7 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
     rte_pktmbuf_free(m);
     memcpy(b + 6, outside, 6);
     memcpy(b + 22, outside, 6);
+    memcpy(b + 28, (const uint8_t[]){192, 168, 0, 1}, 4);
     m = switch_fixture_bytes(pool, b, 60);
     net_input(l.net, switch_fixture_node(&l, "leaf1"),
               l.f->nodes[switch_fixture_node(&l, "leaf1")].n_ports - 1, &m, 1, net_now(l.net));

@@ -261,6 +261,7 @@ static void an_offender_that_comes_back_shuts_the_port(void **state)
     ep = prog_endpoint(s.bad);
     for (unsigned slot = 0; slot < NIC_SHUT_SLOTS; slot++) {
         assert_false(nic_port_is_shut(s.h0, 0));
+        s.bad->mark = slot + 1;
         if (slot) {
             net_detach(s.l.net, s.h0->id, 0, slot - 1, net_now(s.l.net));
             assert_int_equal(net_attach(s.l.net, s.h0->id, 0, slot, &ep), 0);
@@ -272,6 +273,7 @@ static void an_offender_that_comes_back_shuts_the_port(void **state)
     assert_int_equal(s.dst->got, 0);
     net_detach(s.l.net, s.h0->id, 0, NIC_SHUT_SLOTS - 1, net_now(s.l.net));
     assert_int_equal(net_attach(s.l.net, s.h0->id, 0, 6, &ep), 0);
+    s.bad->mark = 7;
     send(&s, s.bad, 6, "h0", 7);
     assert_int_equal(s.dst->got, 0);
     net_open_port(s.l.net, s.h0->id, 0, net_now(s.l.net));

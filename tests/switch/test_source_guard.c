@@ -30,6 +30,7 @@ struct row {
     uint8_t opcode;
     const char *ip, *mac, *to; /* source address, source MAC; destination, h1 where NULL */
     uint32_t sqpn;             /* 0: of the slot */
+    uint16_t mark;             /* 0: of the slot */
     bool v6;
 };
 
@@ -55,6 +56,13 @@ static const struct row roce[] = {
      .mac = "h0"},
     {"another's address, to its own host", DROP_FOREIGN_IP, .opcode = ROCE_OP_UD_SEND_ONLY,
      .ip = "h2", .mac = "h0", .to = "h0"},
+    {"a connection of the slot below", DROP_FOREIGN_QPN, .opcode = ROCE_OP_RC_SEND_ONLY, .mark = 1},
+    {"a connection of the slot above", DROP_FOREIGN_QPN, .opcode = ROCE_OP_RC_ACKNOWLEDGE,
+     .mark = 3},
+    {"a connection of no slot", DROP_FOREIGN_QPN, .opcode = ROCE_OP_RC_WRITE_ONLY, .mark = 0x0202},
+    {"a notification of another slot's", DROP_FOREIGN_QPN, .opcode = ROCE_OP_CNP_PACKET, .mark = 1},
+    {"another slot's connection by link-local", DROP_FOREIGN_QPN, .opcode = ROCE_OP_RC_SEND_ONLY,
+     .mark = 3, .v6 = true},
     {"a datagram of the slot below", DROP_FOREIGN_QPN, .opcode = ROCE_OP_UD_SEND_ONLY,
      .sqpn = 0x010001},
     {"a datagram of the slot above", DROP_FOREIGN_QPN, .opcode = ROCE_OP_UD_SEND_ONLY,
@@ -73,6 +81,7 @@ static struct rte_mbuf *build(struct switch_fixture *l, const struct row *r)
                          .pkey = ROCE_DEFAULT_PKEY,
                          .udp_src = 0xc001,
                          .v6 = r->v6,
+                         .mark = r->mark ? r->mark : SLOT + 1,
                          .src_ip = switch_fixture_ip(l, r->ip ? r->ip : "h0"),
                          .dst_ip = switch_fixture_ip(l, r->to ? r->to : "h1"),
                          .dqpn = 1 << 16 | 7,
@@ -99,6 +108,7 @@ static void open_scene(struct scene *s)
 {
     switch_fixture_open(&s->l, pool, CONF);
     s->src = prog_new(&s->l, "h0", SLOT);
+    s->src->mark = 0; /* frames are as they are built */
     s->dst = prog_new(&s->l, "h1", 0);
     s->self = prog_new(&s->l, "h0", 0);
 }
