@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/loop_impl.h"
-#include "io/telemetry_link.h"
+#include "io/telemetry/telemetry_link.h"
 #include "switch/multimem/mm.h"
 #include "switch/nic.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Forged datagrams to the ranks of a job while it connects, operates and closes: messages of other
- * ranks (phase, connection, operation, failover) and of switches (aggregation). They may end the job;
- * they may not crash a rank, keep it from closing, or leave anything behind at the switch or in the
- * pool.
+ * Datagrams to the ranks of a job while it connects, operates and closes: messages of other ranks
+ * (phase, connection, operation, failover) and of switches (aggregation). Most are sealed with the
+ * job's key, as by a rank that went wrong; others are forged. They may end the job; they may not
+ * crash a rank, keep it from closing, or leave anything behind at the switch or in the pool.
  *
  * Input: what the job sets up, then records { kind, to and from, patches, that many (offset, byte) }
  * over a message that is valid; kind says also what the job does meanwhile.
@@ -27,10 +27,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define PEER_MAGIC 0x54524250u
 
 enum { PEER, LINK, OP, FAILOVER, AGG, RAW, KINDS };
+#define FORGED 0x80     /* in the byte of to and from */
+#define SEQ0   1000000u /* beyond the numbers that the ranks themselves use */
 
 static struct fixture *fix;
 static struct coll_req *req[RANKS][OPS];
 static unsigned n_ops;
+static uint32_t seq;
 
 static void check(bool ok, const char *what)
 {
@@ -63,14 +66,13 @@ static uint32_t switch_ip(void)
 static size_t build(uint8_t *b, unsigned kind, unsigned to, unsigned from)
 {
     const struct comm *c = fix->comm[to], *peer = fix->comm[from];
-    struct failover_msg f = {.magic = rte_cpu_to_be_32(FAILOVER_MAGIC),
-                             .group = RTE_BE32(7),
+    struct failover_msg f = {.head.magic = rte_cpu_to_be_32(FAILOVER_MAGIC),
                              .rank = rte_cpu_to_be_32(from),
                              .to = rte_cpu_to_be_32(to),
                              .type = FAILOVER_VERDICT,
                              .round = (uint8_t)c->failover.n_rounds,
                              .parts = 1,
-                             .why = "forged"};
+                             .why = "wrong"};
     struct agg_ctl a = {.magic = RTE_BE32(AGG_MAGIC),
                         .version = AGG_VERSION,
                         .type = AGG_ABORT,
@@ -83,29 +85,23 @@ static size_t build(uint8_t *b, unsigned kind, unsigned to, unsigned from)
     switch (kind) {
     case PEER:
         put32(b, PEER_MAGIC);
-        b[4] = 1;
-        b[5] = PHASE_READY;
-        b[7] = 1;
-        put32(b + 8, 7);
-        put32(b + 12, from);
-        return 16 + 192;
+        b[20] = 2;
+        b[21] = PHASE_READY;
+        b[23] = 1;
+        return 24 + 184;
     case LINK:
         put32(b, LINK_MAGIC);
-        put32(b + 4, 7);
-        put32(b + 8, from);
-        put32(b + 20, 1); /* it wants an answer */
-        put32(b + 24, peer->ctl.port[0].qp->qp_num);
-        put32(b + 36, MTU);
+        b[25] = 1; /* it wants an answer */
+        b[26] = MTU >> 8;
+        put32(b + 28, peer->ctl.port[0].qp->qp_num);
         memcpy(b + 40, peer->port[0].gid.raw, 16);
         return 56;
     case OP:
         put32(b, OP_MAGIC);
-        put32(b + 4, 7);
-        put32(b + 8, from);
-        put32(b + 12, c->exec.opseq ? c->exec.opseq - 1 : 0);
-        put32(b + 24, DT_FP32);
-        put32(b + 44, COUNT);
-        return 48;
+        put32(b + 20, c->exec.opseq ? c->exec.opseq - 1 : 0);
+        put32(b + 32, DT_FP32);
+        put32(b + 52, COUNT);
+        return 56;
     case FAILOVER:
         memcpy(b, &f, sizeof(f));
         return sizeof(f);
@@ -118,7 +114,8 @@ static size_t build(uint8_t *b, unsigned kind, unsigned to, unsigned from)
     }
 }
 
-static void forge(unsigned kind, unsigned to, unsigned from, const uint8_t *patches, unsigned n)
+static void give(unsigned kind, unsigned to, unsigned from, bool sealed, const uint8_t *patches,
+                 unsigned n)
 {
     struct roce_pkt k = {.opcode = ROCE_OP_UD_SEND_ONLY,
                          .dqpn = fix->comm[to]->ctl.port[0].qp->qp_num,
@@ -136,6 +133,8 @@ static void forge(unsigned kind, unsigned to, unsigned from, const uint8_t *patc
     k.len = (uint32_t)build(b, kind, to, from);
     for (unsigned i = 0; i < n; i++)
         b[patches[2 * i] % k.len] = patches[2 * i + 1];
+    if (sealed && kind != AGG)
+        seal_put(&(struct seal_key){.key = 0x5ec3e7, .group = 7}, from, to, ++seq, b, k.len);
     roce_mac_of_ip(k.src_ip, k.src_mac);
     roce_mac_of_ip(k.dst_ip, k.dst_mac);
     roce_build(m, &k);
@@ -204,7 +203,7 @@ static void leave(void)
 
 static void record(const uint8_t *r, const uint8_t *patches, unsigned n)
 {
-    forge(r[0] % KINDS, r[1] % RANKS, r[1] / 16 % RANKS, patches, n);
+    give(r[0] % KINDS, r[1] % 16 % RANKS, r[1] / 16 % 8 % RANKS, !(r[1] & FORGED), patches, n);
     switch (r[0] / KINDS % 8) {
     case 0:
         fixture_run(fix, 2 * PS_PER_US, false, fixture_never);
@@ -234,6 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     fix->failover_back = data[0] & 1;
     fix->n_policy = 0;
+    seq = SEQ0;
     fixture_connect(fix, data[0] & 2 ? 1u << ALGO_RING : 1u << ALGO_RING | 1u << ALGO_SHARP,
                     FIXTURE_RANKS);
     for (unsigned r = 0; r < RANKS; r++)

@@ -6,7 +6,7 @@
  * Input: lines "COMMAND,PARAMETERS", as they come through the socket.
  */
 #include "io/loop_impl.h"
-#include "io/telemetry.h"
+#include "io/telemetry/telemetry.h"
 #include "tests/support/eal.h"
 
 #include <rte_mempool.h>

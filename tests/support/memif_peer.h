@@ -6,7 +6,7 @@
 #ifndef TRIB_TESTS_SUPPORT_MEMIF_PEER_H
 #define TRIB_TESTS_SUPPORT_MEMIF_PEER_H
 
-#include "io/memif.h"
+#include "io/memif/memif.h"
 
 #define MEMIF_PEER_QUEUES 2u
 #define MEMIF_PEER_LOG2   2u
