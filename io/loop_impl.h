@@ -69,8 +69,8 @@ struct loop {
     bool *cut;             /* [fab->n_links]: what the net knows of them */
     struct door *door;
     struct log_limit offences[DROP_REASONS]; /* lines about offenders (telemetry_link.c) */
-    int64_t refused_ns; /* when it last logged that a connection was refused */
-    bool slot_failed;   /* a slot could not be opened, and that was reported */
+    int64_t refused_ns;                      /* when it last logged that a connection was refused */
+    bool slot_failed;                        /* a slot could not be opened, and that was reported */
     unsigned n_doors, max_doors, max_ios;
     unsigned n_ios, n_live, n_links, n_links_up, n_outside;
     uint32_t dilation;

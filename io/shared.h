@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC    0x74726962u
-#define SHARED_VERSION  8
+#define SHARED_VERSION  8u
 #define BELLS           32768 /* loops that can sleep: trib-switch processes, then host slots */
 #define BELL_HOST0      128
 #define LAG_BUCKETS     512

@@ -11,8 +11,8 @@
 #ifndef TRIB_IO_TELEMETRY_SERVER_H
 #define TRIB_IO_TELEMETRY_SERVER_H
 
-#define TELEMETRY_CLIENTS 32
-#define TELEMETRY_IDLE_NS 200000000
+#define TELEMETRY_CLIENTS 64
+#define TELEMETRY_IDLE_NS 100000000
 
 /* Takes over the socket of that path, which DPDK has made, for as long as the process lives. 0 or
  * -errno: DPDK's own serves on. */

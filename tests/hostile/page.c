@@ -96,9 +96,10 @@ static void take_file(const char *path, bool rings)
         add(at, (size_t)st.st_size);
     else
         n_read_only++;
-    if (!ftruncate(fd, st.st_size + (1 << 20)))
-        n_resized += !strstr(name, "nohuge") && !strstr(name, "/port/"),
-            (void)!ftruncate(fd, st.st_size);
+    if (ftruncate(fd, st.st_size + (1 << 20)))
+        return;
+    n_resized += !strstr(name, "nohuge") && !strstr(name, "/port/");
+    (void)!ftruncate(fd, st.st_size);
 }
 
 static void take_descriptors(bool rings)

@@ -10,7 +10,7 @@ trib up $name --dilation 4000 >/dev/null || fail "no fabric"
 pids=$(head -qn 1 "$run/$name"/proc/*.pid)
 alive() { for p in $pids; do kill -0 "$p" 2>/dev/null || fail "a switch process has ended: $(trib status | grep dead)"; done; }
 
-perf_ok job $name -g 4 --algo ring,sharp -b 64K -e 64K -n 3 --max-wall 3 &
+perf_ok job $name -g 4 --algo ring,sharp -b 64K -e 64K -n 3 --max-wall 8 &
 job=$!
 # The file that all processes mapped before: whoever may write the directory can do the rest to himself.
 [ ! -s "$run/$name/shared" ] || { sleep 1; : >"$run/$name/shared"; }
@@ -25,7 +25,7 @@ while kill -0 $job 2>/dev/null; do
 done
 wait $job || fail "the job of other hosts failed: $(tail -n 5 "$tmp/job.out")"
 alive
-perf_ok after $name -g 8 --algo ring -b 64K -e 64K -n 2 --max-wall 2
+perf_ok after $name -g 8 --algo ring -b 64K -e 64K -n 2 --max-wall 10
 timeout 10 "$root/scripts/trib" status >"$tmp/status.out" || fail "no status"
 has 'dilation 4000$' "$tmp/status.out"
 trib down >/dev/null || fail "down"

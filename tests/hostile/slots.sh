@@ -14,7 +14,7 @@ one=$!
 "$TRIB_BUILD/tests/hostile/slots" "$run/$name" h1 4 30 >"$tmp/two.out" &
 two=$!
 sleep 0.5
-perf_ok job "$tmp/slots.conf" -g 2 --algo ring -b 4K -e 4K -n 2 --max-wall 2
+perf_ok job "$tmp/slots.conf" -g 2 --algo ring -b 4K -e 4K -n 2 --max-wall 10
 kill $one $two
 wait $one $two 2>/dev/null
 kill -0 "$pid" || fail "the switch process has ended"
@@ -29,7 +29,7 @@ trib exec h2 -- sh -c 'cmp /proc/self/fd/$TRIB_TOKEN '"$run/$name/port/h2/host.t
 mv "$run/$name/port/h2/host.token" "$tmp/h2.token"
 cp "$run/$name/port/h3/host.token" "$run/$name/port/h2/host.token"
 trib exec h2 -- ibv_devinfo >"$tmp/wrong.out" 2>&1 # opens the device
-has "h2: the NIC refuses this process: it does not have this host's token" "$tmp/wrong.out"
+has 'h2: the NIC refuses this process: ' "$tmp/wrong.out"
 grep -q 'h2\.0\.0: refused.*token' "$run/$name/proc/fabric.log" || fail "another host's token was taken"
 mv "$tmp/h2.token" "$run/$name/port/h2/host.token"
 trib down >/dev/null || fail "down"
