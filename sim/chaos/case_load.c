@@ -138,23 +138,31 @@ static void read_fabric(struct reader *r, config_setting_t *root)
 
 /* ---- ranks ---- */
 
-static void read_hosts(struct reader *r, config_setting_t *root)
+/* The hosts of ranks, or, of other jobs, also the first job's ranks whose processes they are. */
+static void read_hosts(struct reader *r, config_setting_t *g, struct chaos_job *j)
 {
-    config_setting_t *s = config_setting_get_member(root, "hosts");
+    config_setting_t *shared = j == r->k->job ? NULL : config_setting_get_member(g, "processes");
+    config_setting_t *s = shared ? shared : config_setting_get_member(g, "hosts");
+    unsigned most = shared ? r->k->job[0].nranks : r->k->fab->n_hosts;
+    const char *key = shared ? "processes" : "hosts";
     int n = s ? config_setting_length(s) : 0;
 
     if (n < 1 || n > (int)CHAOS_RANKS) {
-        mistake(r, s ? line_of(s) : 0, "hosts: found %d ranks, expected 1 to %u", n, CHAOS_RANKS);
+        mistake(r, s ? line_of(s) : 0, "%s: found %d ranks, expected 1 to %u", key, n, CHAOS_RANKS);
         return;
     }
     for (int i = 0; i < n; i++) {
         int h = config_setting_get_int_elem(s, i);
 
-        if (h < 0 || (unsigned)h >= r->k->fab->n_hosts)
-            mistake(r, line_of(s), "hosts: found %d, expected less than %u", h, r->k->fab->n_hosts);
-        r->k->host_of_rank[i] = (uint16_t)h;
+        if (h < 0 || (unsigned)h >= most)
+            mistake(r, line_of(s), "%s: found %d, expected less than %u", key, h, most);
+        j->process[i] = (unsigned)h;
+        j->host_of_rank[i] = (uint16_t)h;
     }
-    r->k->nranks = (unsigned)n;
+    j->shares = shared != NULL;
+    j->nranks = (unsigned)n;
+    if (!r->rc && !chaos_place(r->k, j))
+        mistake(r, line_of(s), "hosts: found more processes of a host than it has slots");
 }
 
 /* Writes at most ALGO_COUNT; returns how many. */
@@ -175,36 +183,39 @@ static unsigned read_algos(struct reader *r, config_setting_t *root, const char 
     return r->rc ? 0 : (unsigned)n;
 }
 
-static void read_ranks(struct reader *r, config_setting_t *root)
+static void read_ranks(struct reader *r, config_setting_t *g, struct chaos_job *j)
 {
     struct chaos_case *k = r->k;
     enum coll_algo algo[ALGO_COUNT];
     unsigned n;
 
-    k->seed = bits(r, root, "seed");
-    read_hosts(r, root);
-    k->group = (uint32_t)number(r, root, "group", UINT32_MAX);
-    k->key = bits(r, root, "key");
-    k->tree = (uint16_t)number(r, root, "first_tree", UINT16_MAX);
-    k->n_trees = (unsigned)number(r, root, "trees", COLL_TREES);
-    k->window = (uint32_t)number(r, root, "window", UINT32_MAX);
-    if (k->tree + k->n_trees > k->fab->n_trees)
-        mistake(r, line_of(root), "trees: found %u from %u on, expected %u in all", k->n_trees,
-                k->tree, k->fab->n_trees);
-    n = read_algos(r, root, "algorithms", algo);
+    read_hosts(r, g, j);
+    j->bytes = number(r, g, "bytes", CHAOS_LONG);
+    if (!j->bytes)
+        j->bytes = CHAOS_BUFFER;
+    j->group = (uint32_t)number(r, g, "group", UINT32_MAX);
+    j->key = bits(r, g, "key");
+    j->tree = (uint16_t)number(r, g, "first_tree", UINT16_MAX);
+    j->n_trees = (unsigned)number(r, g, "trees", COLL_TREES);
+    j->window = (uint32_t)number(r, g, "window", UINT32_MAX);
+    if (j->tree + j->n_trees > k->fab->n_trees)
+        mistake(r, line_of(g), "trees: found %u from %u on, expected %u in all", j->n_trees,
+                j->tree, k->fab->n_trees);
+    n = read_algos(r, g, "algorithms", algo);
     for (unsigned i = 0; i < n; i++)
-        k->algos |= 1u << algo[i];
+        j->algos |= 1u << algo[i];
     if (!n)
-        mistake(r, line_of(root), "found no algorithms, expected algorithms = [ \"ring\", ... ]");
-    k->n_policy = read_algos(r, root, "policy", k->policy);
-    k->goes_on = k->n_policy != 1 || k->policy[0] != ALGO_SHARP;
+        mistake(r, line_of(g), "found no algorithms, expected algorithms = [ \"ring\", ... ]");
+    j->n_policy = read_algos(r, g, "policy", j->policy);
+    j->goes_on = j->n_policy != 1 || j->policy[0] != ALGO_SHARP;
 }
 
 /* ---- operations ---- */
 
-static void read_op(struct reader *r, config_setting_t *g, struct job_op *op)
+static void read_op(struct reader *r, config_setting_t *g, const struct chaos_job *j,
+                    struct job_op *op)
 {
-    unsigned n = r->k->nranks;
+    unsigned n = j->nranks;
     int line = line_of(g);
     size_t most;
 
@@ -222,16 +233,16 @@ static void read_op(struct reader *r, config_setting_t *g, struct job_op *op)
     op->mm_self = flag(g, "mm_self");
     if (r->rc)
         return;
-    most = CHAOS_BUFFER / (op->kind == COLL_ALLREDUCE ? 1 : n) / dtype_size(op->type);
+    most = j->bytes / (op->kind == COLL_ALLREDUCE ? 1 : n) / dtype_size(op->type);
     op->count = number(r, g, "count", most);
     if (!arith_valid(op->op, op->type))
         mistake(r, line, "op: found %s, which %s does not have", redop_name(op->op),
                 dtype_name(op->type));
 }
 
-static void read_ops(struct reader *r, config_setting_t *root)
+static void read_ops(struct reader *r, config_setting_t *g, struct chaos_job *j)
 {
-    config_setting_t *s = config_setting_get_member(root, "operations");
+    config_setting_t *s = config_setting_get_member(g, "operations");
     int n = s ? config_setting_length(s) : 0;
 
     if (!s || n > (int)CHAOS_OPS) {
@@ -240,8 +251,38 @@ static void read_ops(struct reader *r, config_setting_t *root)
         return;
     }
     for (int i = 0; !r->rc && i < n; i++)
-        read_op(r, config_setting_get_elem(s, (unsigned)i), &r->k->op[i]);
-    r->k->n_ops = r->rc ? 0 : (unsigned)n;
+        read_op(r, config_setting_get_elem(s, (unsigned)i), j, &j->op[i]);
+    j->n_ops = j->ops = r->rc ? 0 : (unsigned)n;
+}
+
+static const char *start_name(unsigned s)
+{
+    return chaos_start_name((enum chaos_start)s);
+}
+
+static void read_jobs(struct reader *r, config_setting_t *root)
+{
+    config_setting_t *s = config_setting_get_member(root, "jobs");
+    int n = s ? config_setting_length(s) : 0;
+
+    r->k->seed = bits(r, root, "seed");
+    if (config_setting_get_member(root, "multicast"))
+        r->k->mcast = bits(r, root, "multicast");
+    if (n >= (int)CHAOS_JOBS)
+        mistake(r, line_of(s), "jobs: found %d, expected at most %u", n, CHAOS_JOBS - 1);
+    for (int i = -1; !r->rc && i < n; i++) {
+        config_setting_t *g = i < 0 ? root : config_setting_get_elem(s, (unsigned)i);
+        struct chaos_job *j = &r->k->job[r->k->n_jobs++];
+
+        if (i >= 0)
+            j->start = (enum chaos_start)by_name(r, line_of(g), "start", text(r, g, "start"),
+                                                 start_name, CHAOS_STARTS);
+        if (i >= 0)
+            j->stops_ps = (int64_t)number(r, g, "stops_ps", PS_PER_S);
+        read_ranks(r, g, j);
+        if (!r->rc)
+            read_ops(r, g, j);
+    }
 }
 
 /* ---- faults ---- */
@@ -277,7 +318,7 @@ static void read_faults(struct reader *r, config_setting_t *root)
     }
     if (!errs || (s && !plan))
         r->rc = -ENOMEM;
-    else if (s && fault_plan_load_string(&r->k->plan, plan, r->path, r->k->fab, r->k->nranks, errs))
+    else if (s && fault_plan_load_string(&r->k->plan, plan, r->path, r->k->fab, r->k->nprocs, errs))
         mistake(r, errs->e[0].line, "%s", errs->e[0].text);
     free(plan);
     free(errs);
@@ -299,9 +340,7 @@ int case_load(struct chaos_case *k, const char *path, char *why)
     snprintf(k->found, sizeof(k->found), "%s", text(&r, root, "found"));
     read_fabric(&r, root);
     if (!r.rc)
-        read_ranks(&r, root);
-    if (!r.rc)
-        read_ops(&r, root);
+        read_jobs(&r, root);
     if (!r.rc)
         read_faults(&r, root);
     if (r.rc == -ENOMEM)

@@ -30,20 +30,38 @@ static void put_fabric(const struct chaos_case *k, FILE *out)
         put_text(out, "conf", k->conf);
 }
 
-static void put_ranks(const struct chaos_case *k, FILE *out)
+static void put_list(const char *key, const unsigned *v, unsigned n, FILE *out)
 {
-    fprintf(out, "seed = \"0x%016" PRIx64 "\"; # of the links' draws\nhosts = [", k->seed);
-    for (unsigned r = 0; r < k->nranks; r++)
-        fprintf(out, "%s%u", r ? ", " : "", k->host_of_rank[r]);
-    fprintf(out, "]; # of ranks\ngroup = %u;\nkey = \"0x%016" PRIx64 "\";\n", k->group, k->key);
-    fprintf(out, "first_tree = %u;\ntrees = %u;\nwindow = %u;\nalgorithms = [", k->tree, k->n_trees,
-            k->window);
+    fprintf(out, "%s = [", key);
+    for (unsigned i = 0; i < n; i++)
+        fprintf(out, "%s%u", i ? ", " : "", v[i]);
+    fprintf(out, "];");
+}
+
+static void put_hosts(const struct chaos_job *j, FILE *out)
+{
+    unsigned hosts[CHAOS_RANKS];
+
+    for (unsigned r = 0; r < j->nranks; r++)
+        hosts[r] = j->host_of_rank[r];
+    if (j->shares)
+        put_list("processes", j->process, j->nranks, out);
+    else
+        put_list("hosts", hosts, j->nranks, out);
+}
+
+static void put_job(const struct chaos_job *j, FILE *out)
+{
+    fprintf(out, "bytes = %zu;\ngroup = %u;\nkey = \"0x%016" PRIx64 "\";\n", j->bytes, j->group,
+            j->key);
+    fprintf(out, "first_tree = %u;\ntrees = %u;\nwindow = %u;\nalgorithms = [", j->tree, j->n_trees,
+            j->window);
     for (unsigned a = 0, n = 0; a < ALGO_COUNT; a++)
-        if (k->algos >> a & 1)
+        if (j->algos >> a & 1)
             fprintf(out, "%s\"%s\"", n++ ? ", " : "", sched_algo_name((enum coll_algo)a));
     fprintf(out, "];\npolicy = [");
-    for (unsigned i = 0; i < k->n_policy; i++)
-        fprintf(out, "%s\"%s\"", i ? ", " : "", sched_algo_name(k->policy[i]));
+    for (unsigned i = 0; i < j->n_policy; i++)
+        fprintf(out, "%s\"%s\"", i ? ", " : "", sched_algo_name(j->policy[i]));
     fprintf(out, "];\n");
 }
 
@@ -65,6 +83,35 @@ static void put_op(const struct job_op *op, FILE *out)
     fprintf(out, "seed = \"0x%016" PRIx64 "\"; }", op->seed);
 }
 
+static void put_ops(const struct chaos_job *j, FILE *out)
+{
+    fprintf(out, "operations = (");
+    for (unsigned i = 0; i < j->n_ops; i++) {
+        fprintf(out, "%s\n    ", i ? "," : "");
+        put_op(&j->op[i], out);
+    }
+    fprintf(out, " );\n");
+}
+
+static void put_others(const struct chaos_case *k, FILE *out)
+{
+    if (k->n_jobs == 1)
+        return;
+    fprintf(out, "jobs = (");
+    for (unsigned i = 1; i < k->n_jobs; i++) {
+        fprintf(out, "%s\n{ start = \"%s\";\n", i > 1 ? "," : "",
+                chaos_start_name(k->job[i].start));
+        put_hosts(&k->job[i], out);
+        fprintf(out, "\n");
+        if (k->job[i].stops_ps)
+            fprintf(out, "stops_ps = %" PRId64 ";\n", k->job[i].stops_ps);
+        put_job(&k->job[i], out);
+        put_ops(&k->job[i], out);
+        fprintf(out, "}");
+    }
+    fprintf(out, " );\n");
+}
+
 int case_save(const struct chaos_case *k, const char *path, const char *verdict)
 {
     FILE *out = fopen(path, "we");
@@ -76,13 +123,14 @@ int case_save(const struct chaos_case *k, const char *path, const char *verdict)
             verdict ? verdict : "");
     put_text(out, "found", k->found);
     put_fabric(k, out);
-    put_ranks(k, out);
-    fprintf(out, "operations = (");
-    for (unsigned i = 0; i < k->n_ops; i++) {
-        fprintf(out, "%s\n    ", i ? "," : "");
-        put_op(&k->op[i], out);
-    }
-    fprintf(out, " );\n");
+    fprintf(out, "seed = \"0x%016" PRIx64 "\"; # of the links' draws\n", k->seed);
+    put_hosts(&k->job[0], out);
+    fprintf(out, " # of ranks\n");
+    put_job(&k->job[0], out);
+    put_ops(&k->job[0], out);
+    put_others(k, out);
+    if (k->mcast)
+        fprintf(out, "multicast = \"0x%016" PRIx64 "\";\n", k->mcast);
     fault_plan_print(&k->plan, k->fab, out);
     return fclose(out) ? -errno : 0;
 }

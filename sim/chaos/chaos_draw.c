@@ -11,12 +11,12 @@
 /* ---- ranks ---- */
 
 /* Whether the model predicts a time for any collective by the algorithm. */
-static bool can(const struct chaos_case *k, enum coll_algo algo)
+bool chaos_can(const struct chaos_case *k, const struct chaos_job *j, enum coll_algo algo)
 {
     uint16_t tree[COLL_TREES];
 
-    for (unsigned t = 0; t < k->n_trees; t++)
-        tree[t] = (uint16_t)(k->tree + t);
+    for (unsigned t = 0; t < j->n_trees; t++)
+        tree[t] = (uint16_t)(j->tree + t);
     for (int kind = 0; kind < COLL_KINDS; kind++) {
         struct coll_args a = {.kind = (enum coll_kind)kind,
                               .algo = algo,
@@ -26,7 +26,7 @@ static bool can(const struct chaos_case *k, enum coll_algo algo)
 
         a.send = &a;
         a.recv = &p;
-        if (!coll_predict_trees(k->fab, &a, k->nranks, k->host_of_rank, tree, k->n_trees, k->window,
+        if (!coll_predict_trees(k->fab, &a, j->nranks, j->host_of_rank, tree, j->n_trees, j->window,
                                 &p))
             return true;
     }
@@ -42,7 +42,7 @@ static unsigned scale_out_trees(const struct fabric *f)
     return n ? n : f->n_trees;
 }
 
-static void place_ranks(struct chaos_case *k)
+static void place_ranks(struct chaos_case *k, struct chaos_job *j)
 {
     unsigned hosts = k->fab->n_hosts < CHAOS_RANKS ? k->fab->n_hosts : CHAOS_RANKS;
     unsigned per_host = below(k, DRAW_RANKS, 5) || k->fab->slots_per_host < 2 ? 1 : 2, used;
@@ -59,116 +59,143 @@ static void place_ranks(struct chaos_case *k)
         if (gaps && spare && !below(k, DRAW_RANKS, 3))
             continue;
         left--;
-        T_ASSERT(k->nranks + per_host <= CHAOS_RANKS, "more ranks are placed than a case has");
+        T_ASSERT(j->nranks + per_host <= CHAOS_RANKS, "more ranks are placed than a case has");
         for (unsigned i = 0; i < per_host; i++)
-            k->host_of_rank[k->nranks++] = (uint16_t)h;
+            j->host_of_rank[j->nranks++] = (uint16_t)h;
     }
 }
 
 /* Half of all cases have the default policy; the others algorithms of the switches in some order
  * with the ring as the last, or SHARP alone. */
-static void choose_policy(struct chaos_case *k)
+static void choose_policy(struct chaos_case *k, struct chaos_job *j)
 {
     static const enum coll_algo by_switches[] = {ALGO_SHARP, ALGO_NVLS, ALGO_HIER_SHARP,
                                                  ALGO_NVLS_SHARP};
 
-    k->goes_on = true;
+    j->goes_on = true;
     if (below(k, DRAW_RANKS, 2))
         return;
-    if (k->n_trees && below(k, DRAW_RANKS, 2)) {
-        k->policy[k->n_policy++] = ALGO_SHARP;
-        k->goes_on = false;
+    if (j->n_trees && below(k, DRAW_RANKS, 2)) {
+        j->policy[j->n_policy++] = ALGO_SHARP;
+        j->goes_on = false;
         return;
     }
     for (unsigned i = 0, first = (unsigned)below(k, DRAW_RANKS, 4); i < 4; i++)
-        if (k->algos >> by_switches[(first + i) % 4] & 1)
-            k->policy[k->n_policy++] = by_switches[(first + i) % 4];
-    T_ASSERT(k->n_policy < ALGO_COUNT, "a policy has more algorithms than there are");
-    k->policy[k->n_policy++] = ALGO_RING;
+        if (j->algos >> by_switches[(first + i) % 4] & 1)
+            j->policy[j->n_policy++] = by_switches[(first + i) % 4];
+    T_ASSERT(j->n_policy < ALGO_COUNT, "a policy has more algorithms than there are");
+    j->policy[j->n_policy++] = ALGO_RING;
 }
 
 int chaos_draw_ranks(struct chaos_case *k)
 {
+    struct chaos_job *j = &k->job[k->n_jobs++];
     unsigned trees = scale_out_trees(k->fab);
 
-    place_ranks(k);
+    place_ranks(k, j);
     if (trees) {
-        k->tree = (uint16_t)below(k, DRAW_RANKS, trees);
-        k->n_trees = 1 + (unsigned)below(k, DRAW_RANKS, trees - k->tree < 2 ? 1 : 2);
+        j->tree = (uint16_t)below(k, DRAW_RANKS, trees);
+        j->n_trees = 1 + (unsigned)below(k, DRAW_RANKS, trees - j->tree < 2 ? 1 : 2);
     }
-    k->window = below(k, DRAW_RANKS, 3) ? 0 : 8u << below(k, DRAW_RANKS, 6);
+    j->window = below(k, DRAW_RANKS, 3) ? 0 : 8u << below(k, DRAW_RANKS, 6);
     for (int a = 0; a < ALGO_COUNT; a++)
-        if ((a != ALGO_SHARP || k->n_trees) && can(k, (enum coll_algo)a))
-            k->algos |= 1u << a;
-    choose_policy(k);
-    k->group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000);
-    k->key = random_next(&k->rng[DRAW_RANKS]);
-    return k->algos ? 0 : -ENOTSUP;
+        if ((a != ALGO_SHARP || j->n_trees) && chaos_can(k, j, (enum coll_algo)a))
+            j->algos |= 1u << a;
+    choose_policy(k, j);
+    j->group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000);
+    j->key = random_next(&k->rng[DRAW_RANKS]);
+    j->ops = 1 + (unsigned)below(k, DRAW_OPS, 3);
+    return !j->algos ? -ENOTSUP : chaos_place(k, j) ? 0 : -ENOSPC;
 }
 
 /* ---- operations ---- */
 
-static bool has(const struct chaos_case *k, struct comm *c, enum coll_kind kind,
-                enum coll_algo algo)
+#define LONG_RANKS 4u
+
+void chaos_draw_bytes(struct chaos_case *k)
+{
+    struct chaos_job *first = &k->job[0];
+
+    for (unsigned i = 0; i < k->n_jobs; i++)
+        k->job[i].bytes = CHAOS_OTHERS;
+    first->bytes = k->plan.n ? CHAOS_FAULTY : CHAOS_BUFFER;
+    if (first->algos >> ALGO_NVLS & 1 && first->nranks <= LONG_RANKS && !below(k, DRAW_OPS, 4))
+        first->bytes = CHAOS_LONG;
+}
+
+static enum chaos_stream stream_of(const struct chaos_case *k, const struct chaos_job *j)
+{
+    return j == k->job ? DRAW_OPS : DRAW_JOBS;
+}
+
+static bool has(const struct chaos_job *j, struct comm *c, enum coll_kind kind, enum coll_algo algo)
 {
     struct coll_args a = {
         .kind = kind, .algo = algo, .count = kind == COLL_BARRIER ? 0 : 1, .type = DT_FP32};
 
-    return k->algos >> algo & 1 && comm_supports(c, &a);
+    return j->algos >> algo & 1 && comm_supports(c, &a);
 }
 
 /* False of a communicator that has failed. */
-static bool has_any(const struct chaos_case *k, struct comm *c)
+static bool has_any(const struct chaos_job *j, struct comm *c)
 {
     for (int kind = 0; kind < COLL_KINDS; kind++)
         for (int algo = 0; algo < ALGO_COUNT; algo++)
-            if (has(k, c, (enum coll_kind)kind, (enum coll_algo)algo))
+            if (has(j, c, (enum coll_kind)kind, (enum coll_algo)algo))
                 return true;
     return false;
 }
 
 /* Half of all are all-reduces, algorithms are equally likely. Where the communicator supports
  * none, any algorithm of the fabric: every rank must refuse it with a reason. */
-static void choose_kind(struct chaos_case *k, struct comm *c, struct job_op *op)
+static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct comm *c,
+                        struct job_op *op)
 {
-    bool any = has_any(k, c);
+    enum chaos_stream s = stream_of(k, j);
+    bool any = has_any(j, c);
 
+    if (j->bytes == CHAOS_LONG && has(j, c, COLL_ALLREDUCE, ALGO_NVLS)) {
+        op->kind = COLL_ALLREDUCE;
+        op->algo = ALGO_NVLS;
+        return;
+    }
     do {
-        op->kind =
-            below(k, DRAW_OPS, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, DRAW_OPS, COLL_KINDS);
-        op->algo = (enum coll_algo)below(k, DRAW_OPS, ALGO_COUNT);
-    } while (any ? !has(k, c, op->kind, op->algo) : !(k->algos >> op->algo & 1));
+        op->kind = below(k, s, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, s, COLL_KINDS);
+        op->algo = (enum coll_algo)below(k, s, ALGO_COUNT);
+    } while (any ? !has(j, c, op->kind, op->algo) : !(j->algos >> op->algo & 1));
 }
 
-bool chaos_op_runs(const struct chaos_case *k, struct comm *c, const struct job_op *op)
+bool chaos_op_runs(const struct chaos_job *j, struct comm *c, const struct job_op *op)
 {
-    return has(k, c, op->kind, op->algo) || !has_any(k, c);
+    return has(j, c, op->kind, op->algo) || !has_any(j, c);
 }
 
-void chaos_draw_op(struct chaos_case *k, struct comm *c, struct job_op *op)
+void chaos_draw_op(struct chaos_case *k, const struct chaos_job *j, struct comm *c,
+                   struct job_op *op)
 {
     static const size_t counts[] = {0, 1, 2, 3, 7, 64, 997, 1024, 4093, 8192, 30011};
-    size_t limit;
+    enum chaos_stream s = stream_of(k, j);
+    size_t limit = j->bytes;
 
-    choose_kind(k, c, op);
+    choose_kind(k, j, c, op);
     do {
-        op->type = (enum dtype)below(k, DRAW_OPS, DT_COUNT);
-        op->op = (enum redop)below(k, DRAW_OPS, OP_COUNT);
+        op->type = (enum dtype)below(k, s, DT_COUNT);
+        op->op = (enum redop)below(k, s, OP_COUNT);
     } while (!arith_valid(op->op, op->type));
-    op->root = (unsigned)below(k, DRAW_OPS, k->nranks);
-    op->count = below(k, DRAW_OPS, 2) ? counts[below(k, DRAW_OPS, 11)] : below(k, DRAW_OPS, 20000);
-    limit = (k->plan.n ? CHAOS_BUFFER / 4 : CHAOS_BUFFER) /
-            (op->kind == COLL_ALLREDUCE ? 1 : k->nranks);
-    if (op->count * dtype_size(op->type) > limit)
-        op->count = limit / dtype_size(op->type) - below(k, DRAW_OPS, 100);
+    op->root = (unsigned)below(k, s, j->nranks);
+    op->count = below(k, s, 2) ? counts[below(k, s, 11)] : below(k, s, 20000);
+    if (op->kind != COLL_ALLREDUCE)
+        limit /= j->nranks;
+    if (op->count * dtype_size(op->type) > limit || (op->algo == ALGO_NVLS && limit == CHAOS_LONG))
+        op->count = limit / dtype_size(op->type) - below(k, s, 100);
     if (op->kind == COLL_BARRIER)
         op->count = 0;
-    if (op->kind == COLL_ALLTOALL && !below(k, DRAW_OPS, 3))
-        op->sparse = 1 + (unsigned)below(k, DRAW_OPS, k->nranks);
-    op->in_place = below(k, DRAW_OPS, 2);
-    op->mm_self = below(k, DRAW_OPS, 2);
-    op->skew_ps = below(k, DRAW_OPS, 2) ? (int64_t)below(k, DRAW_OPS, 50) * PS_PER_US : 0;
-    op->seed = random_next(&k->rng[DRAW_OPS]);
+    if (op->kind == COLL_ALLTOALL && !below(k, s, 3))
+        op->sparse = 1 + (unsigned)below(k, s, j->nranks);
+    op->in_place = below(k, s, 2);
+    op->mm_self = below(k, s, 2);
+    op->skew_ps = below(k, s, 2) ? (int64_t)below(k, s, 50) * PS_PER_US : 0;
+    op->seed = random_next(&k->rng[s]);
 }
 
 const char *chaos_op_text(const struct job_op *op, char *buf, size_t size)
@@ -235,7 +262,7 @@ static uint16_t some_switch(struct chaos_case *k)
 
 static uint16_t some_host(struct chaos_case *k)
 {
-    return k->fab->hosts[k->host_of_rank[draw(k, k->nranks)]];
+    return k->fab->hosts[k->job[0].host_of_rank[draw(k, k->job[0].nranks)]];
 }
 
 static int restart(struct chaos_case *k)
@@ -267,7 +294,7 @@ static int death(struct chaos_case *k)
     bool host = draw(k, 2);
     struct fault_event e =
         fault_event(host ? FAULT_HOST : FAULT_RANK,
-                    host ? some_host(k) : (uint16_t)draw(k, k->nranks), moment(k));
+                    host ? some_host(k) : (uint16_t)draw(k, k->job[0].nranks), moment(k));
 
     e.die = true;
     if (draw(k, 2))

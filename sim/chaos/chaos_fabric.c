@@ -3,41 +3,66 @@
 #include "sim/chaos/chaos_priv.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Two pods of leaves under two spines each, and a core on top: aggregation trees of depth 3. */
-static int three_tiers(unsigned *hosts, char *p, size_t room, unsigned hosts_per_leaf)
-{
-    int n = snprintf(p, room, "nodes = (");
-    unsigned h = 0;
+struct text {
+    char *at;
+    size_t room;
+};
 
-    for (unsigned l = 0; l < 4; l++)
-        for (unsigned i = 0; i < hosts_per_leaf; i++)
-            n += snprintf(p + n, room - n, "{ name = \"h%u\"; kind = \"host\"; }, ", h++);
-    for (unsigned l = 0; l < 4; l++)
-        n += snprintf(p + n, room - n,
-                      "{ name = \"leaf%u\"; kind = \"switch\"; role = \"leaf\"; }, ", l);
-    n += snprintf(p + n, room - n,
-                  "{ name = \"spine0\"; kind = \"switch\"; role = \"spine\"; }, "
-                  "{ name = \"spine1\"; kind = \"switch\"; role = \"spine\"; }, "
-                  "{ name = \"core0\"; kind = \"switch\"; role = \"core\"; });\nlinks = (");
+static void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(t->at, t->room, fmt, ap);
+    va_end(ap);
+    T_ASSERT(n >= 0 && (size_t)n < t->room, "a made-up fabric does not fit into its buffer");
+    t->at += n;
+    t->room -= (size_t)n;
+}
+
+static void put_link(struct text *t, const char *a, unsigned i, const char *b, unsigned k,
+                     unsigned ns)
+{
+    put(t, "{ a = \"%s%u\"; b = \"%s%u\"; rate = \"400Gb/s\"; latency = \"%uns\"; }, ", a, i, b, k,
+        ns);
+}
+
+/* Two pods of two leaves under `wide` spines each, and a core on top: aggregation trees of depth 3,
+ * and, with several spines, paths down that depend on the destination. */
+static unsigned three_tiers(struct text *t, unsigned hosts_per_leaf, unsigned wide,
+                            unsigned core_slots)
+{
+    unsigned h = 4 * hosts_per_leaf;
+
+    put(t, "nodes = (");
     for (unsigned i = 0; i < h; i++)
-        n += snprintf(p + n, room - n,
-                      "{ a = \"h%u\"; b = \"leaf%u\"; rate = \"400Gb/s\"; latency = \"300ns\"; }, ",
-                      i, i / hosts_per_leaf);
+        put(t, "{ name = \"h%u\"; kind = \"host\"; }, ", i);
     for (unsigned l = 0; l < 4; l++)
-        n += snprintf(
-            p + n, room - n,
-            "{ a = \"leaf%u\"; b = \"spine%u\"; rate = \"400Gb/s\"; latency = \"300ns\"; }, ", l,
-            l / 2);
-    n +=
-        snprintf(p + n, room - n,
-                 "{ a = \"spine0\"; b = \"core0\"; rate = \"400Gb/s\"; latency = \"500ns\"; }, "
-                 "{ a = \"spine1\"; b = \"core0\"; rate = \"400Gb/s\"; latency = \"500ns\"; });\n");
-    *hosts = h;
-    return n;
+        put(t, "{ name = \"leaf%u\"; kind = \"switch\"; role = \"leaf\"; }, ", l);
+    for (unsigned s = 0; s < 2 * wide; s++)
+        put(t, "{ name = \"spine%u\"; kind = \"switch\"; role = \"spine\"; }, ", s);
+    put(t,
+        "{ name = \"core0\"; kind = \"switch\"; role = \"core\"; reduce = { groups = 4; slots = "
+        "%u; window = %u; }; });\nlinks = (",
+        core_slots, RTE_MIN(core_slots, 256u));
+    for (unsigned i = 0; i < h; i++)
+        put_link(t, "h", i, "leaf", i / hosts_per_leaf, 300);
+    for (unsigned l = 0; l < 4; l++)
+        for (unsigned s = 0; s < wide; s++)
+            put_link(t, "leaf", l, "spine", l / 2 * wide + s, 300);
+    for (unsigned s = 0; s < 2 * wide; s++)
+        put_link(t, "spine", s, "core", 0, 500);
+    t->at -= 2; /* the comma */
+    t->room += 2;
+    put(t, ");\n");
+    return h;
 }
 
 static const char *const presets[] = {
@@ -62,13 +87,17 @@ static int preset(struct chaos_case *k, struct fab_errors *errs)
 static int made_up(struct chaos_case *k, struct fab_errors *errs)
 {
     static const unsigned mtus[] = {256, 512, 1024, 2048, 4096};
-    unsigned mtu = mtus[below(k, DRAW_FABRIC, 5)], hosts;
+    unsigned mtu = mtus[below(k, DRAW_FABRIC, 5)], hosts, wide;
     char text[8192];
     size_t room = sizeof(text);
+    const char *ecmp = below(k, DRAW_FABRIC, 2) ? "hash" : "balanced";
+    bool scarce = !below(k, DRAW_FABRIC, 4); /* about what one or two jobs ask for */
+    unsigned groups = scarce ? 1 + (unsigned)below(k, DRAW_FABRIC, 3) : 4;
+    unsigned slots = scarce ? 256 + 64 * (unsigned)below(k, DRAW_FABRIC, 6) : 4096;
     int n = snprintf(text, room,
                      "name = \"chaos\"; mtu = %u; dilation = 2; ecmp = \"%s\";\n"
-                     "reduce = { groups = 4; slots = 4096; window = 256; };\n",
-                     mtu, below(k, DRAW_FABRIC, 2) ? "hash" : "balanced");
+                     "reduce = { groups = %u; slots = %u; window = 256; };\n",
+                     mtu, ecmp, groups, slots);
 
     switch (below(k, DRAW_FABRIC, 3)) {
     case 0:
@@ -94,8 +123,12 @@ static int made_up(struct chaos_case *k, struct fab_errors *errs)
         break;
     }
     default:
-        three_tiers(&hosts, text + n, room - (size_t)n, 1 + (unsigned)below(k, DRAW_FABRIC, 3));
-        snprintf(k->shape, sizeof(k->shape), "three tiers, %u hosts, mtu %u", hosts, mtu);
+        wide = 1 + (unsigned)below(k, DRAW_FABRIC, 2);
+        hosts =
+            three_tiers(&(struct text){text + n, room - (size_t)n},
+                        1 + (unsigned)below(k, DRAW_FABRIC, 3), wide, scarce ? slots / 8 : slots);
+        snprintf(k->shape, sizeof(k->shape), "three tiers, %u spines a pod, %u hosts, mtu %u", wide,
+                 hosts, mtu);
     }
     T_ASSERT(strlen(text) + 1 < sizeof(text), "a made-up fabric does not fit into its buffer");
     k->conf_text = strdup(text);

@@ -80,7 +80,8 @@ static void an_operation_of_a_failed_communicator_is_drawn_and_refused(void **st
                          .n_policy = 1,
                          .buffer_bytes = CHAOS_BUFFER + 64,
                          .limit_ps = PS_PER_S};
-    struct chaos_case k = {.fab = f, .nranks = 2, .algos = jc.algos};
+    struct chaos_case k = {.fab = f,
+                           .job = {{.nranks = 2, .algos = jc.algos, .bytes = CHAOS_BUFFER}}};
     struct job_result res;
     char err[COMM_TEXT];
     struct job *j;
@@ -95,8 +96,8 @@ static void an_operation_of_a_failed_communicator_is_drawn_and_refused(void **st
     for (unsigned i = 0; i < 10; i++) {
         struct job_op op = {0};
 
-        chaos_draw_op(&k, job_comm(j, 0), &op);
-        assert_true(k.algos >> op.algo & 1);
+        chaos_draw_op(&k, k.job, job_comm(j, 0), &op);
+        assert_true(k.job[0].algos >> op.algo & 1);
         assert_int_equal(job_run(j, &op, &res), 0);
         assert_int_equal(res.failed_ranks, 1);
         assert_non_null(strstr(res.text, "rank 1 (n0g1) has died"));

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Other jobs of a case, beside the first one or after it. They collide with it on purpose: the same
+ * number of a group under another key, a place among a switch's last groups and slots, and, after
+ * it, the number and the key that its own group had. Some are ended by their launcher in the middle
+ * of an operation, so that switches abort their groups and others get the slots.
+ */
+#include "sim/chaos/chaos_priv.h"
+
+#define OTHERS_RANKS 4u
+
+bool chaos_place(struct chaos_case *k, struct chaos_job *j)
+{
+    for (unsigned r = 0; r < j->nranks; r++) {
+        unsigned on_host = 1;
+
+        if (j->shares) {
+            T_ASSERT(j->process[r] < k->job[0].nranks, "a rank shares a process that is not there");
+            j->host_of_rank[r] = k->host_of_proc[j->process[r]];
+            continue;
+        }
+        for (unsigned p = 0; p < k->nprocs; p++)
+            on_host += k->host_of_proc[p] == j->host_of_rank[r];
+        if (on_host > k->fab->slots_per_host || k->nprocs == CHAOS_PROCESSES)
+            return false;
+        k->host_of_proc[k->nprocs] = j->host_of_rank[r];
+        j->process[r] = k->nprocs++;
+    }
+    return true;
+}
+
+/* Chooses n of 0 .. of - 1, in order; every choice is equally likely. */
+static void choose(struct chaos_case *k, unsigned n, unsigned of, unsigned *out)
+{
+    for (unsigned i = 0, have = 0; have < n; i++)
+        if (below(k, DRAW_JOBS, of - i) < n - have)
+            out[have++] = i;
+}
+
+/* One process a host: of the first job's, or its own. */
+static void place(struct chaos_case *k, struct chaos_job *j)
+{
+    const struct chaos_job *first = &k->job[0];
+    unsigned of = 0, candidate[CHAOS_RANKS], chosen[OTHERS_RANKS];
+
+    j->shares = below(k, DRAW_JOBS, 2);
+    for (unsigned r = 0; j->shares && r < first->nranks; r++)
+        if (!r || first->host_of_rank[r] != first->host_of_rank[r - 1])
+            candidate[of++] = r;
+    for (unsigned h = 0; !j->shares && h < k->fab->n_hosts && h < CHAOS_RANKS; h++)
+        candidate[of++] = h;
+    if (of < 2)
+        return;
+    j->nranks = 2 + (unsigned)below(k, DRAW_JOBS, RTE_MIN(of, OTHERS_RANKS) - 1);
+    choose(k, j->nranks, of, chosen);
+    for (unsigned r = 0; r < j->nranks; r++) {
+        if (j->shares)
+            j->process[r] = candidate[chosen[r]];
+        else
+            j->host_of_rank[r] = (uint16_t)candidate[chosen[r]];
+    }
+}
+
+static void choose_group(struct chaos_case *k, struct chaos_job *j)
+{
+    const struct chaos_job *first = &k->job[0], *other = &k->job[below(k, DRAW_JOBS, k->n_jobs)];
+
+    j->tree = first->tree;
+    j->n_trees = first->n_trees;
+    j->window = below(k, DRAW_JOBS, 2) ? 0 : 8u << below(k, DRAW_JOBS, 6);
+    j->key = random_next(&k->rng[DRAW_JOBS]);
+    j->group = other->group;
+    if (below(k, DRAW_JOBS, j->start == START_AFTER ? 2 : 6))
+        j->group += (uint32_t)(k->n_jobs + below(k, DRAW_JOBS, 4));
+    else if (j->start == START_AFTER && below(k, DRAW_JOBS, 2))
+        j->key = other->key;
+}
+
+/* Algorithms of switches that the first job has too, and the ring. */
+static void choose_algos(struct chaos_case *k, struct chaos_job *j)
+{
+    static const enum coll_algo some[] = {ALGO_SHARP, ALGO_NVLS, ALGO_RING};
+
+    for (unsigned i = 0; i < RTE_DIM(some); i++)
+        if (k->job[0].algos >> some[i] & 1 && chaos_can(k, j, some[i]))
+            j->algos |= 1u << some[i];
+    j->goes_on = true;
+    if (!(j->algos >> ALGO_SHARP & 1) || !below(k, DRAW_JOBS, 3))
+        return;
+    j->policy[j->n_policy++] = ALGO_SHARP;
+    if (below(k, DRAW_JOBS, 2) && j->algos >> ALGO_RING & 1)
+        j->policy[j->n_policy++] = ALGO_RING;
+    else
+        j->goes_on = false;
+}
+
+static void add_job(struct chaos_case *k, enum chaos_start start)
+{
+    struct chaos_job *j = &k->job[k->n_jobs];
+
+    *j = (struct chaos_job){.start = start};
+    place(k, j);
+    if (j->nranks < 2 || !chaos_place(k, j))
+        return;
+    choose_group(k, j);
+    choose_algos(k, j);
+    j->ops = 1 + (unsigned)below(k, DRAW_JOBS, 2);
+    if (start != START_AFTER && !below(k, DRAW_JOBS, 3))
+        j->stops_ps = (int64_t)(1 + below(k, DRAW_JOBS, 1000)) * PS_PER_NS
+                      << below(k, DRAW_JOBS, 5);
+    k->n_jobs += j->algos != 0;
+}
+
+/* A fifth of all cases have others. */
+void chaos_draw_jobs(struct chaos_case *k)
+{
+    if (below(k, DRAW_JOBS, 5))
+        return;
+    if (!below(k, DRAW_JOBS, 2))
+        add_job(k, START_BEFORE);
+    if (!below(k, DRAW_JOBS, 2))
+        add_job(k, START_DURING);
+    if (k->n_jobs == 1 || !below(k, DRAW_JOBS, 2))
+        add_job(k, START_AFTER);
+}
