@@ -191,6 +191,9 @@ static void read_ranks(struct reader *r, config_setting_t *g, struct chaos_job *
     unsigned n;
 
     read_hosts(r, g, j);
+    j->bytes = number(r, g, "bytes", CHAOS_LONG);
+    if (!j->bytes)
+        j->bytes = CHAOS_BUFFER;
     j->group = (uint32_t)number(r, g, "group", UINT32_MAX);
     j->key = bits(r, g, "key");
     j->tree = (uint16_t)number(r, g, "first_tree", UINT16_MAX);
@@ -231,8 +234,7 @@ static void read_op(struct reader *r, config_setting_t *g, const struct chaos_jo
     op->mm_self = flag(g, "mm_self");
     if (r->rc)
         return;
-    most = j == r->k->job ? CHAOS_BUFFER : CHAOS_OTHERS;
-    most = most / (op->kind == COLL_ALLREDUCE ? 1 : n) / dtype_size(op->type);
+    most = j->bytes / (op->kind == COLL_ALLREDUCE ? 1 : n) / dtype_size(op->type);
     op->count = number(r, g, "count", most);
     if (!arith_valid(op->op, op->type))
         mistake(r, line, "op: found %s, which %s does not have", redop_name(op->op),
@@ -265,6 +267,8 @@ static void read_jobs(struct reader *r, config_setting_t *root)
     int n = s ? config_setting_length(s) : 0;
 
     r->k->seed = bits(r, root, "seed");
+    if (config_setting_get_member(root, "multicast"))
+        r->k->mcast = bits(r, root, "multicast");
     if (n >= (int)CHAOS_JOBS)
         mistake(r, line_of(s), "jobs: found %d, expected at most %u", n, CHAOS_JOBS - 1);
     for (int i = -1; !r->rc && i < n; i++) {
@@ -274,6 +278,8 @@ static void read_jobs(struct reader *r, config_setting_t *root)
         if (i >= 0)
             j->start = (enum chaos_start)by_name(r, line_of(g), "start", text(r, g, "start"),
                                                  start_name, CHAOS_STARTS);
+        if (i >= 0)
+            j->stops_ps = (int64_t)number(r, g, "stops_ps", PS_PER_S);
         read_ranks(r, g, j);
         if (!r->rc)
             read_ops(r, g, j);

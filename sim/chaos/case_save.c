@@ -53,7 +53,8 @@ static void put_hosts(const struct chaos_job *j, FILE *out)
 
 static void put_job(const struct chaos_job *j, FILE *out)
 {
-    fprintf(out, "group = %u;\nkey = \"0x%016" PRIx64 "\";\n", j->group, j->key);
+    fprintf(out, "bytes = %zu;\ngroup = %u;\nkey = \"0x%016" PRIx64 "\";\n", j->bytes, j->group,
+            j->key);
     fprintf(out, "first_tree = %u;\ntrees = %u;\nwindow = %u;\nalgorithms = [", j->tree, j->n_trees,
             j->window);
     for (unsigned a = 0, n = 0; a < ALGO_COUNT; a++)
@@ -103,6 +104,8 @@ static void put_others(const struct chaos_case *k, FILE *out)
                 chaos_start_name(k->job[i].start));
         put_hosts(&k->job[i], out);
         fprintf(out, "\n");
+        if (k->job[i].stops_ps)
+            fprintf(out, "stops_ps = %" PRId64 ";\n", k->job[i].stops_ps);
         put_job(&k->job[i], out);
         put_ops(&k->job[i], out);
         fprintf(out, "}");
@@ -123,6 +126,8 @@ void case_print(const struct chaos_case *k, FILE *out, const char *verdict)
     put_job(&k->job[0], out);
     put_ops(&k->job[0], out);
     put_others(k, out);
+    if (k->mcast)
+        fprintf(out, "multicast = \"0x%016" PRIx64 "\";\n", k->mcast);
     fault_plan_print(&k->plan, k->fab, out);
 }
 

@@ -63,6 +63,15 @@ static int plan_of(struct chaos_case *k, char *why)
     return rc;
 }
 
+/* Whether every host is reached through the one port that hosts have. */
+static bool one_plane(const struct fabric *f)
+{
+    for (unsigned h = 0; h < f->n_hosts; h++)
+        if (f->nodes[f->hosts[h]].n_ports != 1)
+            return false;
+    return true;
+}
+
 /* From the seed. 0, or -errno and the verdict says why. */
 static int draw(struct chaos_case *k)
 {
@@ -78,6 +87,10 @@ static int draw(struct chaos_case *k)
         chaos_draw_jobs(k);
     if (!rc)
         rc = plan_of(k, rep->verdict);
+    if (!rc)
+        chaos_draw_bytes(k);
+    if (!rc && !k->plan.n && one_plane(k->fab) && !below(k, DRAW_JOBS, 2))
+        k->mcast = random_next(&k->rng[DRAW_JOBS]) | 1;
     return rc;
 }
 

@@ -110,6 +110,19 @@ int chaos_draw_ranks(struct chaos_case *k)
 
 /* ---- operations ---- */
 
+#define LONG_RANKS 4u
+
+void chaos_draw_bytes(struct chaos_case *k)
+{
+    struct chaos_job *first = &k->job[0];
+
+    for (unsigned i = 0; i < k->n_jobs; i++)
+        k->job[i].bytes = CHAOS_OTHERS;
+    first->bytes = k->plan.n ? CHAOS_FAULTY : CHAOS_BUFFER;
+    if (first->algos >> ALGO_NVLS & 1 && first->nranks <= LONG_RANKS && !below(k, DRAW_OPS, 4))
+        first->bytes = CHAOS_LONG;
+}
+
 static enum chaos_stream stream_of(const struct chaos_case *k, const struct chaos_job *j)
 {
     return j == k->job ? DRAW_OPS : DRAW_JOBS;
@@ -141,6 +154,11 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
     enum chaos_stream s = stream_of(k, j);
     bool any = has_any(j, c);
 
+    if (j->bytes == CHAOS_LONG && has(j, c, COLL_ALLREDUCE, ALGO_NVLS)) {
+        op->kind = COLL_ALLREDUCE;
+        op->algo = ALGO_NVLS;
+        return;
+    }
     do {
         op->kind = below(k, s, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, s, COLL_KINDS);
         op->algo = (enum coll_algo)below(k, s, ALGO_COUNT);
@@ -157,7 +175,7 @@ void chaos_draw_op(struct chaos_case *k, const struct chaos_job *j, struct comm 
 {
     static const size_t counts[] = {0, 1, 2, 3, 7, 64, 997, 1024, 4093, 8192, 30011};
     enum chaos_stream s = stream_of(k, j);
-    size_t limit, most = j == k->job ? CHAOS_BUFFER : CHAOS_OTHERS;
+    size_t limit = j->bytes;
 
     choose_kind(k, j, c, op);
     do {
@@ -166,8 +184,9 @@ void chaos_draw_op(struct chaos_case *k, const struct chaos_job *j, struct comm 
     } while (!arith_valid(op->op, op->type));
     op->root = (unsigned)below(k, s, j->nranks);
     op->count = below(k, s, 2) ? counts[below(k, s, 11)] : below(k, s, 20000);
-    limit = (k->plan.n ? most / 4 : most) / (op->kind == COLL_ALLREDUCE ? 1 : j->nranks);
-    if (op->count * dtype_size(op->type) > limit)
+    if (op->kind != COLL_ALLREDUCE)
+        limit /= j->nranks;
+    if (op->count * dtype_size(op->type) > limit || (op->algo == ALGO_NVLS && limit == CHAOS_LONG))
         op->count = limit / dtype_size(op->type) - below(k, s, 100);
     if (op->kind == COLL_BARRIER)
         op->count = 0;

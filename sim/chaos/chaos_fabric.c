@@ -36,7 +36,8 @@ static void put_link(struct text *t, const char *a, unsigned i, const char *b, u
 
 /* Two pods of two leaves under `wide` spines each, and a core on top: aggregation trees of depth 3,
  * and, with several spines, paths down that depend on the destination. */
-static unsigned three_tiers(struct text *t, unsigned hosts_per_leaf, unsigned wide)
+static unsigned three_tiers(struct text *t, unsigned hosts_per_leaf, unsigned wide,
+                            unsigned core_slots)
 {
     unsigned h = 4 * hosts_per_leaf;
 
@@ -47,7 +48,10 @@ static unsigned three_tiers(struct text *t, unsigned hosts_per_leaf, unsigned wi
         put(t, "{ name = \"leaf%u\"; kind = \"switch\"; role = \"leaf\"; }, ", l);
     for (unsigned s = 0; s < 2 * wide; s++)
         put(t, "{ name = \"spine%u\"; kind = \"switch\"; role = \"spine\"; }, ", s);
-    put(t, "{ name = \"core0\"; kind = \"switch\"; role = \"core\"; });\nlinks = (");
+    put(t,
+        "{ name = \"core0\"; kind = \"switch\"; role = \"core\"; reduce = { groups = 4; slots = "
+        "%u; window = %u; }; });\nlinks = (",
+        core_slots, RTE_MIN(core_slots, 256u));
     for (unsigned i = 0; i < h; i++)
         put_link(t, "h", i, "leaf", i / hosts_per_leaf, 300);
     for (unsigned l = 0; l < 4; l++)
@@ -120,8 +124,9 @@ static int made_up(struct chaos_case *k, struct fab_errors *errs)
     }
     default:
         wide = 1 + (unsigned)below(k, DRAW_FABRIC, 2);
-        hosts = three_tiers(&(struct text){text + n, room - (size_t)n},
-                            1 + (unsigned)below(k, DRAW_FABRIC, 3), wide);
+        hosts =
+            three_tiers(&(struct text){text + n, room - (size_t)n},
+                        1 + (unsigned)below(k, DRAW_FABRIC, 3), wide, scarce ? slots / 8 : slots);
         snprintf(k->shape, sizeof(k->shape), "three tiers, %u spines a pod, %u hosts, mtu %u", wide,
                  hosts, mtu);
     }

@@ -2,7 +2,8 @@
 /*
  * Other jobs of a case, beside the first one or after it. They collide with it on purpose: the same
  * number of a group under another key, a place among a switch's last groups and slots, and, after
- * it, the number and the key that its own group had.
+ * it, the number and the key that its own group had. Some are ended by their launcher in the middle
+ * of an operation, so that switches abort their groups and others get the slots.
  */
 #include "sim/chaos/chaos_priv.h"
 
@@ -62,17 +63,17 @@ static void place(struct chaos_case *k, struct chaos_job *j)
 
 static void choose_group(struct chaos_case *k, struct chaos_job *j)
 {
-    const struct chaos_job *first = &k->job[0];
+    const struct chaos_job *first = &k->job[0], *other = &k->job[below(k, DRAW_JOBS, k->n_jobs)];
 
     j->tree = first->tree;
     j->n_trees = first->n_trees;
     j->window = below(k, DRAW_JOBS, 2) ? 0 : 8u << below(k, DRAW_JOBS, 6);
     j->key = random_next(&k->rng[DRAW_JOBS]);
-    j->group = first->group;
+    j->group = other->group;
     if (below(k, DRAW_JOBS, j->start == START_AFTER ? 2 : 6))
         j->group += (uint32_t)(k->n_jobs + below(k, DRAW_JOBS, 4));
     else if (j->start == START_AFTER && below(k, DRAW_JOBS, 2))
-        j->key = first->key;
+        j->key = other->key;
 }
 
 /* Algorithms of switches that the first job has too, and the ring. */
@@ -104,13 +105,16 @@ static void add_job(struct chaos_case *k, enum chaos_start start)
     choose_group(k, j);
     choose_algos(k, j);
     j->ops = 1 + (unsigned)below(k, DRAW_JOBS, 2);
+    if (start != START_AFTER && !below(k, DRAW_JOBS, 3))
+        j->stops_ps = (int64_t)(1 + below(k, DRAW_JOBS, 1000)) * PS_PER_NS
+                      << below(k, DRAW_JOBS, 5);
     k->n_jobs += j->algos != 0;
 }
 
-/* A quarter of all cases have others. */
+/* A fifth of all cases have others. */
 void chaos_draw_jobs(struct chaos_case *k)
 {
-    if (below(k, DRAW_JOBS, 4))
+    if (below(k, DRAW_JOBS, 5))
         return;
     if (!below(k, DRAW_JOBS, 2))
         add_job(k, START_BEFORE);

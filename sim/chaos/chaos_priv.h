@@ -8,11 +8,13 @@
 #include "sim/chaos/chaos.h"
 #include "sim/job/sim_job.h"
 
-#define CHAOS_RANKS     16u     /* of a job, at most */
-#define CHAOS_BUFFER    262144u /* bytes of a rank's data, at most */
-#define CHAOS_OTHERS    16384u  /* the same of another job than the first */
-#define CHAOS_OPS       16u     /* operations of a job, at most */
-#define CHAOS_JOBS      4u      /* of a case, at most */
+#define CHAOS_RANKS     16u      /* of a job, at most */
+#define CHAOS_BUFFER    262144u  /* bytes of a rank's data in an operation, at most */
+#define CHAOS_FAULTY    65536u   /* the same where there are faults */
+#define CHAOS_LONG      1048576u /* the same of long ones: several slices of multimem in flight */
+#define CHAOS_OTHERS    8192u    /* the same of another job than the first */
+#define CHAOS_OPS       16u      /* operations of a job, at most */
+#define CHAOS_JOBS      4u       /* of a case, at most */
 #define CHAOS_PROCESSES (CHAOS_JOBS * CHAOS_RANKS)
 
 /* One stream of draws for each kind of draw, so that one kind can change without the others. */
@@ -33,6 +35,9 @@ const char *chaos_start_name(enum chaos_start s);
 struct chaos_job {
     enum chaos_start start; /* of all but the first */
     bool shares;            /* its ranks are processes of the first job */
+    int64_t stops_ps;       /* its launcher ends it this long after its last operation has begun; 0:
+                               it ends by itself */
+    size_t bytes;           /* of a rank's data in an operation, at most */
     unsigned nranks, ops;
     uint16_t host_of_rank[CHAOS_RANKS];
     unsigned process[CHAOS_RANKS]; /* ranks of the world */
@@ -64,6 +69,7 @@ struct chaos_case {
     unsigned n_jobs;
     unsigned nprocs; /* of all jobs; the first ones are the first job's ranks */
     uint16_t host_of_proc[CHAOS_PROCESSES];
+    uint64_t mcast; /* seed of datagrams to groups at the end; 0: none */
     struct fault_plan plan;
 };
 
@@ -82,6 +88,8 @@ int chaos_draw_fabric(struct chaos_case *k, char *why);
 int chaos_draw_ranks(struct chaos_case *k);
 void chaos_draw_jobs(struct chaos_case *k);
 int chaos_draw_faults(struct chaos_case *k);
+/* How long operations may be; filling and checking them costs more than most of them. */
+void chaos_draw_bytes(struct chaos_case *k);
 /* Draws an operation that the communicator supports, or any where it has failed and supports
  * none. */
 void chaos_draw_op(struct chaos_case *k, const struct chaos_job *j, struct comm *c,
@@ -103,6 +111,8 @@ void chaos_wrong(const struct chaos_case *k, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Writes the case where that is asked for. verdict: NULL: it still runs. */
 void chaos_save(struct chaos_case *k, const char *verdict);
+/* Of a world in which nothing fails, after all jobs. */
+void chaos_run_mcast(struct chaos_case *k, struct world *w);
 /* Runs the case; its report has the verdict. */
 void chaos_run_world(struct chaos_case *k);
 

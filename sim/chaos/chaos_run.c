@@ -13,9 +13,10 @@ struct running {
     struct job *j; /* NULL: not connected, or closed */
     struct job_op op;
     struct job_result res;
-    bool ran;    /* it was connected once */
-    bool failed; /* with an error that it may have: runs nothing more */
-    int rc;      /* of the start of its operation */
+    bool ran;     /* its operation is supported */
+    bool stopped; /* by its launcher */
+    bool failed;  /* with an error that it may have: runs nothing more */
+    int rc;       /* of the start of its operation */
 };
 
 struct run {
@@ -53,13 +54,30 @@ static void check_no_loss(const struct chaos_case *k, struct world *w)
     }
 }
 
+/* Whether switches may remember the job's group, under its key, as one that was aborted. */
+static bool had_been_aborted(const struct run *r, unsigned i)
+{
+    const struct chaos_job *j = &r->k->job[i];
+
+    for (unsigned n = 0; n < r->k->n_jobs; n++)
+        if (n != i && (r->of[n].stopped || r->of[n].failed) && r->k->job[n].group == j->group &&
+            r->k->job[n].key == j->key)
+            return true;
+    return false;
+}
+
 /* A switch has refused what a job without another algorithm needs, or it has a group of that number
  * for somebody else, which no algorithm gets round. */
-static bool refused(const struct chaos_case *k, const struct chaos_job *j, const char *text)
+static bool refused(const struct run *r, unsigned i, const char *text)
 {
+    const struct chaos_job *j = &r->k->job[i];
+
     if (strstr(text, "wrong key for the group"))
-        return chaos_collides(k, j);
-    return !j->goes_on && chaos_contended(k, j) && strstr(text, "JOIN refused");
+        return chaos_collides(r->k, j);
+    if (strstr(text, "aborted by") || strstr(text, "JOIN refused"))
+        if (had_been_aborted(r, i))
+            return true;
+    return !j->goes_on && chaos_contended(r->k, j) && strstr(text, "JOIN refused");
 }
 
 /* Errors are wrong where the faults are recoverable. */
@@ -70,8 +88,11 @@ static void judge_errors(struct run *r, unsigned i, const char *where, unsigned 
     const struct chaos_job *j = &k->job[i];
     struct chaos_report *rep = k->rep;
 
-    r->of[i].failed = rep->failed = true;
-    if (chaos_recoverable(k, j) && !refused(k, j, text) &&
+    r->of[i].failed = true;
+    if (r->of[i].stopped)
+        return;
+    rep->failed = true;
+    if (chaos_recoverable(k, j) && !refused(r, i, text) &&
         !(chaos_may_give_up(k, world_frames(r->w)) &&
           strstr(text, "transport retry counter exceeded")))
         chaos_wrong(k, "job %u, %s: an error though all faults are recoverable: %.300s", i, where,
@@ -87,11 +108,15 @@ static void judge_fall(struct run *r, unsigned i)
     const struct chaos_case *k = r->k;
     struct chaos_report *rep = k->rep;
     const char *why = NULL;
+    struct coll_grant grant;
 
     for (unsigned n = 0; n < k->job[i].nranks && !why; n++)
         why = comm_fell_back(job_comm(r->of[i].j, n));
-    if (why && !k->plan.n && !chaos_contended(k, &k->job[i]))
-        chaos_wrong(k, "job %u fell back without faults: %.300s", i, why);
+    comm_granted(job_comm(r->of[i].j, 0), &grant);
+    if ((why || (*grant.why && !strstr(grant.why, "slots for a group"))) && !k->plan.n &&
+        !chaos_contended(k, &k->job[i]) && !had_been_aborted(r, i))
+        chaos_wrong(k, "job %u without faults %s: %.300s", i,
+                    why ? "fell back" : "got less than it asked for", why ? why : grant.why);
     rep->fell_back |= why != NULL;
     if (rep->ok && (!i || why) && !rep->failed)
         snprintf(rep->verdict, sizeof(rep->verdict), "exact%s%.300s", why ? ", fell back: " : "",
@@ -119,6 +144,22 @@ static bool next_op(struct run *r, unsigned i, unsigned n, struct job_op *op)
     return true;
 }
 
+static bool never(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+/* A launcher ends the ranks of a job, naming one of them. */
+static void stop(struct run *r, unsigned i)
+{
+    struct running *u = &r->of[i];
+
+    job_drive(u->j, world_now(r->w) + r->k->job[i].stops_ps, never, NULL);
+    job_notify_death(u->j, 0);
+    u->stopped = true;
+}
+
 static void start_op(struct run *r, unsigned i, unsigned n)
 {
     struct chaos_report *rep = r->k->rep;
@@ -134,8 +175,11 @@ static void start_op(struct run *r, unsigned i, unsigned n)
     snprintf(rep->what + at, sizeof(rep->what) - at, "; %s%s%s", who, text,
              runs ? "" : " (left out: not supported)");
     u->ran = runs;
-    if (runs)
-        u->rc = job_start(u->j, &u->op, &u->res);
+    if (!runs)
+        return;
+    u->rc = job_start(u->j, &u->op, &u->res);
+    if (!u->rc && r->k->job[i].stops_ps && n + 1 == r->k->job[i].ops)
+        stop(r, i);
 }
 
 static void finish_op(struct run *r, unsigned i)
@@ -181,19 +225,6 @@ static bool all_live(const struct run *r, const struct chaos_job *j)
     return true;
 }
 
-/* Draws of a case with faults are shorter. Large buffers cost more to fill than most operations. */
-static size_t buffer_bytes(const struct chaos_case *k, const struct chaos_job *j)
-{
-    size_t bytes = j != k->job ? CHAOS_OTHERS : k->plan.n ? CHAOS_BUFFER / 4 : CHAOS_BUFFER;
-
-    for (unsigned i = 0; i < j->n_ops; i++) /* of a file */
-        if (j->op[i].count * dtype_size(j->op[i].type) *
-                (j->op[i].kind == COLL_ALLREDUCE ? 1 : j->nranks) >
-            bytes)
-            return CHAOS_BUFFER + 64;
-    return bytes + 64;
-}
-
 static void connect(struct run *r, unsigned i)
 {
     struct chaos_case *k = r->k;
@@ -213,7 +244,7 @@ static void connect(struct run *r, unsigned i)
                          .n_policy = c->n_policy,
                          /* An algorithm after failover reduces in another order. */
                          .any_order = c->goes_on,
-                         .buffer_bytes = buffer_bytes(k, c),
+                         .buffer_bytes = c->bytes + 64,
                          .limit_ps = LIMIT_PS};
     char err[COMM_TEXT] = "";
     int rc;
@@ -295,6 +326,11 @@ static void run_jobs(struct run *r, struct faults *f)
     if (world_busy_ans(r->w))
         chaos_wrong(k, "%u aggregation nodes still hold a group, slot or frame",
                     world_busy_ans(r->w));
+    if (k->rep->ok && k->mcast) {
+        if (!k->plan.n)
+            check_no_loss(k, r->w);
+        chaos_run_mcast(k, r->w);
+    }
     if (world_objects(r->w))
         chaos_wrong(k, "%u verbs objects are left", world_objects(r->w));
 }
@@ -332,7 +368,7 @@ void chaos_run_world(struct chaos_case *k)
     run_jobs(&r, f);
     if (faults_state(f))
         chaos_wrong(k, "cannot apply the faults: %s", strerror(-faults_state(f)));
-    if (rep->ok && !k->plan.n)
+    if (rep->ok && !k->plan.n && !k->mcast)
         check_no_loss(k, w);
     rep->trace_hash = world_trace_hash(w);
     rep->frames = world_frames(w);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of members in a JOIN: a bit each, or spans where ids are too many for one packet. */
+#include "aggregation/arith.h"
 #include "aggregation/proto.h"
 #include "fabric/fabric.h"
 
@@ -79,12 +80,52 @@ static void spans_that_are_no_list_are_refused(void **state)
     }
 }
 
+static void spans_that_overlap_are_refused(void **state)
+{
+    const struct agg_span later = {RTE_BE16(10), RTE_BE16(3), RTE_BE16(2)};
+    struct agg_ctl c = {.n_spans = RTE_BE16(2), .span = {later, later}};
+    struct fab_members m;
+
+    (void)state;
+    c.span[1].first = RTE_BE16(11);
+    assert_int_equal(agg_members_read(&c, &m), 0); /* between those of the first */
+    c.span[1].first = RTE_BE16(10);
+    assert_int_equal(agg_members_read(&c, &m), -EINVAL);
+    c.span[1].first = RTE_BE16(1);
+    assert_int_equal(agg_members_read(&c, &m), -EINVAL);
+}
+
+static void a_message_begins_before_the_end_of_its_vector(void **state)
+{
+    uint64_t max = AGG_MSG_BYTES(1024);
+    struct agg_hdr h = {.version = AGG_VERSION,
+                        .type = AGG_DATA,
+                        .coll = AGG_ALLREDUCE,
+                        .dtype = DT_INT32,
+                        .op = OP_SUM,
+                        .msg_len = rte_cpu_to_be_32((uint32_t)max),
+                        .total = rte_cpu_to_be_64(2 * max),
+                        .offset = rte_cpu_to_be_64(max)};
+    const char *what;
+
+    (void)state;
+    assert_int_equal(agg_hdr_check(&h, AGG_DATA, 1024, &what), AGG_OK);
+    h.offset = h.total;
+    h.msg_len = 0;
+    assert_int_equal(agg_hdr_check(&h, AGG_DATA, 1024, &what), AGG_E_PROTOCOL);
+    assert_string_equal(what, "offset");
+    h.offset = h.total = 0; /* of no elements there is one message */
+    assert_int_equal(agg_hdr_check(&h, AGG_DATA, 1024, &what), AGG_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_is_read_as_it_was_written),
         cmocka_unit_test(what_takes_too_many_spans_is_not_written),
         cmocka_unit_test(spans_that_are_no_list_are_refused),
+        cmocka_unit_test(spans_that_overlap_are_refused),
+        cmocka_unit_test(a_message_begins_before_the_end_of_its_vector),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,8 @@ static void both_ends_lead_around_a_dead_link_and_the_old_fabric_stays(void **st
     assert_int_equal(hops(g, "spine0", "h2"), 1);
     assert_int_equal(hops(g, "leaf0", "h1"), 1);
     assert_int_equal(flooded(g, node(g, "leaf0"), FAB_NONE), 4);
+    for (unsigned i = 0; i < f->n_links; i++) /* the link is there, though no route takes it */
+        assert_int_equal(g->nodes[f->links[i].a].ports[f->links[i].a_port].link, i);
     assert_int_equal(hops(f, "leaf0", "h2"), 2);
     assert_int_equal(hops(f, "leaf1", "h0"), 2);
     fabric_free(g);

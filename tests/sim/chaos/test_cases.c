@@ -89,6 +89,8 @@ static void a_saved_seed_replays_to_the_same_run(void **state)
     "operations = ( { collective = \"all_reduce\"; algorithm = \"ring\"; type = \"float\"; op = "  \
     "\"sum\"; count = 4; seed = \"1\"; } );\n"
 
+#define JOB "algorithms = [ \"ring\" ];\n" OP
+
 static void mistakes_are_named_with_their_line(void **state)
 {
     static const struct {
@@ -108,6 +110,13 @@ static void mistakes_are_named_with_their_line(void **state)
         {FABRIC HOSTS "operations = ( { collective = \"all_reduce\"; algorithm = \"ring\"; type = "
                       "\"float\"; op = \"sum\"; count = 65537; seed = \"1\"; } );\n",
          "8: count: expected a whole number up to 65536"},
+        {FABRIC HOSTS OP "jobs = ( { start = \"later\"; } );\n",
+         "9: start: found \"later\", expected a name such as \"before\""},
+        {FABRIC HOSTS OP "jobs = ( { start = \"after\"; processes = [0, 2]; } );\n",
+         "9: processes: found 2, expected less than 2"},
+        {FABRIC HOSTS OP
+         "jobs = ( { start = \"after\"; hosts = [0, 1]; key = \"2\"; group = 1;\n" JOB "} );\n",
+         NULL},
         {FABRIC HOSTS OP "faults = (\n  { rank = 2; die = true; } );\n",
          "10: rank: found 2, expected one of 2"},
     };
