@@ -224,6 +224,7 @@ static void a_fabric_split_over_two_nets_carries_the_same(void **state)
     src.pool = pool, src.src_ip = switch_fixture_ip(&l, "h0"),
     src.dst_ip = switch_fixture_ip(&l, "h3"), src.dqpn = 1 << 16, src.len = LEN;
     src.endless = 300;
+    src.mark = 1;
     net_kick(a, switch_fixture_node(&l, "h0"), 0, 0, 0);
     for (;;) {
         int64_t ta = net_next(a), tb = net_next(b);
