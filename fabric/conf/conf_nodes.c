@@ -146,7 +146,7 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
 {
     static const char *const roundings[] = {"nearest", "zero", "up", "down", "stochastic"};
     static const char *const orders[] = {"child", "arrival"};
-    struct {
+    struct values {
         struct fab_reduce r;
         double host_share;
     } v = {{.on = true,
@@ -155,7 +155,7 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
             .window = 256,
             .join_timeout_ps = 30 * PS_PER_S},
            0.75};
-#define R(field) ((size_t)((const char *)&v.r.field - (const char *)&v))
+#define R(field) offsetof(struct values, r.field)
     config_setting_t *rounding, *order;
     int k;
     const struct key keys[] = {
@@ -165,7 +165,7 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         {"groups", KEY_UINT, R(max_groups), 1, 65535},
         {"slots", KEY_UINT, R(max_slots), 1, 1 << 24},
         {"window", KEY_UINT, R(window), 1, 65535},
-        {"host_share", KEY_PROB, (size_t)((const char *)&v.host_share - (const char *)&v), 0, 0},
+        {"host_share", KEY_PROB, offsetof(struct values, host_share), 0, 0},
         {"join_timeout", KEY_TIME, R(join_timeout_ps), PS_PER_MS, 3600 * PS_PER_S},
     };
 #undef R
