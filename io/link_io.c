@@ -371,8 +371,7 @@ static int add_slots(struct loop *l, uint16_t node)
 
         T_ASSERT(door < l->max_doors, "more ports of hosts are opened than were counted");
         l->door[door] = (struct door){.node = node, .port = p};
-        rc = rundir_port_dir(l->cfg.rd, l->fab->nodes[node].name);
-        rc = rc ? rc : token_make(l->cfg.rd, l->fab->nodes[node].name, l->door[door].token);
+        rc = token_make(l->cfg.rd, l->fab->nodes[node].name, l->door[door].token);
         while (!rc && l->door[door].open < RTE_MIN(SLOTS_AHEAD, l->fab->slots_per_host))
             rc = open_slot(l, door);
     }

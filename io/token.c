@@ -55,8 +55,10 @@ int token_make(const struct rundir *rd, const char *host, char token[TOKEN_BYTES
     static const char digit[] = "0123456789abcdef";
     uint8_t random[TOKEN_BYTES - 1];
     char path[PATH];
-    int fd, rc = 0;
+    int fd, rc = rundir_port_dir(rd, host);
 
+    if (rc)
+        return rc;
     if (!read_file(rd, host, token))
         return 0;
     if (rundir_path(rd, path, sizeof(path), "port/%s/host.token", host))

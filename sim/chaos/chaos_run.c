@@ -66,14 +66,14 @@ static bool had_been_aborted(const struct run *r, unsigned i)
     return false;
 }
 
-/* A switch has refused what a job without another algorithm needs, or it has a group of that number
- * for somebody else, which no algorithm gets round. */
+/* A switch has refused what a job without another algorithm needs, be it for want of room, or because it
+ * has a group of that number for somebody else. */
 static bool refused(const struct run *r, unsigned i, const char *text)
 {
     const struct chaos_job *j = &r->k->job[i];
 
     if (strstr(text, "wrong key for the group"))
-        return chaos_collides(r->k, j);
+        return !j->goes_on && chaos_collides(r->k, j);
     if (strstr(text, "aborted by") || strstr(text, "JOIN refused"))
         if (had_been_aborted(r, i))
             return true;

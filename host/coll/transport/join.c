@@ -168,13 +168,15 @@ bool join_all_left(const struct comm *c)
     return true;
 }
 
-/* Another algorithm avoids a failed aggregation node, but not a failed member. */
+/* Another algorithm avoids a failed aggregation node, and a group of this name that somebody else has
+ * there, but not a failed member. */
 bool join_recoverable(enum agg_status s)
 {
     static const bool theirs[AGG_STATUS_COUNT] = {
         [AGG_OK] = true,
         [AGG_E_TREE] = true,
         [AGG_E_NOT_IN_TREE] = true,
+        [AGG_E_KEY] = true,
         [AGG_E_QUOTA_GROUPS] = true,
         [AGG_E_QUOTA_SLOTS] = true,
         [AGG_E_QUOTA_BUFFERS] = true,
