@@ -3,10 +3,11 @@
  * Sends frames drawn from a seed: frames of a capture with bytes changed, cut and made longer, and
  * well-formed frames of every kind with fields that no process should send.
  *
- *     storm SEED FRAMES SECONDS [CAPTURE]
+ *     storm SEED FRAMES SECONDS [CAPTURE [deep]]
  *
- * Half of the changed frames carry the own addresses, so that the checks behind the NIC's see them,
- * and half a right ICRC. Ends after FRAMES or SECONDS; a NIC that takes no more frames has shut the
+ * Half of the changed frames carry the own addresses, and half a right ICRC. deep: all frames are
+ * changed ones, from the BTH on, and carry what the NIC asks for, so that queue pairs and aggregation
+ * nodes see every one. Ends after FRAMES or SECONDS; a NIC that takes no more frames has shut the
  * slot. Prints the number of frames sent and how it ended.
  */
 #include "base/random.h"
@@ -26,10 +27,12 @@
 #define UP_TO_BTH  (IP_BYTES + 8 + 12)
 #define BATCH      64   /* frames between looks at the ring, which holds more */
 #define SHUT_MS    1000 /* a NIC that has taken none for so long takes no more */
+#define SLOW_MS    8000 /* unless others keep its link busy */
 
 struct storm {
     struct raw raw;
     uint64_t rnd;
+    bool deep;
     unsigned n_captured;
     struct captured {
         uint32_t len;
@@ -47,6 +50,13 @@ static bool often(struct storm *s)
     return below(s, 2);
 }
 
+static bool is_roce(const uint8_t *f, uint32_t len)
+{
+    return len > HEADERS - 1 && f[12] == 8 && !f[13] && f[ETH_BYTES] == 0x45 &&
+           f[ETH_BYTES + 9] == 17 && f[ETH_BYTES + IP_BYTES + 2] == ROCE_UDP_PORT >> 8 &&
+           f[ETH_BYTES + IP_BYTES + 3] == (ROCE_UDP_PORT & 0xff);
+}
+
 static void load_capture(struct storm *s, const char *path)
 {
     char err[PCAP_ERRBUF_SIZE];
@@ -58,7 +68,8 @@ static void load_capture(struct storm *s, const char *path)
     if (!in || !s->captured)
         raw_die("%s: %s", path, in ? "no memory" : err);
     while (s->n_captured < CAPTURED && pcap_next_ex(in, &hdr, &data) == 1)
-        if (hdr->caplen == hdr->len && hdr->len <= FRAME_MOST && hdr->len >= FRAME_MIN_BYTES) {
+        if (hdr->caplen == hdr->len && hdr->len <= FRAME_MOST && hdr->len >= FRAME_MIN_BYTES &&
+            (!s->deep || is_roce(data, hdr->len))) {
             struct captured *c = &s->captured[s->n_captured++];
 
             c->len = hdr->len;
@@ -100,6 +111,37 @@ static void put_sums(uint8_t *f, uint32_t len)
     crc = ~roce_crc(roce_icrc_headers(ip, UP_TO_BTH, 0), ip + UP_TO_BTH,
                     total - UP_TO_BTH - ROCE_ICRC_BYTES);
     memcpy(ip + total - ROCE_ICRC_BYTES, &crc, sizeof(crc));
+}
+
+/* What the NIC asks for of a RoCE v2 frame: own addresses, mark and, of a datagram, queue pair. */
+static void put_own(struct storm *s, uint8_t *f, uint32_t len)
+{
+    uint8_t *bth = f + ETH_BYTES + IP_BYTES + 8;
+
+    put_own_addresses(s, f, len);
+    f[ETH_BYTES + 4] = 0;
+    f[ETH_BYTES + 5] = (uint8_t)(s->raw.slot + 1);
+    if ((bth[0] & ROCE_TRANSPORT_MASK) == ROCE_UD)
+        bth[12 + 5] = (uint8_t)(s->raw.slot + 1); /* DETH's source QPN, behind the Q_Key */
+}
+
+/* From the BTH on. */
+static struct rte_mbuf *changed_within(struct storm *s)
+{
+    const struct captured *c = &s->captured[below(s, s->n_captured)];
+    uint32_t first = ETH_BYTES + IP_BYTES + 8, most = RTE_MIN(c->len, (uint32_t)HEADERS + 64);
+    uint8_t f[FRAME_MOST];
+
+    memcpy(f, c->at, c->len);
+    for (uint32_t n = 1 + below(s, 4); n; n--) {
+        uint32_t at = first + below(s, most - first);
+
+        f[at] = (uint8_t)(often(s) ? f[at] ^ 1u << below(s, 8) : below(s, 256));
+    }
+    put_own(s, f, c->len);
+    if (below(s, 4))
+        put_sums(f, c->len);
+    return raw_bytes(&s->raw, f, c->len);
 }
 
 static struct rte_mbuf *changed(struct storm *s)
@@ -218,6 +260,8 @@ static struct rte_mbuf *any_bytes(struct storm *s)
 
 static struct rte_mbuf *draw(struct storm *s)
 {
+    if (s->deep)
+        return changed_within(s);
     if (s->n_captured && below(s, 4))
         return changed(s);
     switch (below(s, 8)) {
@@ -246,7 +290,8 @@ int main(int argc, char **argv)
     const char *how = "all";
 
     if (argc < 4)
-        raw_die("usage: storm SEED FRAMES SECONDS [CAPTURE]");
+        raw_die("usage: storm SEED FRAMES SECONDS [CAPTURE [deep]]");
+    s.deep = argc > 5;
     raw_open(&s.raw, NULL, 0, -1);
     s.rnd = strtoull(argv[1], NULL, 10);
     most = strtoull(argv[2], NULL, 10);
@@ -262,7 +307,7 @@ int main(int argc, char **argv)
         if (s.raw.sent % BATCH)
             continue;
         raw_drain(&s.raw);
-        if (!raw_flush(&s.raw, SHUT_MS)) {
+        if (!raw_flush(&s.raw, s.deep ? SLOW_MS : SHUT_MS)) {
             how = "shut";
             break;
         }
