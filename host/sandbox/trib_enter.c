@@ -102,8 +102,13 @@ static const struct fab_node *find_host(const struct fabric *f, const char *name
     if (f->n_hosts && !strcmp(name, "@rank"))
         return host_of_rank(f);
     n = fabric_node(f, name);
-    if (n && n->kind == FAB_HOST)
+    if (n && n->kind == FAB_HOST && !n->outside)
         return n;
+    if (n && n->outside) {
+        fprintf(stderr,
+                "trib: found host \"%s\", which is outside, expected one that is emulated\n", name);
+        return NULL;
+    }
     fprintf(stderr, "trib: found host \"%s\", expected one of fabric %s", name, f->name);
     for (unsigned i = 0; i < f->n_hosts && i < 8; i++)
         fprintf(stderr, "%s%s", i ? ", " : ": ", f->nodes[f->hosts[i]].name);
