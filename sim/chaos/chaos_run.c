@@ -165,7 +165,7 @@ static void start_op(struct run *r, unsigned i, unsigned n)
     struct chaos_report *rep = r->k->rep;
     struct running *u = &r->of[i];
     size_t at = strlen(rep->what);
-    char text[128], who[16] = "";
+    char text[128], who[24] = "";
     bool runs;
 
     runs = next_op(r, i, n, &u->op);
