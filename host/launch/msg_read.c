@@ -28,7 +28,8 @@ void msg_read_text(const struct msg *m, char *buf, size_t size)
 {
     size_t n = m->len < size - 1 ? m->len : size - 1;
 
-    memcpy(buf, m->body, n);
+    if (n) /* else there is no body */
+        memcpy(buf, m->body, n);
     buf[n] = 0;
     printable(buf);
 }

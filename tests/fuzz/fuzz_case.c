@@ -47,31 +47,40 @@ static void case_free(struct chaos_case *k)
     free(k);
 }
 
-static void check_case(const struct chaos_case *k)
+static void check_job(const struct chaos_case *k, const struct chaos_job *j)
 {
-    check(k->nranks >= 1 && k->nranks <= CHAOS_RANKS && k->n_ops <= CHAOS_OPS, "more than fits");
-    for (unsigned r = 0; r < k->nranks; r++)
-        check(k->host_of_rank[r] < k->fab->n_hosts, "a rank on no host");
-    check(k->tree + k->n_trees <= k->fab->n_trees && k->n_trees <= COLL_TREES, "a tree of none");
-    check(k->algos && k->algos < 1u << ALGO_COUNT && k->n_policy <= ALGO_COUNT, "no algorithm");
-    for (unsigned i = 0; i < k->n_ops; i++) {
-        const struct job_op *o = &k->op[i];
+    check(j->nranks >= 1 && j->nranks <= CHAOS_RANKS && j->n_ops <= CHAOS_OPS, "more than fits");
+    for (unsigned r = 0; r < j->nranks; r++)
+        check(j->host_of_rank[r] < k->fab->n_hosts && j->process[r] < k->nprocs,
+              "a rank on no host");
+    check(j->tree + j->n_trees <= k->fab->n_trees && j->n_trees <= COLL_TREES, "a tree of none");
+    check(j->algos && j->algos < 1u << ALGO_COUNT && j->n_policy <= ALGO_COUNT, "no algorithm");
+    for (unsigned i = 0; i < j->n_ops; i++) {
+        const struct job_op *o = &j->op[i];
 
         check(o->kind < COLL_KINDS && o->algo < ALGO_COUNT && arith_valid(o->op, o->type),
               "an operation that there is not");
-        check(o->root < k->nranks && o->sparse <= k->nranks &&
-                  o->count * dtype_size(o->type) <= CHAOS_BUFFER,
+        check(o->root < j->nranks && o->sparse <= j->nranks &&
+                  o->count * dtype_size(o->type) <= j->bytes,
               "an operation that does not fit");
     }
 }
 
-static void check_same(const struct chaos_case *a, const struct chaos_case *b)
+static void check_case(const struct chaos_case *k)
 {
-    check(a->seed == b->seed && a->nranks == b->nranks && a->group == b->group &&
-              a->key == b->key && a->tree == b->tree && a->n_trees == b->n_trees &&
-              a->window == b->window && a->algos == b->algos && a->n_policy == b->n_policy &&
-              a->n_ops == b->n_ops && a->plan.n == b->plan.n && !strcmp(a->found, b->found),
-          "a saved case that is another one");
+    check(k->n_jobs >= 1 && k->n_jobs <= CHAOS_JOBS && k->nprocs <= CHAOS_PROCESSES,
+          "more jobs than fit");
+    for (unsigned i = 0; i < k->n_jobs; i++)
+        check_job(k, &k->job[i]);
+}
+
+static void check_same_job(const struct chaos_job *a, const struct chaos_job *b)
+{
+    check(a->nranks == b->nranks && a->group == b->group && a->key == b->key &&
+              a->tree == b->tree && a->n_trees == b->n_trees && a->window == b->window &&
+              a->algos == b->algos && a->n_policy == b->n_policy && a->n_ops == b->n_ops &&
+              a->start == b->start && a->stops_ps == b->stops_ps && a->bytes == b->bytes,
+          "a saved job that is another one");
     for (unsigned i = 0; i < a->n_ops; i++) {
         const struct job_op *p = &a->op[i], *q = &b->op[i];
 
@@ -80,6 +89,15 @@ static void check_same(const struct chaos_case *a, const struct chaos_case *b)
                   p->skew_ps == q->skew_ps && p->seed == q->seed && p->in_place == q->in_place,
               "a saved operation that is another one");
     }
+}
+
+static void check_same(const struct chaos_case *a, const struct chaos_case *b)
+{
+    check(a->seed == b->seed && a->n_jobs == b->n_jobs && a->mcast == b->mcast &&
+              a->plan.n == b->plan.n && !strcmp(a->found, b->found),
+          "a saved case that is another one");
+    for (unsigned i = 0; i < a->n_jobs; i++)
+        check_same_job(&a->job[i], &b->job[i]);
 }
 
 static void check_saved(const struct chaos_case *k)

@@ -87,7 +87,7 @@ static struct rte_mbuf *datagram(struct rte_mempool *pool, uint32_t src, uint32_
     roce_mac_of_ip(src, pkt.src_mac);
     roce_mac_of_ip(dst, pkt.dst_mac);
     roce_build(m, &pkt);
-    memset(rte_pktmbuf_append(m, 256), (int)psn, 256);
+    memset(rte_pktmbuf_mtod_offset(m, void *, pkt.hdr_len), (int)psn, 256);
     roce_seal(m, &pkt);
     return m;
 }

@@ -198,6 +198,7 @@ static void a_process_that_ended_is_forgotten_and_its_successor_found(void **sta
     assert_int_equal(c->n_sw, 3);
     page_server_stop(pa);
     page_server_stop(pb);
+    shared_free(c);
     assert_int_equal(shared_join(&c, dir), -ENOENT);
     shared_free(a);
     shared_free(b);

@@ -140,6 +140,7 @@ static void both_ends_have_one_page(void **state)
     atomic_store(&page->wants_room, 78);
     assert_int_equal(atomic_load(&io_port_page(s)->wants_room), 77);
     io_port_close(s);
+    io_port_close(c);
 }
 
 static void offer_page(int to, int fd, uint64_t size)
