@@ -6,6 +6,7 @@
  * Input: lines "COMMAND,PARAMETERS", as they come through the socket.
  */
 #include "io/loop_impl.h"
+#include "io/page_server.h"
 #include "io/telemetry/telemetry.h"
 #include "tests/support/eal.h"
 
@@ -32,6 +33,7 @@ static const char conf[] =
 
 static char dir[] = "/tmp/fuzz_telemetry.XXXXXX";
 static struct rundir rd;
+static struct page_server *pages;
 static struct fabric *fab;
 static struct loop *loop;
 
@@ -55,6 +57,7 @@ static void answer(const char *cmd, const char *params)
 static void leave(void)
 {
     loop_destroy(loop);
+    page_server_stop(pages);
     rundir_remove(&rd);
     rundir_close(&rd);
     rmdir(dir);
@@ -68,6 +71,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     test_eal_init();
     fab = fabric_load_string(conf, "fuzz.conf", NULL);
     check(fab && mkdtemp(dir) && !rundir_open(&rd, dir, fab->name, true), "a run directory");
+    check(!page_server_start(
+              &pages, &rd.sh,
+              &(struct page_server_cfg){.dir = rd.path, .name = "fuzz", .fab = fab, .dilation = 1}),
+          "pages");
     cfg.fab = fab;
     cfg.pool = test_pool(2047);
     check(!loop_create(&loop, &cfg), "loop_create");
