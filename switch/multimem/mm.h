@@ -24,18 +24,8 @@ struct mm_cfg {
 };
 #define MM_DEFAULT_GROUPS 16u
 #define MM_DEFAULT_BYTES  (64ULL << 20)
-/* Slices in flight: READs of a group, WRITEs of a member. */
-#define MM_LOADS  32u
+/* Slices in flight of a member's WRITEs; of a group's READs: MM_LOADS. */
 #define MM_STORES 32u /* for slices of MM_SLICE: a window is as long as the READs' */
-
-/* Divisor of slices' length and number: each slice takes a buffer for every member, so groups of
- * more than 8 have shorter slices, or fewer, and a switch of 72 needs little more than one of 8.
- * They still cover a round trip: 32 slices of 4 KiB are 3 us at 50 GB/s, and writing members take
- * turns. */
-static inline unsigned mm_slice_divisor(unsigned n)
-{
-    return n <= 8 ? 1 : n <= 16 ? 2 : 4;
-}
 
 /* Resources of a group of n members at a switch: bytes of a slice that is read (a multiple of every
  * path MTU), a member's window of slices of MM_SLICE; and the buffers for all of them, in bytes and

@@ -78,5 +78,5 @@ awk -F'\t' '
     d > ($3 < 65536 ? 0.05 : 0.02) { apart++; print }
     END {
         printf "%d rows, %d apart, at worst by %.1f %%\n", n, apart, 100 * worst
-        exit !(n >= 650 && apart <= 4 && worst < 0.09)
+        exit !(n >= 650 && apart <= 2 && worst < 0.05)
     }' "$tmp/rows" || fail "the model and virtual time are apart"

@@ -34,14 +34,20 @@ struct model_path {
 /* Times at which the first frame and the last bit of a message arrive. */
 struct flight {
     int64_t head, tail;
-    uint32_t cut; /* head is that of its header, which arrives by link cut - 1 at a switch that cuts
-                     through and forwards it; 0: frames are stored whole */
 };
 
 /* A message of len bytes as frames: bytes of link time (layer 2, and preamble, FCS and gap), of its
  * largest and its last frame. */
 struct model_msg {
     uint64_t wire, frame, tail;
+};
+
+/* A store through multimem: bytes that its switch has sent on; writes that members have not
+ * acknowledged, and when the last of the others was. */
+struct model_store {
+    uint64_t sent;
+    uint32_t waits;
+    int64_t acked_ps;
 };
 
 /* State of a rank's lane. */
@@ -56,12 +62,13 @@ struct model_lane {
     bool back_to_back;  /* MM: the step that starts now was ready while the link was busy */
     uint16_t *handoffs; /* [n] hand-offs up to the end of each step */
     int64_t *at;        /* RECV: [n] time of posting */
-    struct flight *flight;          /* MM: [n] in flight */
+    struct model_store *store;      /* MM: [n] */
     uint32_t part;                  /* SEND, AGG: next part of the current message */
     uint64_t sent, arrived, acked;  /* SEND: packets */
     uint32_t published, credit;     /* messages: RECV: posted, as told; SEND: as heard */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
     int64_t ack_ps;                 /* MM: when its last step was acknowledged */
+    struct model_mm *mm;
     struct model_group *agg;
     uint32_t member, slots_out; /* AGG: index among the members; slots of the window in use */
 };
@@ -73,8 +80,24 @@ struct model_rank {
 
 /* HOP: the first frame of a part is at its next link, or its last one at the end of its path. LINK:
  * a link with a queue may be free. PAUSE, RESUME: a node has paused a link. STORE: a multimem
- * message is at its switch. */
-enum event_kind { EV_DONE, EV_TRY, EV_HOP, EV_LINK, EV_PAUSE, EV_RESUME, EV_STORE, EV_READ };
+ * store is at its switch. ASK: the request of a load is. READ: the switch's request is at a member.
+ * DATA: the member's data is at the switch. FREE: the load's buffer is.
+ * MM_POST: a step is posted. MM_LINK: a link of multimem may be free. */
+enum event_kind {
+    EV_DONE,
+    EV_TRY,
+    EV_HOP,
+    EV_LINK,
+    EV_PAUSE,
+    EV_RESUME,
+    EV_STORE,
+    EV_ASK,
+    EV_READ,
+    EV_DATA,
+    EV_FREE,
+    EV_MM_POST,
+    EV_MM_LINK
+};
 struct cost_event {
     int64_t at;
     uint64_t order;
@@ -143,6 +166,7 @@ struct model {
     /* running */
     struct model_rank *rank;
     struct model_group *aggs;
+    struct model_plane *planes; /* cost_mm.c */
     struct cost_event *heap;
     uint64_t n_events, capacity, order;
     int64_t end;
@@ -204,24 +228,13 @@ void run_posted(struct model *m, unsigned rank, unsigned lane, int64_t at, int64
 void run_part_left(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void run_arrived(struct model *m, const struct model_part *p, int64_t now);
 
-/* ---- booked at once, for multimem ---- */
+/* ---- cost_net.c ---- */
 
-/* Sends a message over a link; call it at the time at which the first frame is there. */
-struct flight model_send_hop(struct model *m, uint32_t dirlink, struct flight f,
-                             struct model_msg msg);
-/* The same for a message that is ready now and shares the link frame by frame with the queued ones,
- * whose computed times stay as they are. */
-struct flight model_send_interleaved(struct model *m, uint32_t dirlink, int64_t now,
-                                     struct model_msg msg);
 int64_t model_latency(const struct model *m, uint32_t dirlink);
 /* Whether the switch at the far end of a link forwards frames from their header on. */
 bool model_cuts(const struct model *m, uint32_t dirlink);
 /* Time from a frame's header to its last bit. */
 int64_t model_behind_header(const struct model *m, uint32_t dirlink, uint64_t bytes);
-/* Sends along a whole path at once; *left (may be NULL): time at which it has left the first
- * link. */
-struct flight model_send_path(struct model *m, const struct model_path *p, struct flight f,
-                              struct model_msg msg, int64_t *left);
 /* Sends a small frame that overtakes others, at time t; returns its arrival. */
 int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire);
 
@@ -242,8 +255,9 @@ void agg_model_free(struct model *m);
 /* ---- cost_mm.c ---- */
 
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane);
+void mm_model_free(struct model *m);
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
-void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now);
-void mm_model_down(struct model *m, unsigned rank, unsigned lane, uint32_t step);
+/* EV_STORE and those after it. */
+void mm_model_event(struct model *m, const struct cost_event *e);
 
 #endif

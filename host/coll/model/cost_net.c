@@ -95,66 +95,6 @@ int64_t model_behind_header(const struct model *m, uint32_t d, uint64_t bytes)
     return model_link_ps(m, d, bytes) - model_link_ps(m, d, FAB_CUT_BYTES);
 }
 
-/* When a frame whose header is there at `head` may start on link d: on a faster link than its own,
- * so late that its last bit leaves when it has arrived. */
-static int64_t may_start(const struct model *m, uint32_t d, const struct flight *f, int64_t head,
-                         uint64_t bytes)
-{
-    int64_t wait =
-        f->cut ? model_behind_header(m, f->cut - 1, bytes) - model_link_ps(m, d, bytes) : 0;
-
-    return wait > 0 ? head + wait : head;
-}
-
-/* ends: the message is for the node at the far end. */
-static struct flight send_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg,
-                              bool ends)
-{
-    int64_t head = may_start(m, d, &f, f.head, msg.frame);
-    int64_t start = head > m->free_ps[d] ? head : m->free_ps[d];
-    int64_t end = start + model_link_ps(m, d, msg.wire);
-    int64_t last = f.cut ? f.tail - model_behind_header(m, f.cut - 1, msg.tail) : f.tail;
-    int64_t late = may_start(m, d, &f, last, msg.tail) + model_link_ps(m, d, msg.tail);
-
-    end = end > late ? end : late;
-    m->free_ps[d] = end;
-    m->bytes[d] += msg.wire;
-    f.cut = !ends && model_cuts(m, d) ? d + 1 : 0;
-    f.head = start + model_link_ps(m, d, f.cut ? FAB_CUT_BYTES : msg.frame) + model_latency(m, d);
-    f.tail = end + model_latency(m, d);
-    return f;
-}
-
-struct flight model_send_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg)
-{
-    return send_hop(m, d, f, msg, false);
-}
-
-struct flight model_send_interleaved(struct model *m, uint32_t d, int64_t now, struct model_msg msg)
-{
-    int64_t own = model_link_ps(m, d, msg.wire),
-            waits = m->free_ps[d] > now ? m->free_ps[d] - now : 0;
-    int64_t turns = waits < own ? waits : own; /* of others, before our last frame */
-    int64_t frame = model_link_ps(m, d, msg.frame);
-
-    m->free_ps[d] = now + waits + own;
-    m->bytes[d] += msg.wire;
-    return (struct flight){.head =
-                               now + (waits < frame ? waits : frame) + frame + model_latency(m, d),
-                           .tail = now + turns + own + model_latency(m, d)};
-}
-
-struct flight model_send_path(struct model *m, const struct model_path *p, struct flight f,
-                              struct model_msg msg, int64_t *left)
-{
-    for (unsigned h = 0; h < p->n; h++) {
-        f = send_hop(m, p->link[h], f, msg, h + 1 == p->n);
-        if (!h && left)
-            *left = f.tail - model_latency(m, p->link[0]);
-    }
-    return f;
-}
-
 /* Time from the start of a frame on link h of a path to its start on the next one, or its arrival. */
 static int64_t small_hop_ps(const struct model *m, const struct model_path *p, unsigned h,
                             uint64_t wire)

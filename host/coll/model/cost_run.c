@@ -360,11 +360,14 @@ static void handle_event(struct model *m, const struct cost_event *e)
         try_lane(m, e->rank, e->lane, e->at);
         l->back_to_back = false;
         return;
-    case EV_READ:
-        mm_model_read(m, e->rank, e->lane, e->step, e->at);
-        return;
     case EV_STORE:
-        mm_model_down(m, e->rank, e->lane, e->step);
+    case EV_ASK:
+    case EV_READ:
+    case EV_DATA:
+    case EV_FREE:
+    case EV_MM_POST:
+    case EV_MM_LINK:
+        mm_model_event(m, e);
         return;
     default:
         if (s->kind == LANE_AGG)

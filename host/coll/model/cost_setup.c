@@ -50,8 +50,8 @@ static int rank_init(struct model *m, unsigned rank)
         l->handoffs = calloc(r->s.lane[i].n + 1, sizeof(*l->handoffs));
         l->credit = l->published = CONN_AHEAD;
         if (r->s.lane[i].kind == LANE_MM) {
-            l->flight = calloc((size_t)r->s.lane[i].n + 1, sizeof(*l->flight));
-            if (!l->flight)
+            l->store = calloc((size_t)r->s.lane[i].n + 1, sizeof(*l->store));
+            if (!l->store)
                 return -ENOMEM;
         }
         if (!l->handoffs)
@@ -114,13 +114,15 @@ static void find_parts(struct model *m)
 
 void setup_free(struct model *m)
 {
+    mm_model_free(m);
     for (unsigned k = 0; k < m->in.nranks; k++) {
         struct model_rank *r = &m->rank[k];
 
         for (unsigned i = 0; r->lane && i < r->s.n_lanes; i++) {
             free(r->lane[i].handoffs);
-            free(r->lane[i].flight);
+            free(r->lane[i].store);
             free(r->lane[i].path);
+            free(r->lane[i].mm);
         }
         free(r->lane);
         sched_free(&r->s);
