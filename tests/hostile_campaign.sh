@@ -30,7 +30,7 @@ jobs_of() {
     local n=0
     while [ ! -e "$tmp/over" ]; do
         n=$((n + 1))
-        trib perf --algo "$2" -g 6 -b 64K -e 64K -n "$iters" --max-wall "${quarter:+1}6" -J "$tmp/$1.$n.json" >"$tmp/$1.out" 2>&1
+        trib perf --algo "$2" -g 6 -b 64K -e 64K -n "$iters" --max-wall "${quarter:+3}6" -J "$tmp/$1.$n.json" >"$tmp/$1.out" 2>&1
         case $? in
         0 | 4) ;; # 4: --max-wall left a run unmeasured or unchecked
         *) echo "$1: exit code $?: $(tail -n 1 "$tmp/$1.out")" >>"$tmp/failed" ;;
@@ -102,7 +102,7 @@ for ((seed = first; seed < first + runs; seed += per)); do
     one=$!
     two=
     [ -n "$quarter" ] || { jobs_of ring ring & two=$!; }
-    until_true 90 test -e "$tmp/done" || fail "no job ends"
+    until_true 120 test -e "$tmp/done" || fail "no job ends"
     trib capture h1-leaf0 -o "$tmp/x.pcap" -t 0.5 >"$tmp/capture.out" 2>&1 || fail "no capture: $(tail -n 1 "$tmp/capture.out")"
     for ((s = seed; s < seed + per && s < first + runs; s++)); do attack "$s"; done
     : >"$tmp/over"
