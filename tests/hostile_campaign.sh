@@ -122,7 +122,7 @@ done
 echo "$runs attacks beside $(wc -l <"$tmp/done") jobs: every result exact, every switch alive; offenders named in $named of $(((runs + per - 1) / per)) fabrics"
 [ -n "$quarter" ] || exit 0
 jq -s --slurpfile sim "$tmp/sim.json" '
-    [$sim[0].results[] | {key: .algo, value: .time_us}] | from_entries as $virtual
+    ([$sim[0].results[] | {key: .algo, value: .time_us}] | from_entries) as $virtual
     | [.[].results[]? | select(.time_us)]
     | {rows: length, ok: [.[] | select(.fidelity.ok)] | length,
        apart: [.[] | select(.fidelity.ok) | (.time_us / $virtual[.algo]) | select(. > 1.1 or . < 0.9)]}' "$tmp"/sharp.*.json >"$tmp/rows.out" ||
