@@ -53,7 +53,7 @@ e2e() {
 hostile() {
     local t
     for t in tests/hostile/*.sh; do
-        one "${t#tests/}" 120 env TRIB_BUILD="$build" bash "$t"
+        [[ "$(basename "$t")" == lib* ]] || one "${t#tests/}" 120 env TRIB_BUILD="$build" bash "$t"
     done
 }
 

@@ -9,12 +9,11 @@
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
 #include "tests/support/eal.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <rte_mempool.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MBUFS   1023u
 #define PEERS   5u /* h0..h3, and the spine */
@@ -40,14 +39,6 @@ static struct endpoint ep;
 static int64_t now;
 static uint32_t xid;
 static struct edge edges[PEERS];
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
-}
 
 static uint16_t node_of(const char *name)
 {

@@ -11,14 +11,13 @@
 #include "switch/net/net.h"
 #include "tests/support/eal.h"
 #include "tests/support/switch_fixture.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <rte_mempool.h>
 #include <sanitizer/asan_interface.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MBUFS      2047u
 #define MAX_EVENTS 200000
@@ -36,14 +35,6 @@ static const char conf[] =
 
 static struct rte_mempool *pool;
 static struct fabric *fab;
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
-}
 
 static void init(void)
 {

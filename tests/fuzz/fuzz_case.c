@@ -5,12 +5,12 @@
  * a preset.
  */
 #include "sim/chaos/case.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__lsan_default_suppressions(void);
 
 static struct chaos_cfg cfg = {.conf_dir = "conf"};
@@ -19,14 +19,6 @@ static struct chaos_cfg cfg = {.conf_dir = "conf"};
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libconfig.so\n";
-}
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
 }
 
 static struct chaos_case *case_new(void)

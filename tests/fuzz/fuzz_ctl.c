@@ -14,8 +14,7 @@
 #include "host/coll/transport/conn.h"
 #include "roce/wire.h"
 #include "tests/host/coll/coll_fixture.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 #define RANKS      3u
 #define COUNT      700u /* floats: several messages at this MTU */
@@ -34,14 +33,6 @@ static struct fixture *fix;
 static struct coll_req *req[RANKS][OPS];
 static unsigned n_ops;
 static uint32_t seq;
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
-}
 
 static void put32(uint8_t *p, uint32_t v)
 {

@@ -6,12 +6,12 @@
  */
 #include "base/units.h"
 #include "fabric/conf/faults.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__lsan_default_suppressions(void);
 
 #define RANKS 8u
@@ -28,14 +28,6 @@ static struct fabric *fab;
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libconfig.so\n";
-}
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
 }
 
 static void check_event(const struct fault_event *e)

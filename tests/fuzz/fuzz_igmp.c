@@ -11,6 +11,7 @@
 #include "switch/net/net.h"
 #include "tests/support/eal.h"
 #include "tests/support/switch_fixture.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <errno.h>
 #include <rte_mempool.h>
@@ -18,8 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MBUFS      2047u
 #define PORTS      3u
@@ -44,14 +43,6 @@ static struct {
     uint8_t ports;
 } list[MCAST_MAX_GROUPS + 1];
 static unsigned n_list;
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
-}
 
 static void init(void)
 {

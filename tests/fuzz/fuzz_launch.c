@@ -13,6 +13,7 @@
 #include "host/bench/test_pattern.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +21,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MTU  1024u
 #define BODY 4096u
@@ -36,14 +35,6 @@ static struct test_pattern pattern;
 static unsigned nranks;
 static size_t buf_bytes;
 static uint64_t sample_bytes; /* of the row that was accepted last */
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
-}
 
 /* Buffers of exactly that size: the sanitizer sees every byte beyond. */
 static void fill(const struct msg_prepare *p)

@@ -10,6 +10,7 @@
 #include "roce/frame.h"
 #include "tests/support/eal.h"
 #include "tests/support/memif_peer.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <pthread.h>
 #include <rte_mempool.h>
@@ -21,8 +22,6 @@
 #include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define MBUFS       511u
 #define SHARED      127u
 #define ARENA       (MEMIF_PEER_PAGE * 512u)
@@ -38,14 +37,6 @@ static char sock[108];
 static struct io_port *port;
 static struct memif_peer peer;
 static enum end end;
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
-}
 
 static struct memif *memif(void)
 {

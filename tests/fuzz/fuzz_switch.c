@@ -8,12 +8,11 @@
 #include "switch/mcast.h"
 #include "tests/support/eal.h"
 #include "tests/support/switch_fixture.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <rte_mempool.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MAX_EVENTS 200000
 #define MAX_FRAME  1600
@@ -30,14 +29,6 @@ static const char conf[] = "mtu = 1024; dilation = 1; slots_per_host = 2; link_d
 
 static struct rte_mempool *pool;
 static struct fabric *fab;
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
-}
 
 static void init(void)
 {

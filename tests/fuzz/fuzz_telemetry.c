@@ -9,6 +9,7 @@
 #include "io/page_server.h"
 #include "io/telemetry/telemetry.h"
 #include "tests/support/eal.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <rte_mempool.h>
 #include <rte_telemetry.h>
@@ -18,8 +19,6 @@
 #include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define MAX_EVENTS 100000
 #define QUESTION   1024u /* bytes that DPDK reads */
 
@@ -36,14 +35,6 @@ static struct rundir rd;
 static struct page_server *pages;
 static struct fabric *fab;
 static struct loop *loop;
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
-}
 
 static void answer(const char *cmd, const char *params)
 {

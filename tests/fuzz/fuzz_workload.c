@@ -5,27 +5,19 @@
  */
 #include "fabric/conf/workload.h"
 #include "fabric/fabric.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__lsan_default_suppressions(void);
 
 /* libconfig 1.5 loses the strings of a file whose syntax it refuses. */
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libconfig.so\n";
-}
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "%s\n", what);
-        abort();
-    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

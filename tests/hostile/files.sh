@@ -6,29 +6,17 @@
 . "$(dirname "$0")/../e2e/lib.sh"
 [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || skip "not root: no other users"
 victim=65531 attacker=65532
-w=$(mktemp -d /tmp/th.XXXXXX)
-end() {
-    local rc=$? left
-    left=$(pgrep -f "$w")
-    # shellcheck disable=SC2086
-    [ -z "$left" ] || kill -KILL $left 2>/dev/null
-    rm -rf "$w"
-    (exit $rc)
-    finish
-}
-trap end EXIT
-chmod 755 "$w"
-mkdir "$w/b" "$w/home" "$w/evil"
+. "$(dirname "$0")/lib_users.sh"
+mkdir "$w/b" "$w/own" "$w/evil"
 mkdir -m 1777 "$w/tmp" # what /tmp is
-cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$w/b/"
-cp -r "$root/scripts" "$root/conf" "$w/"
-chown $victim:$victim "$w/home"
+install_in "$w/b"
+chown $victim:$victim "$w/own"
 chown $attacker:$attacker "$w/evil"
 as() { # as UID CMD...: with /tmp of this test for both
     (cd "$w" && exec env -u TRIB_RUN TRIB_BUILD="$w/b" ${xdg:+XDG_RUNTIME_DIR="$xdg"} setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}")
 }
 evil() { as $attacker "$@"; }
-precious=$w/home/precious
+precious=$w/own/precious
 # as the victim, with a bound in time: v CMD...
 v() {
     timeout -k 2 40 env TRIB_BUILD="$w/b" ${xdg:+XDG_RUNTIME_DIR="$xdg"} ${dir:+TRIB_RUN="$dir"} \
@@ -39,7 +27,7 @@ v() {
 }
 reset() {
     dir='' xdg=$w/tmp
-    rm -rf "$w"/tmp/* "$w"/evil/* "$w"/home/*
+    rm -rf "$w"/tmp/* "$w"/evil/* "$w"/own/*
     echo kept >"$precious"
     chown $victim:$victim "$precious"
     chmod 600 "$precious"
@@ -72,13 +60,13 @@ done
 # ---- the victim's own directories, but others may write to them ----
 what="a run directory that anybody can write to"
 reset
-dir=$w/home/run
-v mkdir "$dir" && v chmod 777 "$dir" "$w/home"
+dir=$w/own/run
+v mkdir "$dir" && v chmod 777 "$dir" "$w/own"
 evil mkdir "$dir/proc"
 evil ln -s "$precious" "$dir/proc/fabric.log"
 evil chmod 777 "$dir/proc"
-refused "$w/home: found a directory of user $victim with mode 0777" $up
-chmod 755 "$w/home"
+refused "$w/own: found a directory of user $victim with mode 0777" $up
+chmod 755 "$w/own"
 refused "$dir: found a directory of user $victim with mode 0777" $up
 
 what="a TRIB_RUN in a directory that anybody can write to"
@@ -90,11 +78,11 @@ refused "$w/tmp/open: found a directory of user 0 with mode 0777, expected" $up
 
 what="a run directory that is another user's link"
 reset
-v mkdir -m 700 "$w/home/mine"
-evil ln -s "$w/home/mine" "$w/tmp/run"
+v mkdir -m 700 "$w/own/mine"
+evil ln -s "$w/own/mine" "$w/tmp/run"
 dir=$w/tmp/run
 refused "$w/tmp/run: found a link of user $attacker" $up
-[ -z "$(ls "$w/home/mine")" ] || fail "$what: was written to"
+[ -z "$(ls "$w/own/mine")" ] || fail "$what: was written to"
 
 # ---- exchanged while a fabric starts: in a sticky directory nobody can; in another one nobody starts ----
 what="a directory exchanged while a fabric starts"
@@ -123,7 +111,7 @@ evil ln -s "$precious" "$dir/port/h0/0.0.lock"
 evil ln -s "$precious" "$dir/auto.lock"
 evil chmod -R a+rwX "$dir"
 for cmd in "$w/b/trib-perf $w/conf/two-hosts.conf" "$w/b/trib-enter h0 $w/b/libtribverbs.so true" "$w/b/trib-switch --run $dir $w/conf/two-hosts.conf" \
-    "$w/b/trib-telemetry $dir /" "$w/scripts/trib exec h0 -- true" "$w/scripts/trib link h0-switch0" "$w/scripts/trib down" "$w/scripts/trib capture h0-switch0 -o $w/home/x.pcap" "$up"; do
+    "$w/b/trib-telemetry $dir /" "$w/scripts/trib exec h0 -- true" "$w/scripts/trib link h0-switch0" "$w/scripts/trib down" "$w/scripts/trib capture h0-switch0 -o $w/own/x.pcap" "$up"; do
     refused "user ($attacker|two-hosts)" $cmd
 done
 ! command -v ibv_devices >/dev/null || { v env TRIB_HOST=h0 LD_PRELOAD="$w/b/libtribverbs.so" ibv_devinfo; kept; has "run directory $w/evil: found a directory of user $attacker" "$tmp/v.out"; }
@@ -179,9 +167,9 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.connect(sys.argv[1])
 what="a library that others can change"
 evil cp "$w/b/libtribverbs.so" "$w/evil/"
 refused "$w/evil: found user $attacker" env TRIB_LIB="$w/evil/libtribverbs.so" "$w/scripts/trib" exec two-hosts h0 -- true
-cp "$w/b/libtribverbs.so" "$w/home/open.so"
-chmod 666 "$w/home/open.so"
-refused "open.so: found user 0 and mode 0666" env TRIB_LIB="$w/home/open.so" "$w/scripts/trib" perf two-hosts -b 4K -e 4K
+cp "$w/b/libtribverbs.so" "$w/own/open.so"
+chmod 666 "$w/own/open.so"
+refused "open.so: found user 0 and mode 0666" env TRIB_LIB="$w/own/open.so" "$w/scripts/trib" perf two-hosts -b 4K -e 4K
 v "$w/scripts/trib" down || fail "down: $(cat "$tmp/v.out")"
 [ ! -e "$base" ] || fail "down left $(find "$base")"
 

@@ -5,19 +5,8 @@
 # of its own neither. It is a host all the same, with as many processes as it likes; signals, exit codes and stdin pass; all ends with it.
 . "$(dirname "$0")/../e2e/lib.sh"
 command -v ibv_rc_pingpong >/dev/null && command -v unshare >/dev/null || skip "no ibv_rc_pingpong or unshare"
-w=$(mktemp -d /tmp/th.XXXXXX)
-end() {
-    local rc=$? left
-    left=$(pgrep -f "$w")
-    # shellcheck disable=SC2086
-    [ -z "$left" ] || kill -KILL $left 2>/dev/null
-    rm -rf "$w"
-    (exit $rc)
-    finish
-}
-trap end EXIT
-chmod 755 "$w"
-cp -r "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$root/scripts" "$root/conf" "$w/"
+. "$(dirname "$0")/lib_users.sh"
+install_in "$w"
 [ ! -e "$TRIB_BUILD/libtribhint.so" ] || cp "$TRIB_BUILD/libtribhint.so" "$w/"
 
 # What the program tries. $1: run directory, $2: pid of a process of the same user outside, $3: a second fabric's, $4: one elsewhere

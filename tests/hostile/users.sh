@@ -6,21 +6,9 @@
 . "$(dirname "$0")/../e2e/lib.sh"
 [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || skip "not root: no other users"
 alice=65533 bob=65534
-w=$(mktemp -d /tmp/th.XXXXXX)
-end() {
-    local rc=$? left
-    left=$(pgrep -f "$w")
-    # shellcheck disable=SC2086
-    [ -z "$left" ] || kill -KILL $left 2>/dev/null
-    rm -rf "$w"
-    (exit $rc)
-    finish
-}
-trap end EXIT
-chmod 755 "$w"
+. "$(dirname "$0")/lib_users.sh"
 mkdir -m 1777 "$w/tmp"
-cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$w/"
-cp -r "$root/scripts" "$root/conf" "$w/"
+install_in "$w"
 as() { # as UID ARG...: trib ARG... by that user
     (cd "$w/tmp" && timeout -k 2 60 env XDG_RUNTIME_DIR="$w/tmp" TRIB_BUILD="$w" setpriv --reuid "$1" --regid "$1" --clear-groups "$w/scripts/trib" "${@:2}") </dev/null
 }
