@@ -80,3 +80,14 @@ awk -F'\t' '
         printf "%d rows, %d apart, at worst by %.1f %%\n", n, apart, 100 * worst
         exit !(n >= 650 && apart <= 2 && worst < 0.05)
     }' "$tmp/rows" || fail "the model and virtual time are apart"
+
+# NVSwitches, whose buffers, slices and turns bind: within 5 %, many ranks of several nodes included.
+{
+    rows h100-node all_reduce 16M --algo nvls
+    rows h100-su all_reduce 16M --algo nvls_sharp -g 16 --payload none
+} >"$tmp/multimem"
+awk -F'\t' '
+    { d = $4 < 1 ? 1 - $4 : $4 - 1; n++; if (d > worst) worst = d }
+    d > 0.05 { print }
+    END { printf "%d rows of NVSwitches, at worst by %.1f %%\n", n, 100 * worst; exit !(n >= 10 && worst <= 0.05) }' "$tmp/multimem" ||
+    fail "the model and virtual time are apart on NVSwitches"
