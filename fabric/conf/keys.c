@@ -177,10 +177,15 @@ static void read_rate(struct build *b, const config_setting_t *s, const struct k
 static void read_time(struct build *b, const config_setting_t *s, const struct key *k, void *out)
 {
     const char *text = config_setting_get_string(s);
+    char least[40] = "", want[120];
     int64_t v;
 
+    if (k->lo)
+        snprintf(least, sizeof(least), "from %gs ", (double)k->lo / PS_PER_S);
+    snprintf(want, sizeof(want), "a time %s%s %gs, with its unit, as \"300ns\" or \"1.5us\"", least,
+             k->lo ? "to" : "up to", (double)k->hi / PS_PER_S);
     if (!text || parse_time(text, &v) || !in_range(k, (uint64_t)v))
-        keys_expected(b, s, "a time up to 1s, with its unit, as \"300ns\" or \"1.5us\"");
+        keys_expected(b, s, want);
     else
         *(int64_t *)out = v;
 }

@@ -141,7 +141,13 @@ int main(int argc, char **argv)
     /* An isolated program finds the file by its path; it gets no descriptor of the run directory. */
     rc = o.isolate ? 0 : token_hand_over(&rd, host->name);
     if (rc) {
-        fprintf(stderr, "trib: cannot open the token of %s: %s\n", host->name, strerror(-rc));
+        fprintf(
+            stderr,
+            rc == -EINVAL || rc == -ENOENT
+                ? "trib: found no token of %s in %s/port/%s/host.token, expected the one that its "
+                  "NIC made when the fabric came up\n"
+                : "trib: cannot hand over the token of %s (%s/port/%s/host.token)\n",
+            host->name, rd.path, host->name);
         return 1;
     }
     rc = preload_set(o.library); /* here, where owners of files are known */
