@@ -24,8 +24,9 @@ struct clock_view {
 #define TRIES 16 /* so many changes of dilation while one read takes place are none */
 
 /* Pairs with clock_set_dilation(): a changed turn may be a torn read. A reader never waits for the
- * writer, which may have died, and gives up after TRIES. */
-static struct clock_view clock_read(const struct clock_page *c)
+ * writer, which may have died, and gives up after TRIES. With `mono_ns`, the time is taken between
+ * the two looks at the turn: a reader that was off the CPU in between would extend an old line. */
+static struct clock_view clock_read(const struct clock_page *c, int64_t *mono_ns)
 {
     struct clock_view v;
     uint32_t turn;
@@ -38,6 +39,8 @@ static struct clock_view clock_read(const struct clock_page *c)
         v.mono_base_ns = __atomic_load_n(&s->mono_base_ns, __ATOMIC_RELAXED);
         v.fabric_base_ps = __atomic_load_n(&s->fabric_base_ps, __ATOMIC_RELAXED);
         v.dilation = __atomic_load_n(&s->dilation, __ATOMIC_RELAXED);
+        if (mono_ns)
+            *mono_ns = clock_mono_ns();
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&c->turn, memory_order_relaxed) == turn)
             break;
@@ -54,21 +57,22 @@ static int64_t view_fabric_ps(const struct clock_view *v, int64_t mono_ns)
 
 int64_t clock_fabric_at(const struct shared *sh, int64_t mono_ns)
 {
-    struct clock_view v = clock_read(sh->clock);
+    struct clock_view v = clock_read(sh->clock, NULL);
 
     return view_fabric_ps(&v, mono_ns);
 }
 
 int64_t clock_fabric_ps(const struct shared *sh)
 {
-    struct clock_view v = clock_read(sh->clock);
+    int64_t mono_ns;
+    struct clock_view v = clock_read(sh->clock, &mono_ns);
 
-    return view_fabric_ps(&v, clock_mono_ns());
+    return view_fabric_ps(&v, mono_ns);
 }
 
 uint32_t clock_dilation(const struct shared *sh)
 {
-    return clock_read(sh->clock).dilation;
+    return clock_read(sh->clock, NULL).dilation;
 }
 
 void clock_set_dilation(struct clock_page *c, uint32_t dilation)
@@ -80,14 +84,15 @@ void clock_set_dilation(struct clock_page *c, uint32_t dilation)
 
     while (atomic_exchange_explicit(&c->writing, 1, memory_order_acquire)) /* another thread */
         sched_yield();
-    v = clock_read(c);
+    v = clock_read(c, NULL);
     turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
     next = &c->state[(turn + 1) % 2];
     mono = clock_mono_ns();
     /* Who still reads this state began two changes ago and must see the turn that follows it. */
     atomic_thread_fence(memory_order_release);
-    /* The first call of a page's life starts fabric time at 0. */
-    __atomic_store_n(&next->fabric_base_ps, turn ? view_fabric_ps(&v, mono) : 0, __ATOMIC_RELAXED);
+    /* The first call of a page's life starts fabric time at 0. Later ones round up: none goes back. */
+    __atomic_store_n(&next->fabric_base_ps, turn ? view_fabric_ps(&v, mono) + 1 : 0,
+                     __ATOMIC_RELAXED);
     __atomic_store_n(&next->mono_base_ns, mono, __ATOMIC_RELAXED);
     __atomic_store_n(&next->dilation, dilation ? dilation : 1, __ATOMIC_RELAXED);
     atomic_store_explicit(&c->turn, turn + 1 ? turn + 1 : 2, memory_order_release);
@@ -96,8 +101,9 @@ void clock_set_dilation(struct clock_page *c, uint32_t dilation)
 
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps)
 {
-    struct clock_view v = clock_read(sh->clock);
-    int64_t now = view_fabric_ps(&v, clock_mono_ns());
+    int64_t mono_ns;
+    struct clock_view v = clock_read(sh->clock, &mono_ns);
+    int64_t now = view_fabric_ps(&v, mono_ns);
     __int128 ns;
 
     if (fabric_ps <= now)

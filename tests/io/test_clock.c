@@ -72,12 +72,19 @@ static void fabric_time_is_continuous_when_dilation_changes(void **state)
     munmap(c, sizeof(*c));
 }
 
+/* Falling: a writer that loses the CPU between its look at the clock and the change is overtaken by
+ * readers on the old line, which then is the slower one. Half a change shows in either direction. */
 static void *change_dilation(void *arg)
 {
     struct clock_page *c = arg;
 
-    for (unsigned i = 0; i < 20000; i++)
-        clock_set_dilation(c, 1 + i % 1000);
+    for (unsigned i = 0; i < 20000; i++) {
+        int64_t now = clock_mono_ns();
+
+        clock_set_dilation(c, 20000 - i);
+        while (clock_mono_ns() < now + 1000) /* a reader gives up after 16 changes in one look */
+            ;
+    }
     return NULL;
 }
 
