@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
+#include "host/bench/schedule_option.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
 #include "sim/report/trace.h"
@@ -369,5 +370,6 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     code = sim_main(&m);
+    schedule_option_free(&m.o);
     return atomic_output_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
 }

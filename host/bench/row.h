@@ -51,7 +51,8 @@ struct row {
     bool emulated; /* by frames through the fabric: it has links, a dilation and fidelity */
     uint64_t count, bytes;
     struct coll_prediction pred;
-    uint64_t link_bps; /* of the link that the model calls the busiest */
+    uint64_t link_bps;             /* of the link that the model calls the busiest */
+    const struct sched_file *file; /* of ALGO_SCHEDULE */
     struct run_result run[PLACES];
     struct ulp ulp; /* out of place; n 0: not measured */
 };
@@ -59,6 +60,10 @@ struct row {
 struct coll_args row_args(const struct row *r); /* its operation, without buffers */
 /* The requested algorithm: algo, or ALGO_AUTO if that chose it. */
 enum coll_algo row_asked(const struct row *r);
+/* Of algorithms: a schedule from a file has its own. */
+const char *row_algo_name(const struct row *r);
+const char *row_asked_name(const struct row *r);
+bool row_can_be_in_place(const struct row *r);
 /* Names for people and programs; "none" where the collective has no such thing. */
 const char *row_type(const struct row *r);
 const char *row_op(const struct row *r);
