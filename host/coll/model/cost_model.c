@@ -122,7 +122,7 @@ static uint64_t linear_beyond(const struct model *m, unsigned n)
     if (m->in.algo == ALGO_NVLS && n > 16) /* they share the switches' buffers from the start */
         block = BLOCK_MANY_RANKS;
     block = block > latency_bound_bytes(m) ? block : latency_bound_bytes(m);
-    if (m->in.algo == ALGO_SCHEDULE)
+    if (m->in.algo == ALGO_SCHEDULE && m->in.file)
         return block * m->in.file->chunks / dtype_size(m->in.type);
     return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
 }
