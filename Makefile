@@ -36,7 +36,7 @@ CFLAGS_asan    := -O1 -g -DTRIB_CHECKED -fsanitize=address,undefined -fno-saniti
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # DPDK names the CPU that it needs, a Nehalem; tuned for one, every load of 32 bytes would be two.
-CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidden -pthread -D_GNU_SOURCE -I. $(WARN) \
+CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidden -pthread -D_GNU_SOURCE -I. -Iinclude $(WARN) \
           $(patsubst -I%,-isystem %,$(filter-out -mrtm,$(DPDK_CFLAGS))) -mtune=generic
 
 # DPDK statically: only what a userspace fabric uses, and no driver directory is loaded into users' programs.
@@ -70,6 +70,7 @@ obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 ROOM_base        := base
 ROOM_fabric      := $(addprefix fabric,/ /conf /routing /report /theory)
 ROOM_aggregation := aggregation
+ROOM_protocols   := protocols
 ROOM_roce        := $(addprefix roce,/ /cc)
 ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /net)
 ROOM_io          := $(addprefix io,/ /memif /telemetry)
@@ -80,7 +81,7 @@ ROOM_bench       := host/bench
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation roce switch io hca kernels coll bench launch sim support
+ROOMS := base fabric aggregation protocols roce switch io hca kernels coll bench launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -89,6 +90,7 @@ lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
 ON_base        := base
 ON_fabric      := fabric $(ON_base)
 ON_aggregation := aggregation $(ON_fabric)
+ON_protocols   := protocols $(ON_aggregation)
 ON_roce        := roce $(ON_aggregation)
 ON_switch      := switch $(ON_roce)
 ON_io          := io $(ON_switch)
@@ -96,7 +98,7 @@ ON_hca         := hca io roce aggregation fabric base
 ON_coll        := coll kernels aggregation fabric base
 ON_bench       := bench $(ON_coll)
 ON_launch      := launch bench $(ON_coll)
-ON_sim         := sim launch bench coll kernels hca $(ON_io)
+ON_sim         := sim launch bench coll kernels hca protocols $(ON_io)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -205,6 +207,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+
+# Protocols need nothing but their public header: no DPDK is linked.
+STAR := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/protocols/star*.c))
+$(BUILD)/tests/protocols/%: $(BUILD)/tests/protocols/%.o $(STAR) $(call lib,$(ON_protocols))
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -o $@
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.

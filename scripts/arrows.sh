@@ -5,9 +5,11 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-rooms='base
+rooms='include/tributary
+base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
+protocols
 roce/cc roce
 switch/queue switch switch/reduce switch/multimem switch/net
 io io/memif io/telemetry
