@@ -290,6 +290,11 @@ static int allocate(struct rank *k)
     return 0;
 }
 
+static int64_t now_ps(void *ctx)
+{
+    return clock_fabric_ps(((const struct rank *)ctx)->sh);
+}
+
 static int connect_all(struct rank *k)
 {
     struct comm_cfg cfg = {.n_ctx = k->n_ctx,
@@ -303,7 +308,9 @@ static int connect_all(struct rank *k)
                            .n_trees = k->init.n_trees,
                            .window = k->init.window,
                            .algos = k->init.algos,
-                           .n_policy = k->init.n_policy};
+                           .n_policy = k->init.n_policy,
+                           .now_ps = now_ps,
+                           .now_ctx = k};
     uint8_t blob[COMM_BLOB] = {0};
     struct msg_done ready = {0};
     char path[COMM_TEXT];
