@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
+#include "protocols/host/conf.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
 #include "sim/report/trace.h"
@@ -325,12 +326,19 @@ static int sim_main(struct sim *m)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     struct fabric *f = errs ? fabric_load(m->o.conf, errs) : NULL;
+    char why[PROTO_CONF_TEXT];
     int code = EXIT_WRONG;
 
     m->s = calloc(1, sizeof(*m->s));
     if (!f && errs)
         fab_errors_print(errs, stderr);
     free(errs);
+    if (f && proto_setup(f, why)) {
+        fprintf(stderr, "%s\n", why);
+        fabric_free(f);
+        f = NULL;
+        code = EXIT_USAGE;
+    }
     if (f && m->s) {
         m->s->o = &m->o;
         m->s->fab = f;
