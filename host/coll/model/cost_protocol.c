@@ -2,6 +2,7 @@
 #include "host/coll/model/cost_protocol.h"
 
 #include "host/coll/transport/protocol.h"
+#include "protocols/host/conf.h"
 #include "protocols/host/wire.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
         q.ways.tree = &fab->trees[tree[0]];
     if (proto->sw && !q.ways.tree)
         return -ENOTSUP;
-    protocol_keys(fab, q.ways.tree, &members, proto, key);
+    proto_conf(fab, proto, key);
     q.m = (struct trib_model){.key = key,
                               .nranks = nranks,
                               .count = a->count,

@@ -81,11 +81,6 @@ bool protocol_send_ctl(struct protocol *e, struct ibv_ah *to, const struct agg_c
 /* The address handle of a rank's leaf. */
 struct ibv_ah *protocol_leaf(struct comm *c, struct protocol *e, unsigned rank);
 
-/* Values of the protocol's keys: those of the conf's group `reduce` at the top of the ranks' tree,
- * which all of them can see, else the usual ones. */
-void protocol_keys(const struct fabric *f, const struct fab_tree *t, const struct fab_members *m,
-                   const struct trib_protocol *p, int64_t key[TRIB_KEYS]);
-
 /* ---- membership (protocol_join.c) ---- */
 void protocols_join(struct comm *c);
 /* A message of this rank's leaf. */

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Protocols of a communicator, from its creation to its end. */
 #include "host/coll/comm.h"
+#include "protocols/host/conf.h"
 #include "protocols/host/wire.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void protocol_keys(const struct fabric *f, const struct fab_tree *t, const struct fab_members *m,
-                   const struct trib_protocol *p, int64_t key[TRIB_KEYS])
-{
-    (void)f;
-    (void)t;
-    (void)m;
-    proto_usual(p, key);
-}
 
 static struct proto_ways ways(const struct comm *c)
 {
@@ -118,7 +110,7 @@ static int create(struct comm *c, unsigned seat, char *err)
                            .p = proto_at(seat),
                            .lane = LANE_NONE,
                            .child = 0xffff};
-    protocol_keys(c->cfg.fab, s->tree, &s->members, e->p, e->key);
+    proto_conf(c->cfg.fab, e->p, e->key);
     e->tag = proto_tag(c->cfg.group, c->cfg.key, e->p->name);
     why = fault(c, e);
     if (why) {
