@@ -9,6 +9,7 @@
 #include "host/bench/dilation_control.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
+#include "protocols/host/conf.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -221,6 +222,15 @@ static int receive_init(struct rank *k)
     return 0;
 }
 
+static int set_up_fabric(struct rank *k)
+{
+    char why[PROTO_CONF_TEXT];
+
+    if (!k->fab)
+        return rank_fail(k, "cannot load the fabric's conf", NULL);
+    return proto_setup(k->fab, why) ? rank_fail(k, why, NULL) : 0;
+}
+
 static int open_fabric(struct rank *k)
 {
     if (rundir_open(&k->rd, NULL, NULL, false))
@@ -228,7 +238,7 @@ static int open_fabric(struct rank *k)
     k->sh = k->rd.sh;
     clock_set_policy(clock_dilation(k->sh)); /* the HCA's thread will be like this one */
     k->fab = rundir_fabric(&k->rd);
-    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
+    return set_up_fabric(k);
 }
 
 /* Ports to the outside force dilation 1, so the rank can use a clock of its own. */
@@ -251,7 +261,7 @@ static int receive_fabric(struct rank *k)
     if (text)
         k->fab = fabric_load_string(text, "fabric.conf", NULL);
     free(text);
-    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
+    return set_up_fabric(k);
 }
 
 static int open_device(struct rank *k)
