@@ -5,7 +5,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-rooms='base
+rooms='include/tributary
+base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
 protocols protocols/host

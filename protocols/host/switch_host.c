@@ -309,11 +309,7 @@ int proto_switch_create(struct proto_switch **out, const struct proto_switch_cfg
     }
     s->cfg = *cfg;
     s->timer = TRIB_NEVER;
-    s->pub = (struct trib_switch){.api = &api,
-                                  .key = cfg->key,
-                                  .payload = cfg->payload,
-                                  .rate_bps = cfg->rate_bps,
-                                  .round_trip_ps = cfg->round_trip_ps};
+    s->pub = (struct trib_switch){.api = &api, .key = cfg->key, .payload = cfg->payload};
     s->arrays_open = true;
     if (cfg->protocol->sw->open)
         rc = cfg->protocol->sw->open(&s->pub);
@@ -411,6 +407,8 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
                                  .n_children = cfg->n_children,
                                  .n_below = cfg->n_below,
                                  .root = cfg->root,
+                                 .rate_bps = cfg->rate_bps,
+                                 .round_trip_ps = cfg->round_trip_ps,
                                  .index = i};
     job->ctx = cfg->ctx;
     s->job[i] = job;

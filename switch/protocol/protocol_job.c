@@ -163,8 +163,6 @@ static int start_protocol(struct protocol_node *p, unsigned seat, char *err)
     struct proto_switch_cfg cfg = {.protocol = proto_at(seat),
                                    .key = p->key[seat],
                                    .payload = f->mtu - (uint32_t)PROTO_HEAD_MAX,
-                                   .rate_bps = f->nodes[f->hosts[0]].ports[0].rate_bps,
-                                   .round_trip_ps = f->transport.stored_round_trip_ps,
                                    .memory = p->me->reduce.memory,
                                    .emit = pn_emit,
                                    .ctx = p};
@@ -175,10 +173,13 @@ static int start_protocol(struct protocol_node *p, unsigned seat, char *err)
 /* All members below have joined, and the switches above are ready. */
 static int open_job(struct pn_job *j, char *err)
 {
+    const struct fabric *f = j->p->cfg.fab;
     struct proto_job_cfg cfg = {.nranks = j->nranks,
                                 .n_children = j->n,
                                 .n_below = count_below(j, j->p->cfg.node, 8),
                                 .root = j->top,
+                                .rate_bps = f->nodes[f->hosts[0]].ports[0].rate_bps,
+                                .round_trip_ps = f->transport.stored_round_trip_ps,
                                 .ctx = j};
     int rc = start_protocol(j->p, j->seat, err);
 
