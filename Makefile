@@ -164,7 +164,7 @@ $(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,io roce aggregation 
 	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
-$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels) $(BUILD)/libagent.a $(call lib,fabric base)
+$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -lpthread -o $@

@@ -6,6 +6,7 @@
 #include "base/atomic_output.h"
 #include "sim/world/stopwatch.h"
 #include "base/version.h"
+#include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
 #include "protocols/host/conf.h"
@@ -362,6 +363,7 @@ int main(int argc, char **argv)
     int code, rc;
 
     memory_lay_out(true);
+    perf_load_protocols(argc, argv);
     if (!sim_options_begin(&m.own, &m.o, argc, argv, &code))
         return code;
     if (m.own.chaos || m.own.chaos_case)

@@ -250,6 +250,8 @@ static unsigned run_lane(struct comm *c, struct coll_req *r, unsigned lane)
         return agg_run(c, r, lane);
     case LANE_MM:
         return plane_run(c, r, lane);
+    case LANE_PROTOCOL:
+        return protocol_run(c, r, lane);
     default:
         return c->cfg.device ? gpu_run(c, r, lane) : cpu_run(c, r, lane);
     }
