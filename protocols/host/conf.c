@@ -16,7 +16,7 @@ __attribute__((format(printf, 4, 5))) static int mistake(char *err, const struct
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    snprintf(err, PROTO_CONF_TEXT, "%s:%d: %s", c->file, line, text);
+    snprintf(err, PROTO_CONF_TEXT, "%.110s:%d: %s", c->file, line, text);
     return -EINVAL;
 }
 

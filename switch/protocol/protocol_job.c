@@ -6,6 +6,7 @@
 #include "switch/protocol/protocol_priv.h"
 
 #include "base/log.h"
+#include "protocols/host/path.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -157,12 +158,16 @@ static unsigned count_below(const struct pn_job *j, uint16_t node, unsigned dept
     return below;
 }
 
+static uint32_t payload_of(const struct protocol_node *p)
+{
+    return p->cfg.fab->mtu - (uint32_t)PROTO_HEAD_MAX;
+}
+
 static int start_protocol(struct protocol_node *p, unsigned seat, char *err)
 {
-    const struct fabric *f = p->cfg.fab;
     struct proto_switch_cfg cfg = {.protocol = proto_at(seat),
                                    .key = p->key[seat],
-                                   .payload = f->mtu - (uint32_t)PROTO_HEAD_MAX,
+                                   .payload = payload_of(p),
                                    .memory = p->me->reduce.memory,
                                    .emit = pn_emit,
                                    .ctx = p};
@@ -173,13 +178,14 @@ static int start_protocol(struct protocol_node *p, unsigned seat, char *err)
 /* All members below have joined, and the switches above are ready. */
 static int open_job(struct pn_job *j, char *err)
 {
-    const struct fabric *f = j->p->cfg.fab;
+    unsigned ranks_a_link;
+    const struct proto_ways ways = {j->p->cfg.fab, j->tree, &j->members};
     struct proto_job_cfg cfg = {.nranks = j->nranks,
                                 .n_children = j->n,
                                 .n_below = count_below(j, j->p->cfg.node, 8),
                                 .root = j->top,
-                                .rate_bps = f->nodes[f->hosts[0]].ports[0].rate_bps,
-                                .round_trip_ps = f->transport.stored_round_trip_ps,
+                                .rate_bps = proto_rate_bps(&ways, &ranks_a_link),
+                                .round_trip_ps = proto_round_trip_ps(&ways, payload_of(j->p)),
                                 .ctx = j};
     int rc = start_protocol(j->p, j->seat, err);
 

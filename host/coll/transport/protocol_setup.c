@@ -177,9 +177,9 @@ static int open_half(struct comm *c, struct protocol *e, char *err)
                                  .round_trip_ps = proto_round_trip_ps(&w, payload),
                                  .send = protocol_send,
                                  .ctx = e};
-    unsigned host = c->cfg.host_of_rank[c->cfg.rank];
+    unsigned ranks_a_link;
 
-    cfg.rate_bps = c->cfg.fab->nodes[c->cfg.fab->hosts[host]].ports[e->port->index].rate_bps;
+    cfg.rate_bps = proto_rate_bps(&w, &ranks_a_link);
     return proto_rank_create(&e->half, &cfg, protocol_now(c), err);
 }
 
