@@ -363,7 +363,8 @@ int main(int argc, char **argv)
     int code, rc;
 
     memory_lay_out(true);
-    perf_load_protocols(argc, argv);
+    if (perf_load_protocols(argc, argv))
+        return EXIT_USAGE;
     if (!sim_options_begin(&m.own, &m.o, argc, argv, &code))
         return code;
     if (m.own.chaos || m.own.chaos_case)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Large fabrics take a while to load; hardly any conf has the word. */
 static bool mentions_protocol(const char *path)
@@ -24,23 +25,27 @@ static bool mentions_protocol(const char *path)
     return found;
 }
 
-static bool is_conf(const char *arg)
+static bool is_file(const char *arg)
 {
-    size_t n = strlen(arg);
+    struct stat st;
 
-    return *arg != '-' && n > 5 && !strcmp(arg + n - 5, ".conf");
+    return *arg != '-' && !stat(arg, &st) && S_ISREG(st.st_mode);
 }
 
-void perf_load_protocols(int argc, char **argv)
+int perf_load_protocols(int argc, char **argv)
 {
     char err[PROTO_CONF_TEXT];
+    int rc = 0;
 
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc && !rc; i++) {
         struct fabric *f =
-            is_conf(argv[i]) && mentions_protocol(argv[i]) ? fabric_load(argv[i], NULL) : NULL;
+            is_file(argv[i]) && mentions_protocol(argv[i]) ? fabric_load(argv[i], NULL) : NULL;
 
         if (f)
-            proto_setup(f, err);
+            rc = proto_setup(f, err);
         fabric_free(f);
     }
+    if (rc)
+        fprintf(stderr, "%s\n", err);
+    return rc;
 }

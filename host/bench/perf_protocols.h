@@ -4,7 +4,7 @@
 #define TRIB_HOST_BENCH_PERF_PROTOCOLS_H
 
 /* Before options are read: loads the shared objects that a conf file among the arguments names, so
- * that their protocols are algorithms. Mistakes are not told here, but when the conf is loaded. */
-void perf_load_protocols(int argc, char **argv);
+ * that their protocols are algorithms. 0; -errno of a protocol that cannot be had, and says so. */
+int perf_load_protocols(int argc, char **argv);
 
 #endif

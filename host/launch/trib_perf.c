@@ -331,7 +331,8 @@ int main(int argc, char **argv)
         return rank_main(atoi(argv[2]), false);
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
         return rank_main(STDIN_FILENO, true);
-    perf_load_protocols(argc, argv);
+    if (perf_load_protocols(argc, argv))
+        return EXIT_USAGE;
     perf_options_init(&o);
     if (!options_begin(&perf_program, (void *[]){&o}, argc - check, argv + check, &r, &code))
         return code;

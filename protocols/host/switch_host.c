@@ -417,9 +417,11 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
     s->arrays_open = false;
     if (rc) {
         s->cnt.refused++;
-        snprintf(err, PROTO_TEXT, "protocol %s refuses the job: %s (%llu of %zu bytes in use)",
-                 s->cfg.protocol->name, strerror(-rc), (unsigned long long)s->cnt.memory,
-                 s->cfg.memory);
+        if (rc == -ENOSPC)
+            snprintf(err, PROTO_TEXT, "memory: %llu of %zu bytes in use",
+                     (unsigned long long)s->cnt.memory, s->cfg.memory);
+        else
+            snprintf(err, PROTO_TEXT, "job_open(): %s", strerror(-rc));
         job_free(s, job, leak);
         return rc;
     }

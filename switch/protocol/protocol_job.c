@@ -220,7 +220,7 @@ static void go_on(struct pn_job *j)
         return;
     }
     if (open_job(j, err)) {
-        join_text(text, "%s: %s", j->p->me->name, err);
+        join_text(text, "%s", err);
         refuse_all(j, AGG_E_QUOTA_SLOTS, text);
         pn_free(j);
         return;

@@ -268,7 +268,7 @@ static void memory_is_limited_and_comes_back(void **state)
 
     (void)state;
     assert_int_equal(proto_job_open(s, &cfg, 100, &c, err), -ENOSPC);
-    assert_non_null(strstr(err, "960 of 960 bytes in use"));
+    assert_non_null(strstr(err, "memory: 960 of 960 bytes in use"));
     proto_job_close(s, a, 300, leak);
     assert_int_equal(proto_job_open(s, &cfg, 100, &a, err), 0);
     proto_job_close(s, a, 300, leak);
