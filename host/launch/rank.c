@@ -224,11 +224,14 @@ static int receive_init(struct rank *k)
 
 static int set_up_fabric(struct rank *k)
 {
-    char why[PROTO_CONF_TEXT];
+    char why[PROTO_CONF_TEXT], cut[MSG_TEXT - 8];
 
     if (!k->fab)
         return rank_fail(k, "cannot load the fabric's conf", NULL);
-    return proto_setup(k->fab, why) ? rank_fail(k, why, NULL) : 0;
+    if (!proto_setup(k->fab, why))
+        return 0;
+    snprintf(cut, sizeof(cut), "%.*s", (int)sizeof(cut) - 1, why);
+    return rank_fail(k, cut, NULL);
 }
 
 static int open_fabric(struct rank *k)

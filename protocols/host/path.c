@@ -163,6 +163,24 @@ unsigned proto_levels(const struct proto_ways *w)
     return most;
 }
 
+/* A leaf's members need not follow each other. */
+unsigned proto_leaves(const struct proto_ways *w)
+{
+    uint64_t seen[(FAB_MAX_NODES + 63) / 64] = {0};
+    unsigned n = 0;
+
+    for (unsigned m = next_member(w, 0); w->tree && m < FAB_MAX_MEMBERS;
+         m = next_member(w, m + 1)) {
+        uint16_t at = fab_group_leaf(w->fab, w->tree, m, w->members);
+
+        if (at == FAB_NONE || seen[at / 64] >> at % 64 & 1)
+            continue;
+        seen[at / 64] |= 1ull << at % 64;
+        n++;
+    }
+    return n;
+}
+
 uint64_t proto_rate_bps(const struct proto_ways *w, unsigned *ranks_a_link)
 {
     uint64_t least = 0;

@@ -31,6 +31,8 @@ int64_t proto_across_ps(const struct proto_ways *w, uint32_t bytes);
 int64_t proto_round_trip_ps(const struct proto_ways *w, uint32_t bytes);
 /* Switches from a rank to the root, the root included; 0 without a tree. */
 unsigned proto_levels(const struct proto_ways *w);
+/* Switches at which ranks join. */
+unsigned proto_leaves(const struct proto_ways *w);
 /* The port of a host that its ranks use. */
 uint16_t proto_host_port(const struct proto_ways *w, unsigned host);
 /* The slowest link of a rank, and how many ranks share it at most. */

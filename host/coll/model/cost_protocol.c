@@ -54,6 +54,8 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
                               .payload = fab->mtu - (uint32_t)PROTO_HEAD_MAX,
                               .overhead = PROTO_OVERHEAD,
                               .levels = proto_levels(&q.ways),
+                              .leaves = proto_leaves(&q.ways),
+                              .window = PROTOCOL_WINDOW,
                               .up_ps = up_ps,
                               .down_ps = down_ps,
                               .across_ps = across_ps};
