@@ -6,5 +6,6 @@
 #include <tributary/protocol.h>
 
 extern const struct trib_protocol trib_switchml; /* pool of slots at the switches, two versions */
+extern const struct trib_protocol trib_ps;       /* parameter server on the ranks */
 
 #endif

@@ -178,7 +178,7 @@ static int rank_start(struct trib_rank *r, const struct trib_op *op)
     me->active = true;
     for (uint64_t k = 0; k < n; k++)
         offer(r, k);
-    window_pump(&me->w, r, rank_send, UINT32_MAX);
+    window_pump(&me->w, r, rank_send);
     return 0;
 }
 
@@ -223,7 +223,7 @@ static void answer(struct trib_rank *r, const struct trib_packet *pkt, uint64_t 
     offer(r, k + me->w.n);
     if (me->lead && me->lead < me->w.n)
         offer(r, k + me->lead);
-    window_pump(&me->w, r, rank_send, UINT32_MAX);
+    window_pump(&me->w, r, rank_send);
 }
 
 static void rank_packet(struct trib_rank *r, const struct trib_packet *pkt)
@@ -259,7 +259,7 @@ static void rank_room(struct trib_rank *r)
     struct rank *me = r->self;
 
     if (!me->failed)
-        window_pump(&me->w, r, rank_send, UINT32_MAX);
+        window_pump(&me->w, r, rank_send);
 }
 
 static void rank_timer(struct trib_rank *r)
@@ -272,7 +272,7 @@ static void rank_timer(struct trib_rank *r)
         fail(r, "switchml: no answer within patience_ms: a rank or a switch is gone, or ranks have "
                 "started different operations");
     else
-        window_pump(&me->w, r, rank_send, UINT32_MAX);
+        window_pump(&me->w, r, rank_send);
 }
 
 const struct trib_rank_half switchml_rank = {

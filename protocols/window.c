@@ -64,14 +64,14 @@ static int64_t timeout_of(const struct window *w, unsigned tries)
     return t << (tries > BACKOFF ? BACKOFF : tries);
 }
 
-void window_pump(struct window *w, struct trib_rank *r, window_send send, uint32_t limit)
+void window_pump(struct window *w, struct trib_rank *r, window_send send)
 {
     int64_t now = r->api->now(r);
 
     if (w->pumping) /* an answer that came from inside of send() */
         return;
     w->pumping = true;
-    while (w->queued && w->busy - w->queued < limit) {
+    while (w->queued) {
         uint32_t i = w->queue[w->head];
         struct flight *f = &w->flight[i];
         int64_t due = now + timeout_of(w, f->tries);

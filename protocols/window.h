@@ -40,8 +40,8 @@ int window_open(struct window *w, uint32_t n, int64_t timeout_ps, int64_t patien
 void window_close(struct window *w);
 /* Flight i, idle, is to carry packet seq. */
 void window_queue(struct window *w, struct trib_rank *r, uint32_t i, uint64_t seq);
-/* Sends what is queued while there are buffers and `limit` allows: flights on their way at once. */
-void window_pump(struct window *w, struct trib_rank *r, window_send send, uint32_t limit);
+/* Sends what is queued while there are buffers. */
+void window_pump(struct window *w, struct trib_rank *r, window_send send);
 /* Flight i is answered. */
 void window_answer(struct window *w, struct trib_rank *r, uint32_t i);
 /* At the timer: queues what is overdue and returns how many. -1: nothing is answered any more. */
