@@ -124,7 +124,7 @@ static int64_t limit(const struct job *j, int64_t until_ps)
     return j->next_tick < until_ps ? j->next_tick : until_ps;
 }
 
-static void step(struct job *j, int64_t until_ps)
+void job_step(struct job *j, int64_t until_ps)
 {
     struct world *w = j->cfg.w;
 
@@ -139,7 +139,7 @@ void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)
-        step(j, until_ps);
+        job_step(j, until_ps);
 }
 
 static bool never(void *ctx)
@@ -172,7 +172,7 @@ void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), vo
 
     while (!until(ctx) && world_now(w) < until_ps)
         if (j->loop->by_steps || j->next != j || !world_slice(w, limit(j, until_ps), &t))
-            step(j, until_ps);
+            job_step(j, until_ps);
     world_join(w);
     job_drive(j, rest_ps(j), never, NULL);
 }
