@@ -3,9 +3,10 @@
  * Several jobs on one fabric in virtual time: what each of them suffers from the others, who is
  * refused what by the switches, and when the resources of one that dies are back.
  *
- *   jobs_conf.c    the file: jobs, checked against the fabric
+ *   jobs_conf*.c   the file: jobs, checked against the fabric
  *   jobs_ops.c     operations of a job: their buffers, arguments and the check of each result
- *   jobs_run.c     one world: each job connects, runs its loop and leaves, in order of events
+ *   jobs_run.c     a job from state to state: it connects, runs its loop and leaves
+ *   jobs_world.c   one world with its jobs and faults, in order of events
  *   jobs.c         all jobs together, then each alone on a fresh world; fairness
  *   jobs_report.c  the tables and the JSON
  *
