@@ -79,7 +79,7 @@ ROOM_kernels     := host/kernels
 ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
 ROOM_bench       := host/bench
 ROOM_launch      := host/launch
-ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step)
+ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
 ROOMS := base fabric aggregation protocols roce switch io hca kernels coll bench launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
@@ -449,12 +449,12 @@ lint:
 BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry) scripts/trib scripts/trib-sweep
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
-CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf)
+CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf)
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/doc/tributary/img"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/tributary/conf/jobs" "$(TO)/share/doc/tributary/img"
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
@@ -474,7 +474,7 @@ uninstall:
 	rm -f "$(TO)/share/zsh/site-functions/_trib"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
-	for d in lib/tributary share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in lib/tributary share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf/jobs share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

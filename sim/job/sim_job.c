@@ -150,7 +150,7 @@ static int64_t limit(const struct job *first, int64_t until_ps)
     return t;
 }
 
-static void step(struct job *j, int64_t until_ps)
+void job_step(struct job *j, int64_t until_ps)
 {
     struct world *w = j->cfg.w;
 
@@ -166,7 +166,7 @@ void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)
-        step(j, until_ps);
+        job_step(j, until_ps);
 }
 
 static bool never(void *ctx)
@@ -200,7 +200,7 @@ void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), vo
     while (!until(ctx) && world_now(w) < until_ps)
         if (j->loop->by_steps || j->cfg.algos & COLL_PROTOCOLS || j->next != j ||
             !world_slice(w, limit(j, until_ps), &t))
-            step(j, until_ps);
+            job_step(j, until_ps);
     world_join(w);
     job_drive(j, rest_ps(j), never, NULL);
 }

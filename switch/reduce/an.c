@@ -320,6 +320,16 @@ int an_idle(const struct an *a)
            !a->cnt.slots_used && !a->cnt.mbufs_promised && (!a->mm || mm_idle(a->mm));
 }
 
+unsigned an_groups_of(const struct an *a, uint64_t key)
+{
+    const struct an_group *g;
+    unsigned n = a->mm ? mm_groups_of(a->mm, key) : 0;
+
+    LIST_FOREACH(g, &a->groups, link)
+    n += g->key == key;
+    return n;
+}
+
 void an_set_budget(struct an *a, uint32_t mbufs)
 {
     a->cfg.mbuf_budget = mbufs;
