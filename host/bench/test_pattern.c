@@ -2,6 +2,7 @@
 #include "host/bench/test_pattern.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,7 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
     size_t count = most < PATTERN_PERIOD ? (size_t)most : PATTERN_PERIOD;
 
     pattern_sample(v, NULL, NULL, 0);
+    v->bound = 0;
     if (v->count >= count && v->type == type && v->op == op && v->nranks == l->nranks &&
         v->reduces == reduces)
         return;
@@ -190,6 +192,22 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
     v->count = count;
     v->have_all = false;
     v->one_of = LAYOUT_NOTHING;
+}
+
+void pattern_within(struct test_pattern *v, double bound)
+{
+    v->bound = bound;
+}
+
+double pattern_most(enum dtype type, enum redop op, unsigned nranks)
+{
+    int64_t most = exact_limit[type];
+
+    if (op == OP_PROD)
+        return dtype_is_float(type) ? 2 : 127;
+    if (op == OP_SUM || op == OP_AVG)
+        most /= nranks;
+    return most ? (double)most : 1;
 }
 
 static const uint8_t *period_of_all(struct test_pattern *v)
@@ -340,9 +358,48 @@ static uint64_t touched(const struct test_pattern *v, const uint8_t *buf, uint64
     return wrong;
 }
 
+static double number(enum dtype t, const uint8_t *p)
+{
+    uint64_t x = element(p, dtype_size(t));
+    float f;
+    double d;
+
+    switch (t) {
+    case DT_FP16:
+        return (double)fp16_to_fp32((uint16_t)x);
+    case DT_BF16:
+        return (double)bf16_to_fp32((uint16_t)x);
+    case DT_FP32:
+        memcpy(&f, p, sizeof(f));
+        return (double)f;
+    case DT_FP64:
+        memcpy(&d, p, sizeof(d));
+        return d;
+    case DT_INT8:
+        return (double)(int8_t)x;
+    case DT_INT32:
+        return (double)(int32_t)x;
+    case DT_INT64:
+        return (double)(int64_t)x;
+    case DT_UINT8:
+    case DT_UINT32:
+    case DT_UINT64:
+        return (double)x;
+    default: /* states no bound */
+        return NAN;
+    }
+}
+
+static bool is_within(const struct test_pattern *v, const uint8_t *got, const uint8_t *want,
+                      unsigned source)
+{
+    return source == LAYOUT_ALL && v->bound > 0 &&
+           fabs(number(v->type, got) - number(v->type, want)) <= v->bound;
+}
+
 /* Elements that are no samples. */
 static uint64_t plain_wrong(const struct test_pattern *v, const uint8_t *buf, const uint8_t *p,
-                            uint64_t first, uint64_t n)
+                            unsigned source, uint64_t first, uint64_t n)
 {
     size_t size = dtype_size(v->type);
     uint64_t wrong = 0;
@@ -355,7 +412,8 @@ static uint64_t plain_wrong(const struct test_pattern *v, const uint8_t *buf, co
         if (!memcmp(got, r.want, r.n * size))
             continue;
         for (size_t i = 0; i < r.n; i++)
-            wrong += memcmp(got + i * size, r.want + i * size, size) != 0;
+            wrong += memcmp(got + i * size, r.want + i * size, size) != 0 &&
+                     !is_within(v, got + i * size, r.want + i * size, source);
     }
     return wrong;
 }
@@ -382,7 +440,8 @@ static uint64_t sampled_wrong(const struct test_pattern *v, const uint8_t *buf, 
     size_t size = dtype_size(v->type);
     unsigned k = samples_from(s, first);
     uint64_t done = k < s->n && s->at[k] - first < n ? s->at[k] - first : n;
-    uint64_t wrong = plain_wrong(v, buf, p, first, done), in_period = (first + done) % v->count;
+    uint64_t wrong = plain_wrong(v, buf, p, source, first, done),
+             in_period = (first + done) % v->count;
 
     while (done < n) {
         uint64_t next = k + 1 < s->n ? s->at[k + 1] - first : n;
@@ -392,7 +451,7 @@ static uint64_t sampled_wrong(const struct test_pattern *v, const uint8_t *buf, 
         in_period = in_period + 1 < v->count ? in_period + 1 : 0;
         if (in_period + next > v->count ||
             memcmp(buf + done * size, p + in_period * size, next * size) != 0)
-            wrong += plain_wrong(v, buf + done * size, p, first + done, next);
+            wrong += plain_wrong(v, buf + done * size, p, source, first + done, next);
         done += next;
         in_period += next;
         while (in_period >= v->count)
@@ -418,7 +477,7 @@ uint64_t pattern_wrong(struct test_pattern *v, const void *buf, unsigned source,
         return n ? touched(v, buf, n) : 0;
     const uint8_t *p = period(v, source);
     return v->samples ? sampled_wrong(v, buf, p, source, first, n)
-                      : plain_wrong(v, buf, p, first, n);
+                      : plain_wrong(v, buf, p, source, first, n);
 }
 
 /* ---- both buffers of a rank ---- */
