@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/test_pattern.h"
 
+#include "host/bench/value.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -29,10 +31,6 @@ static uint32_t mix(unsigned rank, size_t i)
     return (uint32_t)(x >> 32);
 }
 
-/* Pairs as one number: the value, and below it the index, which is the rank. */
-#define LOC_BITS 20
-#define LOC_MASK ((1 << LOC_BITS) - 1)
-
 /* Element i of rank's contribution. */
 static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t i)
 {
@@ -57,7 +55,7 @@ static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t 
         return (int64_t)(1ull << h % (8 * dtype_size(v->type)));
     case OP_MINLOC:
     case OP_MAXLOC:
-        return (int64_t)(h % 1000) << LOC_BITS | rank;
+        return (int64_t)(h % 1000) << VALUE_LOC_BITS | rank;
     default: {
         int64_t most = limit / v->nranks;
         if (most == 0) /* more ranks than the type can count: some of them contribute */
@@ -90,7 +88,7 @@ static int64_t result(const struct test_pattern *v, size_t i)
         else if (v->op == OP_MINLOC)
             acc = x < acc ? x : acc;
         else if (v->op == OP_MAXLOC) /* of equal values the lowest index stays */
-            acc = x >> LOC_BITS > acc >> LOC_BITS ? x : acc;
+            acc = x >> VALUE_LOC_BITS > acc >> VALUE_LOC_BITS ? x : acc;
         else
             acc += x;
     }
@@ -103,47 +101,6 @@ static void store_bits(enum dtype t, void *buf, size_t i, unsigned rank)
     uint64_t x = (uint64_t)mix(rank, i) << 32 | mix(~rank, i);
 
     memcpy((uint8_t *)buf + i * dtype_size(t), &x, dtype_size(t));
-}
-
-static void store(enum dtype t, void *buf, size_t i, int64_t x)
-{
-    float f = (float)x;
-    double d = (double)x;
-    int32_t pair[2] = {(int32_t)(x >> LOC_BITS), (int32_t)(x & LOC_MASK)};
-    uint16_t h;
-
-    switch (t) {
-    case DT_FP8_E4M3:
-        ((uint8_t *)buf)[i] = fp32_to_fp8_e4m3(f);
-        return;
-    case DT_FP8_E5M2:
-        ((uint8_t *)buf)[i] = fp32_to_fp8_e5m2(f);
-        return;
-    case DT_FP32_LOC:
-        f = (float)pair[0];
-        memcpy(pair, &f, sizeof(f));
-        memcpy((uint8_t *)buf + 8 * i, pair, sizeof(pair));
-        return;
-    case DT_INT32_LOC:
-        memcpy((uint8_t *)buf + 8 * i, pair, sizeof(pair));
-        return;
-    case DT_FP16:
-        h = fp32_to_fp16(f);
-        memcpy((uint16_t *)buf + i, &h, sizeof(h));
-        return;
-    case DT_BF16:
-        h = fp32_to_bf16(f);
-        memcpy((uint16_t *)buf + i, &h, sizeof(h));
-        return;
-    case DT_FP32:
-        memcpy((float *)buf + i, &f, sizeof(f));
-        return;
-    case DT_FP64:
-        memcpy((double *)buf + i, &d, sizeof(d));
-        return;
-    default: /* little-endian: an integer's low bytes come first */
-        memcpy((uint8_t *)buf + i * dtype_size(t), &x, dtype_size(t));
-    }
 }
 
 int pattern_init(struct test_pattern *v)
@@ -215,7 +172,7 @@ static const uint8_t *period_of_all(struct test_pattern *v)
     if (v->have_all)
         return v->all;
     for (size_t i = 0; i < v->count; i++)
-        store(v->type, v->all, i, result(v, i));
+        value_store(v->type, v->all, i, result(v, i));
     if (v->op == OP_AVG)
         arith_divide(v->all, v->type, v->nranks, v->count);
     v->have_all = true;
@@ -230,7 +187,7 @@ static const uint8_t *period(struct test_pattern *v, unsigned source)
         return v->one;
     for (size_t i = 0; i < v->count; i++) {
         if (v->reduces)
-            store(v->type, v->one, i, contribution(v, source, i));
+            value_store(v->type, v->one, i, contribution(v, source, i));
         else
             store_bits(v->type, v->one, i, source);
     }
@@ -358,43 +315,11 @@ static uint64_t touched(const struct test_pattern *v, const uint8_t *buf, uint64
     return wrong;
 }
 
-static double number(enum dtype t, const uint8_t *p)
-{
-    uint64_t x = element(p, dtype_size(t));
-    float f;
-    double d;
-
-    switch (t) {
-    case DT_FP16:
-        return (double)fp16_to_fp32((uint16_t)x);
-    case DT_BF16:
-        return (double)bf16_to_fp32((uint16_t)x);
-    case DT_FP32:
-        memcpy(&f, p, sizeof(f));
-        return (double)f;
-    case DT_FP64:
-        memcpy(&d, p, sizeof(d));
-        return d;
-    case DT_INT8:
-        return (double)(int8_t)x;
-    case DT_INT32:
-        return (double)(int32_t)x;
-    case DT_INT64:
-        return (double)(int64_t)x;
-    case DT_UINT8:
-    case DT_UINT32:
-    case DT_UINT64:
-        return (double)x;
-    default: /* states no bound */
-        return NAN;
-    }
-}
-
 static bool is_within(const struct test_pattern *v, const uint8_t *got, const uint8_t *want,
                       unsigned source)
 {
     return source == LAYOUT_ALL && v->bound > 0 &&
-           fabs(number(v->type, got) - number(v->type, want)) <= v->bound;
+           fabs(value_of(v->type, got) - value_of(v->type, want)) <= v->bound;
 }
 
 /* Elements that are no samples. */
