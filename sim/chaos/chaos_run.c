@@ -243,7 +243,7 @@ static void connect(struct run *r, unsigned i)
                          .policy = c->policy,
                          .n_policy = c->n_policy,
                          /* An algorithm after failover reduces in another order. */
-                         .any_order = c->goes_on,
+                         .any_order = c->goes_on || c->algos & COLL_PROTOCOLS,
                          .buffer_bytes = c->bytes + 64,
                          .limit_ps = LIMIT_PS};
     char err[COMM_TEXT] = "";
