@@ -70,16 +70,16 @@ obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 ROOM_base        := base
 ROOM_fabric      := $(addprefix fabric,/ /conf /routing /report /theory)
 ROOM_aggregation := aggregation
-ROOM_protocols   := protocols
+ROOM_protocols   := $(addprefix protocols,/ /host)
 ROOM_roce        := $(addprefix roce,/ /cc)
-ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /net)
+ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
 ROOM_io          := $(addprefix io,/ /memif /telemetry)
 ROOM_hca         := $(addprefix host/hca,/ /memory /io)
 ROOM_kernels     := host/kernels
 ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
 ROOM_bench       := host/bench
 ROOM_launch      := host/launch
-ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step)
+ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
 ROOMS := base fabric aggregation protocols roce switch io hca kernels coll bench launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
@@ -92,13 +92,13 @@ ON_fabric      := fabric $(ON_base)
 ON_aggregation := aggregation $(ON_fabric)
 ON_protocols   := protocols $(ON_aggregation)
 ON_roce        := roce $(ON_aggregation)
-ON_switch      := switch $(ON_roce)
+ON_switch      := switch protocols $(ON_roce)
 ON_io          := io $(ON_switch)
 ON_hca         := hca io roce aggregation fabric base
-ON_coll        := coll kernels aggregation fabric base
+ON_coll        := coll kernels protocols aggregation fabric base
 ON_bench       := bench $(ON_coll)
 ON_launch      := launch bench $(ON_coll)
-ON_sim         := sim launch bench coll kernels hca protocols $(ON_io)
+ON_sim         := sim launch bench coll kernels hca $(ON_io)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -164,7 +164,7 @@ $(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,io roce aggregation 
 	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
-$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels) $(BUILD)/libagent.a $(call lib,fabric base)
+$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -lpthread -o $@
@@ -207,12 +207,6 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
-
-# Protocols need nothing but their public header: no DPDK is linked.
-STAR := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/protocols/star*.c))
-$(BUILD)/tests/protocols/%: $(BUILD)/tests/protocols/%.o $(STAR) $(call lib,$(ON_protocols))
-	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -o $@
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
@@ -455,12 +449,12 @@ lint:
 BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry) scripts/trib scripts/trib-sweep
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
-CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf)
+CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf)
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/doc/tributary/img"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/tributary/conf/jobs" "$(TO)/share/doc/tributary/img"
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
@@ -480,7 +474,7 @@ uninstall:
 	rm -f "$(TO)/share/zsh/site-functions/_trib"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
-	for d in lib/tributary share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in lib/tributary share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf/jobs share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

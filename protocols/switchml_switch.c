@@ -28,7 +28,7 @@ struct pool {
 static int switch_job_open(struct trib_switch *s, struct trib_job *job)
 {
     struct pool *p = calloc(1, sizeof(*p));
-    uint32_t n = switchml_slots(s->key, s->payload, s->rate_bps, s->round_trip_ps);
+    uint32_t n = switchml_slots(s->key, s->payload, job->rate_bps, job->round_trip_ps);
 
     if (!p)
         return -ENOMEM;

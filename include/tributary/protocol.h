@@ -94,7 +94,11 @@ struct trib_job {
     uint32_t n_below;    /* ranks below this switch */
     bool root;           /* there is no parent */
     uint32_t index;      /* of the switch's jobs, the least that was free: below 4096 */
-    void *self;          /* the protocol's */
+    /* As in struct trib_rank: the same at all ranks and switches of a job, so that what both ends
+     * derive from them (the size of a pool) agrees. */
+    uint64_t rate_bps;
+    int64_t round_trip_ps;
+    void *self; /* the protocol's */
 };
 
 /* The host's services. All times are fabric time in picoseconds. */
@@ -140,15 +144,11 @@ struct trib_switch_api {
     void (*abort)(struct trib_switch *s, struct trib_job *job, const char *why);
 };
 
-/* payload, rate_bps, round_trip_ps and window are the same at all ranks and switches of a job: what
- * both ends derive from them (the size of a pool) agrees. */
 struct trib_switch {
     const struct trib_switch_api *api;
-    void *self;            /* the protocol's */
-    const int64_t *key;    /* values of its keys, in order of trib_protocol.keys */
-    uint32_t payload;      /* bytes of head and data of a packet, at most */
-    uint64_t rate_bps;     /* of the link to its first host */
-    int64_t round_trip_ps; /* as in struct trib_rank */
+    void *self;         /* the protocol's */
+    const int64_t *key; /* values of its keys, in order of trib_protocol.keys */
+    uint32_t payload;   /* bytes of head and data of a packet, at most */
 };
 
 struct trib_switch_half {
