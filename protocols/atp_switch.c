@@ -119,7 +119,7 @@ static bool stands_in_the_way(struct trib_switch *s, const struct trib_job *job,
         return false;
     if (a->job == job->index + 1 && h->seq >= h->window && a->seq <= h->seq - h->window)
         return false;
-    return s->api->now(s) - a->since_ps < OLD * s->round_trip_ps;
+    return s->api->now(s) - a->since_ps < OLD * job->round_trip_ps;
 }
 
 static void unsummed(struct trib_switch *s, struct trib_job *job, const struct trib_packet *pkt,
