@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 rooms='base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
-protocols protocols/host
+protocols protocols/host protocols/check
 roce/cc roce
 switch/queue switch switch/reduce switch/multimem switch/protocol switch/net
 io io/memif io/telemetry
