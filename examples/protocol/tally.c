@@ -110,7 +110,7 @@ static void sw_add(struct trib_switch *s, struct slot *l, const struct trib_pack
         s->api->reduce(s, l->data, p->data, l->head.n, l->head.type, l->head.op);
     else
         memcpy(l->data, p->data, p->data_bytes);
-    s->api->work(s, p->data_bytes, 0);
+    s->api->work(s, p->data_bytes, 0); /* beside what reduce() counts */
     l->in[child / 64] |= 1ull << child % 64;
 }
 

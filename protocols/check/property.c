@@ -160,7 +160,8 @@ bool property_seed(const struct property_plan *plan, enum property p, uint64_t s
     if (case_draw(&c, plan->protocol, plan->key, p, seed))
         return failed(found, "supports() accepts no reduction of any type");
     right = run(plan, &c, plan->trace, found, &r);
-    seen(plan, p, &r, found);
+    if (right)
+        seen(plan, p, &r, found);
     if (right && p == P_DETERMINISM)
         right = same_again(plan, &c, &r, found);
     free(r.hash);

@@ -149,7 +149,7 @@ static void settle(void)
 
         for (uint32_t i = 0; i < t->array->bytes; i++)
             changed += t->copy[i] != t->at[i];
-        if (changed > before && changed > w.bytes + (w.bytes ? FREE_BYTES : 0)) {
+        if (changed > before && changed > w.bytes + (w.bytes || w.ops ? FREE_BYTES : 0)) {
             char more[96];
 
             snprintf(more, sizeof(more),
