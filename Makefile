@@ -6,7 +6,7 @@
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   hostile                                 attacks of one process or user on others, each repelled
-#   matrix kills clocks clock-faults chaos mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
+#   matrix kills clocks clock-faults chaos mutations protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   docs-test                               commands and links of README.md and docs/
@@ -109,7 +109,7 @@ PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/tr
          $(BUILD)/trib-check-protocol \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -351,6 +351,12 @@ mutations:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libsupport.a
 	$(Q)BUILD=build-checked CC="$(CC)" tests/mutations.sh
+
+# Bugs of one line in aggregation protocols (tests/protocols/mutations.txt): trib check-protocol must find each. DRAW=10 draws ten of each protocol.
+protocol-mutations:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/trib-check-protocol
+	$(Q)BUILD=$(BUILD) CC="$(CC)" tests/protocols/mutations.sh
 
 # Bugs of rounding and of the order of sums planted on purpose: the column #wrong must show each. Two minutes.
 rounding:
