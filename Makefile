@@ -80,7 +80,7 @@ ROOM_kernels     := host/kernels
 ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
 ROOM_bench       := host/bench
 ROOM_launch      := host/launch
-ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step)
+ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
 ROOMS := base fabric aggregation protocols check roce switch io hca kernels coll bench launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
@@ -167,7 +167,7 @@ $(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,io roce aggregation 
 	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
-$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels) $(BUILD)/libagent.a $(call lib,fabric base)
+$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -lpthread -o $@
@@ -463,7 +463,7 @@ lint:
 BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-check-protocol) scripts/trib scripts/trib-sweep
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
-CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf)
+CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf)
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
@@ -471,7 +471,7 @@ EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/doc/tributary/img"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/tributary/conf/jobs" "$(TO)/share/doc/tributary/img"
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
@@ -498,7 +498,7 @@ uninstall:
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for d in include/tributary lib/tributary share/tributary/examples/protocol share/tributary/examples share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in include/tributary lib/tributary share/tributary/examples/protocol share/tributary/examples share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf/jobs share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -5,7 +5,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-rooms='base
+rooms='include/tributary
+base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
 protocols protocols/host protocols/check
@@ -16,7 +17,7 @@ host/hca host/hca/memory host/hca/io
 host/kernels
 host/coll host/coll/alg host/coll/gpu host/coll/transport host/coll/recovery host/coll/model
 host/bench host/launch host/sandbox host/keep host/hint
-sim/world sim/job sim/report sim/chaos sim/step sim'
+sim/world sim/job sim/report sim/chaos sim/step sim/jobs sim'
 
 # FOLDER HEADER REASON
 exceptions='

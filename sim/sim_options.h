@@ -24,6 +24,7 @@ struct sim_opts {
     double seed_wall;            /* of chaos: seconds a seed may take; 0: the usual */
     const char *links;           /* names, of the trace and the counters; NULL: all */
     const char *workload;        /* a training step's file instead of a collective; NULL: none */
+    const char *jobs;            /* a file of several jobs instead; NULL: none */
 };
 
 extern const struct option_program sim_program;

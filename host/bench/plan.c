@@ -181,7 +181,7 @@ static int choose_hw(struct sweep *s, unsigned others, char *err)
 static int choose_algos(struct sweep *s, unsigned asked, char *err)
 {
     const unsigned usual = 1u << ALGO_RING | 1u << ALGO_SHARP;
-    unsigned policy = 0;
+    unsigned policy = 0, unnamed;
 
     for (unsigned i = 0; i < s->o->n_policy; i++)
         policy |= 1u << s->o->policy[i];
@@ -189,7 +189,9 @@ static int choose_algos(struct sweep *s, unsigned asked, char *err)
      * millions of messages among thousands of ranks. */
     bool named = asked && asked != ALGOS_ALL && !(asked >> ALGO_AUTO & 1);
 
-    find_algos(s, named ? asked | policy : ~0u);
+    unnamed = ALGOS_ALL | ((asked | policy) & COLL_PROTOCOLS);
+
+    find_algos(s, named ? asked | policy : unnamed);
     if (named && ((asked | policy) & ~s->exist))
         find_algos(s, ~0u);
     if (!s->exist) {

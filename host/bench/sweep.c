@@ -60,7 +60,7 @@ static int predict(struct sweep *s, struct row *r)
     else
         rc = coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, tree, n_trees,
                                 window_of(s, r->algo), &r->pred);
-    if (!rc && r->pred.time_ps <= 0)
+    if (!rc && r->pred.time_ps <= 0 && !coll_is_protocol(r->algo))
         r->pred.time_ps = 1; /* a single rank: nothing moves */
     if (rc) {
         snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", perf_algo_name(row_asked(r)),

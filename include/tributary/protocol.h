@@ -94,7 +94,11 @@ struct trib_job {
     uint32_t n_below;    /* ranks below this switch */
     bool root;           /* there is no parent */
     uint32_t index;      /* of the switch's jobs, the least that was free: below 4096 */
-    void *self;          /* the protocol's */
+    /* As in struct trib_rank: the same at all ranks and switches of a job, so that what both ends
+     * derive from them (the size of a pool) agrees. */
+    uint64_t rate_bps;
+    int64_t round_trip_ps;
+    void *self; /* the protocol's */
 };
 
 /* The host's services. All times are fabric time in picoseconds. */
@@ -120,7 +124,8 @@ struct trib_switch_api {
     void (*send)(struct trib_switch *s, struct trib_job *job, int to, const void *head,
                  uint32_t head_bytes, const void *data, uint32_t data_bytes);
     /* Sends the packet that is being handled on to the rank that its sender named as target
-     * (trib_rank_api.send_through), with another head and data if they are not NULL. */
+     * (trib_rank_api.send_through), with another head and data if they are not NULL. May be called
+     * several times for one packet. */
     void (*forward)(struct trib_switch *s, struct trib_job *job, const void *head,
                     uint32_t head_bytes, const void *data, uint32_t data_bytes);
     /* dst = dst op src, n elements, by the rules of docs/numerics.md; counts as work. Types that the
@@ -141,11 +146,9 @@ struct trib_switch_api {
 
 struct trib_switch {
     const struct trib_switch_api *api;
-    void *self;            /* the protocol's */
-    const int64_t *key;    /* values of its keys, in order of trib_protocol.keys */
-    uint32_t payload;      /* bytes of head and data of a packet, at most */
-    uint64_t rate_bps;     /* of the link to its first host */
-    int64_t round_trip_ps; /* as in struct trib_rank */
+    void *self;         /* the protocol's */
+    const int64_t *key; /* values of its keys, in order of trib_protocol.keys */
+    uint32_t payload;   /* bytes of head and data of a packet, at most */
 };
 
 struct trib_switch_half {
@@ -185,7 +188,8 @@ struct trib_rank_api {
     /* The same to this rank's switch, naming the rank that the switch may forward it to. */
     bool (*send_through)(struct trib_rank *r, unsigned target, const void *head,
                          uint32_t head_bytes, const void *data, uint32_t data_bytes);
-    /* The operation has ended here: recv holds the result. The next may start at once. */
+    /* The operation has ended here: recv holds the result. Also from inside of start(). The next may
+     * start once the function that called this has returned. */
     void (*done)(struct trib_rank *r);
     /* It cannot end: fails the communicator, with a reason for people. */
     void (*fail)(struct trib_rank *r, const char *why);
@@ -244,6 +248,8 @@ struct trib_model {
     uint64_t rate_bps;     /* of the slowest link of a rank */
     unsigned ranks_a_link; /* ranks that share it */
     unsigned levels;       /* switches from a rank to the root, the root included */
+    unsigned leaves;       /* switches that are the first of a rank */
+    uint32_t window;       /* as in struct trib_rank */
     /* Time of a packet with so many bytes of head and data, without load: from a rank to the root of
      * the tree, and from there to a rank; from one rank to another (the longest way). */
     int64_t (*up_ps)(const struct trib_model *m, uint32_t bytes);

@@ -309,11 +309,7 @@ int proto_switch_create(struct proto_switch **out, const struct proto_switch_cfg
     }
     s->cfg = *cfg;
     s->timer = TRIB_NEVER;
-    s->pub = (struct trib_switch){.api = &api,
-                                  .key = cfg->key,
-                                  .payload = cfg->payload,
-                                  .rate_bps = cfg->rate_bps,
-                                  .round_trip_ps = cfg->round_trip_ps};
+    s->pub = (struct trib_switch){.api = &api, .key = cfg->key, .payload = cfg->payload};
     s->arrays_open = true;
     if (cfg->protocol->sw->open)
         rc = cfg->protocol->sw->open(&s->pub);
@@ -411,6 +407,8 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
                                  .n_children = cfg->n_children,
                                  .n_below = cfg->n_below,
                                  .root = cfg->root,
+                                 .rate_bps = cfg->rate_bps,
+                                 .round_trip_ps = cfg->round_trip_ps,
                                  .index = i};
     job->ctx = cfg->ctx;
     s->job[i] = job;
@@ -419,9 +417,11 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
     s->arrays_open = false;
     if (rc) {
         s->cnt.refused++;
-        snprintf(err, PROTO_TEXT, "protocol %s refuses the job: %s (%llu of %zu bytes in use)",
-                 s->cfg.protocol->name, strerror(-rc), (unsigned long long)s->cnt.memory,
-                 s->cfg.memory);
+        if (rc == -ENOSPC)
+            snprintf(err, PROTO_TEXT, "memory: %llu of %zu bytes in use",
+                     (unsigned long long)s->cnt.memory, s->cfg.memory);
+        else
+            snprintf(err, PROTO_TEXT, "job_open(): %s", strerror(-rc));
         job_free(s, job, leak);
         return rc;
     }

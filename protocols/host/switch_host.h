@@ -23,8 +23,6 @@ struct proto_switch_cfg {
     const struct trib_protocol *protocol;
     const int64_t *key; /* [TRIB_KEYS], outlives it */
     uint32_t payload;
-    uint64_t rate_bps;
-    int64_t round_trip_ps;
     size_t memory; /* bytes that its arrays may have */
     /* Sends a packet of the job; job: as in proto_job_cfg.ctx; to: TRIB_CHILD(c), TRIB_CHILDREN,
      * TRIB_PARENT, TRIB_RANK(r), PROTO_FORWARD. Lengths are checked. */
@@ -36,6 +34,8 @@ struct proto_switch_cfg {
 struct proto_job_cfg {
     uint32_t nranks, n_children, n_below;
     bool root;
+    uint64_t rate_bps;
+    int64_t round_trip_ps;
     void *ctx;
 };
 
