@@ -63,8 +63,6 @@ static int open_switch(struct fabric *f, unsigned sw, char *err)
         .protocol = f->p,
         .key = f->c->key,
         .payload = f->c->payload,
-        .rate_bps = f->c->rate_bps,
-        .round_trip_ps = case_round_trip(f->c),
         .memory = f->c->memory,
         .emit = links_emit,
         .ctx = n,
@@ -81,6 +79,8 @@ static int open_at(struct fabric *f, struct at *a, char *err)
         .n_children = a->n_children,
         .n_below = a->n_below,
         .root = a->parent < 0,
+        .rate_bps = f->c->rate_bps,
+        .round_trip_ps = case_round_trip(f->c),
         .ctx = a,
     };
     int rc = open_switch(f, a->sw, err);

@@ -108,6 +108,9 @@ static void *watch_at(struct trib_switch *s, struct trib_array *a, uint32_t i)
     uint8_t *slot = w.host->at(s, a, i);
     struct touch *t = &w.touch[w.n_touched];
 
+    /* The host names it where there is a job to end. */
+    if (known && i >= known->n && !w.in_packet)
+        wrong("there is no", known, i, "");
     if (!w.in_packet || !known || i >= known->n || w.n_touched == TOUCHED)
         return slot;
     for (unsigned k = 0; k < w.n_touched; k++)
