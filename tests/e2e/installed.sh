@@ -35,6 +35,20 @@ has trib0 "$tmp/exec.out"
 installed down two-hosts >/dev/null || fail "down"
 [ ! -e "$run" ] || fail "left $run"
 
+# A protocol is built in a folder of its own against what is installed: pkg-config alone says where. It gives paths with blanks with
+# a backslash, which a Makefile does not read; hence the link.
+command -v pkg-config >/dev/null || skip "no pkg-config"
+ln -s "$prefix" "$tmp/prefix"
+export PKG_CONFIG_PATH=$tmp/prefix/lib/pkgconfig
+[ "$(pkg-config --modversion tributary)" = "$(installed --version | sed 's/.* //')" ] || fail "pkg-config: version $(pkg-config --modversion tributary)"
+cp -r "$prefix/share/tributary/examples/protocol" "$tmp/mine"
+make -s -C "$tmp/mine" CFLAGS='-O2 -Wall -Wextra -Werror' >"$tmp/make.out" 2>&1 || fail "make of the example: $(cat "$tmp/make.out")"
+(cd "$tmp/mine" && "$prefix/bin/trib" check-protocol tally.so --quick) >"$tmp/check.out" 2>&1 || fail "check-protocol: exit code $?"
+has '^tally: 12 of 12 properties$' "$tmp/check.out"
+installed check-protocol "$tmp/mine/template.so" >"$tmp/template.out" 2>&1
+[ $? = 1 ] || fail "the template is not refused"
+has 'protocol "TODO": its name is not 1 to 15 characters' "$tmp/template.out"
+
 # Uninstalled: nothing is left but what somebody else put there.
 touch "$prefix/share/tributary/conf/mine.conf"
 uninstall() { make -C "$root" --no-print-directory -s uninstall DESTDIR="$tmp/d e" PREFIX=/opt/t >"$tmp/uninstall.out" 2>&1 || fail "make uninstall: $(cat "$tmp/uninstall.out")"; }
