@@ -36,7 +36,7 @@ CFLAGS_asan    := -O1 -g -DTRIB_CHECKED -fsanitize=address,undefined -fno-saniti
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # DPDK names the CPU that it needs, a Nehalem; tuned for one, every load of 32 bytes would be two.
-CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidden -pthread -D_GNU_SOURCE -I. $(WARN) \
+CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidden -pthread -D_GNU_SOURCE -I. -Iinclude $(WARN) \
           $(patsubst -I%,-isystem %,$(filter-out -mrtm,$(DPDK_CFLAGS))) -mtune=generic
 
 # DPDK statically: only what a userspace fabric uses, and no driver directory is loaded into users' programs.
@@ -70,8 +70,9 @@ obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 ROOM_base        := base
 ROOM_fabric      := $(addprefix fabric,/ /conf /routing /report /theory)
 ROOM_aggregation := aggregation
+ROOM_protocols   := $(addprefix protocols,/ /host)
 ROOM_roce        := $(addprefix roce,/ /cc)
-ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /net)
+ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
 ROOM_io          := $(addprefix io,/ /memif /telemetry)
 ROOM_hca         := $(addprefix host/hca,/ /memory /io)
 ROOM_kernels     := host/kernels
@@ -80,7 +81,7 @@ ROOM_bench       := host/bench
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation roce switch io hca kernels coll bench launch sim support
+ROOMS := base fabric aggregation protocols roce switch io hca kernels coll bench launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -89,11 +90,12 @@ lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
 ON_base        := base
 ON_fabric      := fabric $(ON_base)
 ON_aggregation := aggregation $(ON_fabric)
+ON_protocols   := protocols $(ON_aggregation)
 ON_roce        := roce $(ON_aggregation)
-ON_switch      := switch $(ON_roce)
+ON_switch      := switch protocols $(ON_roce)
 ON_io          := io $(ON_switch)
 ON_hca         := hca io roce aggregation fabric base
-ON_coll        := coll kernels aggregation fabric base
+ON_coll        := coll kernels protocols aggregation fabric base
 ON_bench       := bench $(ON_coll)
 ON_launch      := launch bench $(ON_coll)
 ON_sim         := sim launch bench coll kernels hca $(ON_io)
@@ -162,7 +164,7 @@ $(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,io roce aggregation 
 	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
-$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels) $(BUILD)/libagent.a $(call lib,fabric base)
+$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -lpthread -o $@

@@ -39,7 +39,7 @@ static void describe(const struct option_at *at, char *out, size_t size)
     size_t n = (size_t)snprintf(out, size, "%s", r->help);
 
     for (unsigned i = 0; r->list && (name = r->list(i)) && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : ": ", name);
+        n += !*name ? 0 : (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : ": ", name);
     if (now && n < size)
         n += (size_t)snprintf(out + n, size - n, " (default: %s)", now);
     if (r->instead && n < size)
@@ -282,7 +282,8 @@ static void complete_row(FILE *out, const struct option_at *at, const char *name
     fprintf(out, "%s%s\t%s\t%s\t", name ? "--" : "", name ? name : "", r->c ? letter : "",
             r->arg ? r->arg : "");
     for (unsigned i = 0; r->list && (value = r->list(i)); i++)
-        fprintf(out, "%s%s", i ? " " : "", value);
+        if (*value)
+            fprintf(out, "%s%s", i ? " " : "", value);
     if (r->type == OPTION_SET)
         fputs(" all", out);
     fprintf(out, "\t%s\n", r->help);

@@ -5,11 +5,13 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-rooms='base
+rooms='include/tributary
+base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
+protocols protocols/host
 roce/cc roce
-switch/queue switch switch/reduce switch/multimem switch/net
+switch/queue switch switch/reduce switch/multimem switch/protocol switch/net
 io io/memif io/telemetry
 host/hca host/hca/memory host/hca/io
 host/kernels

@@ -204,6 +204,10 @@ static int check_together(const struct sim_opts *own, const struct perf_opts *o,
         snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
         return OPT_BAD;
     }
+    if (own->payload == PAYLOAD_NONE && o->algos & COLL_PROTOCOLS) {
+        snprintf(err, OPT_ERR, "--payload: found none, expected data: protocols look at it");
+        return OPT_BAD;
+    }
     if (own->links && !own->trace && !own->counters) {
         snprintf(err, OPT_ERR,
                  "--links: found neither --trace nor --counters, expected one of "

@@ -6,8 +6,10 @@
 #include "base/atomic_output.h"
 #include "sim/world/stopwatch.h"
 #include "base/version.h"
+#include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
+#include "protocols/host/conf.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
 #include "sim/report/trace.h"
@@ -389,12 +391,19 @@ static int sim_main(struct sim *m)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     struct fabric *f = errs ? fabric_load(m->o.conf, errs) : NULL;
+    char why[PROTO_CONF_TEXT];
     int code = EXIT_WRONG;
 
     m->s = calloc(1, sizeof(*m->s));
     if (!f && errs)
         fab_errors_print(errs, stderr);
     free(errs);
+    if (f && proto_setup(f, why)) {
+        fprintf(stderr, "%s\n", why);
+        fabric_free(f);
+        f = NULL;
+        code = EXIT_USAGE;
+    }
     if (f && m->s) {
         m->s->o = &m->o;
         m->s->fab = f;
@@ -418,6 +427,8 @@ int main(int argc, char **argv)
     int code, rc;
 
     memory_lay_out(true);
+    if (perf_load_protocols(argc, argv))
+        return EXIT_USAGE;
     if (!sim_options_begin(&m.own, &m.o, argc, argv, &code))
         return code;
     if (m.own.chaos || m.own.chaos_case)

@@ -50,6 +50,7 @@ struct row {
     bool mm_self;  /* of multimem: as in coll_args */
     bool emulated; /* by frames through the fabric: it has links, a dilation and fidelity */
     uint64_t count, bytes;
+    double bound; /* of a protocol that quantises: the largest error of an element; 0: exact */
     struct coll_prediction pred;
     uint64_t link_bps; /* of the link that the model calls the busiest */
     struct run_result run[PLACES];

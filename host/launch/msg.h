@@ -64,6 +64,7 @@ struct msg_prepare {
     uint32_t coll, algo, type, op, root, sparse, in_place, mm_self;
     uint32_t sampled; /* whether some elements are samples.h's */
     uint64_t count;
+    double bound; /* as in struct row */
 };
 struct msg_run {
     uint32_t n, progress; /* progress: whether to report it */

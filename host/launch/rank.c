@@ -9,6 +9,7 @@
 #include "host/bench/dilation_control.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
+#include "protocols/host/conf.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -221,6 +222,18 @@ static int receive_init(struct rank *k)
     return 0;
 }
 
+static int set_up_fabric(struct rank *k)
+{
+    char why[PROTO_CONF_TEXT], cut[MSG_TEXT - 8];
+
+    if (!k->fab)
+        return rank_fail(k, "cannot load the fabric's conf", NULL);
+    if (!proto_setup(k->fab, why))
+        return 0;
+    snprintf(cut, sizeof(cut), "%.*s", (int)sizeof(cut) - 1, why);
+    return rank_fail(k, cut, NULL);
+}
+
 static int open_fabric(struct rank *k)
 {
     if (rundir_open(&k->rd, NULL, NULL, false))
@@ -228,7 +241,7 @@ static int open_fabric(struct rank *k)
     k->sh = k->rd.sh;
     clock_set_policy(clock_dilation(k->sh)); /* the HCA's thread will be like this one */
     k->fab = rundir_fabric(&k->rd);
-    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
+    return set_up_fabric(k);
 }
 
 /* Ports to the outside force dilation 1, so the rank can use a clock of its own. */
@@ -251,7 +264,7 @@ static int receive_fabric(struct rank *k)
     if (text)
         k->fab = fabric_load_string(text, "fabric.conf", NULL);
     free(text);
-    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
+    return set_up_fabric(k);
 }
 
 static int open_device(struct rank *k)
@@ -290,6 +303,11 @@ static int allocate(struct rank *k)
     return 0;
 }
 
+static int64_t now_ps(void *ctx)
+{
+    return clock_fabric_ps(((const struct rank *)ctx)->sh);
+}
+
 static int connect_all(struct rank *k)
 {
     struct comm_cfg cfg = {.n_ctx = k->n_ctx,
@@ -303,7 +321,9 @@ static int connect_all(struct rank *k)
                            .n_trees = k->init.n_trees,
                            .window = k->init.window,
                            .algos = k->init.algos,
-                           .n_policy = k->init.n_policy};
+                           .n_policy = k->init.n_policy,
+                           .now_ps = now_ps,
+                           .now_ctx = k};
     uint8_t blob[COMM_BLOB] = {0};
     struct msg_done ready = {0};
     char path[COMM_TEXT];

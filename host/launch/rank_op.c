@@ -86,6 +86,7 @@ static int fill(struct rank *k)
     struct layout l = layout_of(k);
 
     pattern_set(&k->val, &l, k->row.type, k->row.op);
+    pattern_within(&k->val, k->row.bound);
     pattern_sample(&k->val, k->row.sampled ? &k->samples : NULL, NULL, 0);
     pattern_prepare(&k->val, &l, k->buf[0], k->buf[1]);
     return gpu_check(k);

@@ -351,7 +351,8 @@ static int prepare(struct sweep *s, const struct row *r, int place, struct answe
                                .sparse = r->sparse,
                                .in_place = place == IN_PLACE,
                                .mm_self = r->mm_self,
-                               .count = r->count};
+                               .count = r->count,
+                               .bound = r->bound};
     int rc = sample(s, r, r->algo, false);
 
     memcpy(a->before, s->fell_back, sizeof(a->before));

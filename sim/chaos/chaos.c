@@ -91,6 +91,8 @@ static int draw(struct chaos_case *k)
         chaos_draw_bytes(k);
     if (!rc && !k->plan.n && one_plane(k->fab) && !below(k, DRAW_JOBS, 2))
         k->mcast = random_next(&k->rng[DRAW_JOBS]) | 1;
+    if (!rc && !k->plan.n && k->n_jobs == 1 && !below(k, DRAW_JOBS, 2))
+        k->slices = random_next(&k->rng[DRAW_JOBS]) | 1;
     return rc;
 }
 

@@ -119,7 +119,7 @@ void chaos_draw_bytes(struct chaos_case *k)
     for (unsigned i = 0; i < k->n_jobs; i++)
         k->job[i].bytes = CHAOS_OTHERS;
     first->bytes = k->plan.n ? CHAOS_FAULTY : CHAOS_BUFFER;
-    if (first->algos >> ALGO_NVLS & 1 && first->nranks <= LONG_RANKS && !below(k, DRAW_OPS, 4))
+    if (first->algos >> ALGO_NVLS & 1 && first->nranks <= LONG_RANKS && !below(k, DRAW_OPS, 5))
         first->bytes = CHAOS_LONG;
 }
 
@@ -238,6 +238,16 @@ static int noise(struct chaos_case *k, uint16_t link, int64_t at)
     return add(k, e);
 }
 
+/* Frames late, by more than some take to send, and in order. */
+static int jitter(struct chaos_case *k)
+{
+    struct fault_event e = fault_event(FAULT_LINK, FAULT_ALL, FAULT_ALWAYS);
+
+    e.jitter_ps = (int64_t)(1 + draw(k, 4000)) * PS_PER_NS;
+    e.seed = (int64_t)draw(k, 1u << 31);
+    return add(k, e);
+}
+
 /* Down, and mostly up again. */
 static int flap(struct chaos_case *k, enum fault_of of, uint16_t which)
 {
@@ -317,8 +327,10 @@ int chaos_draw_faults(struct chaos_case *k)
     bool switches = k->fab->n_switches > 0;
     int rc = 0;
 
-    if (!draw(k, 5))
+    if (!draw(k, k->n_jobs > 1 ? 3 : 5))
         return 0; /* no faults */
+    if (!draw(k, 12))
+        return jitter(k);
     if (draw(k, 2))
         rc = noise(k, FAULT_ALL, FAULT_ALWAYS);
     if (!rc && !draw(k, 3))

@@ -65,6 +65,18 @@ bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
     return lost * (double)frames > GIVEN_UP;
 }
 
+bool chaos_only_late(const struct chaos_case *k)
+{
+    for (unsigned i = 0; i < k->plan.n; i++) {
+        const struct fault_event *e = &k->plan.e[i];
+
+        if (e->of != FAULT_LINK || e->loss > 0 || e->dup > 0 || e->reorder > 0 || e->corrupt > 0 ||
+            e->down || e->up)
+            return false;
+    }
+    return true;
+}
+
 /* Jobs of one case that are connected at the same time. */
 static bool meet(const struct chaos_case *k, const struct chaos_job *a, const struct chaos_job *b)
 {

@@ -18,6 +18,11 @@ static bool all_connected(void *ctx)
     return j->at == j->cfg.nranks || j->failed;
 }
 
+static int64_t now_ps(void *ctx)
+{
+    return world_now(((const struct job *)ctx)->cfg.w);
+}
+
 static int connect_all(struct job *j, char *err)
 {
     unsigned n = j->cfg.nranks;
@@ -37,6 +42,8 @@ static int connect_all(struct job *j, char *err)
                               .window = j->cfg.window,
                               .algos = j->cfg.algos,
                               .n_policy = j->cfg.n_policy,
+                              .now_ps = now_ps,
+                              .now_ctx = j,
                               .sim = &hooks};
 
         T_ASSERT(job_world_rank(j, r) < world_ranks(j->cfg.w),
@@ -94,6 +101,7 @@ int job_open(struct job **out, const struct job_cfg *cfg, char *err)
     }
     j->cfg = *cfg;
     j->next_tick = world_now(cfg->w) + JOB_TICK_PS;
+    j->next_timer = PS_NEVER;
     j->next = j;
     job_events_init(j);
     job_record(j, JOB_CONNECTING, cfg->nranks, cfg->group);

@@ -169,6 +169,7 @@ static int fill(struct bench *b, char *err)
         struct layout l = layout_of(b, i);
 
         pattern_set(&b->val, &l, b->row->type, b->row->op);
+        pattern_within(&b->val, b->row->bound);
         pattern_sample(&b->val, s->ways ? &s->at : NULL, s->want, s->ways);
         b->val.given = s->given;
         pattern_prepare(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));

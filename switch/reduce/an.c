@@ -263,15 +263,6 @@ int64_t an_backoff(unsigned tries)
     return RTE_MIN(t, AN_RETRY_MAX_PS);
 }
 
-void an_text(char *text, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, AN_TEXT, fmt, ap);
-    va_end(ap);
-}
-
 void an_send_control(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c)
 {
     struct wqe *w = &a->say;

@@ -223,5 +223,6 @@ int alg_hier_allgather(struct alg *a);
 int alg_hier_sharp_allgather(struct alg *a);
 int alg_hier_reduce_scatter(struct alg *a);
 int alg_nvls_sharp_allreduce(struct alg *a);
+int alg_protocol_allreduce(struct alg *a);
 
 #endif
