@@ -107,6 +107,8 @@ bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j);
 bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames);
 /* Whether links only delay frames, and nothing else is wrong: then no frame is sent twice. */
 bool chaos_only_late(const struct chaos_case *k);
+/* The same of links that lose, double and reorder some, too: then no path is given up. */
+bool chaos_only_noise(const struct chaos_case *k);
 /* Whether aggregation nodes may refuse it what it asks for. */
 bool chaos_contended(const struct chaos_case *k, const struct chaos_job *j);
 /* Whether they may know its group as another job's. */
