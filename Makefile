@@ -463,15 +463,16 @@ lint:
 BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-check-protocol) scripts/trib scripts/trib-sweep
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
-CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf)
+CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched)
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
+CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules)
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/tributary/conf/jobs" "$(TO)/share/doc/tributary/img"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img"
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
@@ -498,7 +499,7 @@ uninstall:
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for d in include/tributary lib/tributary share/tributary/examples/protocol share/tributary/examples share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf/jobs share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in include/tributary lib/tributary share/tributary/examples/protocol share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -9,6 +9,7 @@
 #include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
+#include "host/bench/schedule_option.h"
 #include "protocols/host/conf.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
@@ -445,5 +446,6 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     code = sim_main(&m);
+    schedule_option_free(&m.o);
     return atomic_output_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
 }

@@ -21,16 +21,16 @@ int policy_init(struct comm *c, char *err)
     struct comm_cfg *cfg = &c->cfg;
     unsigned seen = 0;
 
-    if (cfg->n_policy > ALGO_COUNT) {
+    if (cfg->n_policy > ALGO_SCHEDULE) {
         snprintf(err, COMM_TEXT, "a policy of %u algorithms: there are %d", cfg->n_policy,
-                 ALGO_COUNT);
+                 ALGO_SCHEDULE);
         return -EINVAL;
     }
     for (unsigned i = 0; i < cfg->n_policy; i++) {
-        if ((unsigned)cfg->policy[i] >= ALGO_COUNT || seen >> cfg->policy[i] & 1) {
+        if ((unsigned)cfg->policy[i] >= ALGO_SCHEDULE || seen >> cfg->policy[i] & 1) {
             snprintf(err, COMM_TEXT, "policy: %s at place %u",
-                     (unsigned)cfg->policy[i] >= ALGO_COUNT ? "no such algorithm"
-                                                            : "an algorithm twice",
+                     (unsigned)cfg->policy[i] >= ALGO_SCHEDULE ? "no such algorithm"
+                                                               : "an algorithm twice",
                      i);
             return -EINVAL;
         }
@@ -50,6 +50,7 @@ uint64_t policy_code(const struct comm *c)
 {
     uint64_t code = 0;
 
+    _Static_assert(ALGO_COUNT < 32, "a bit each");
     for (unsigned i = 0; i < c->cfg.n_policy; i++)
         code = (code ^ ((unsigned)c->cfg.policy[i] + 1)) * 0x9e3779b97f4a7c15ULL;
     return code;

@@ -299,11 +299,11 @@ static void a_policy_names_what_was_set_up(void **state)
     cfg.policy[1] = ALGO_DIRECT; /* the hosts' own need nothing to be set up */
     assert_int_equal(comm_create(&c, &cfg, blob, err), 0);
     comm_destroy(c);
-    cfg.n_policy = ALGO_COUNT + 1;
+    cfg.n_policy = ALGO_SCHEDULE + 1;
     assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
     assert_string_equal(err, "a policy of 12 algorithms: there are 11");
-    cfg.n_policy = ALGO_COUNT; /* all algorithms at once are allowed */
-    for (unsigned i = 0; i < ALGO_COUNT; i++)
+    cfg.n_policy = ALGO_SCHEDULE; /* all algorithms at once are allowed */
+    for (unsigned i = 0; i < ALGO_SCHEDULE; i++)
         cfg.policy[i] = (enum coll_algo)i;
     assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
     assert_string_equal(err, "policy: sharp at place 1 was not set up (comm_cfg.algos)");

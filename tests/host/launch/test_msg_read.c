@@ -63,12 +63,12 @@ static void too_many_trees(struct init *i)
 
 static void unknown_policy(struct init *i)
 {
-    i->in.policy[1] = ALGO_COUNT;
+    i->in.policy[1] = ALGO_SCHEDULE;
 }
 
 static void long_policy(struct init *i)
 {
-    i->in.n_policy = ALGO_COUNT + 1;
+    i->in.n_policy = ALGO_SCHEDULE + 1;
 }
 
 static void unknown_memory(struct init *i)
