@@ -78,6 +78,8 @@ static void leave(struct jobs_world *r, struct jobs_running *u)
 
 static void end(struct jobs_world *r, struct jobs_running *u, enum jobs_end how, const char *why)
 {
+    if (how == JOBS_DIED && u->res->died_ps < 0)
+        u->res->died_ps = jobs_since_zero(r);
     u->res->end = u->res->died_ps >= 0 ? JOBS_DIED : how;
     snprintf(u->res->why, sizeof(u->res->why), "%.*s", COMM_TEXT - 1, why);
     u->res->ended_ps = jobs_since_zero(r);
