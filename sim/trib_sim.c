@@ -324,6 +324,20 @@ static int with_workload(struct sim *m)
     return stopped ? EXIT_INTERRUPTED : rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_WRONG : EXIT_OK;
 }
 
+/* 0; -EINVAL, reported: lengths have nothing that a protocol could look at. */
+static int check_payload(const struct sim *m, const struct jobs_plan *p)
+{
+    for (unsigned i = 0; i < p->n && m->own.payload == PAYLOAD_NONE; i++)
+        if (p->job[i].algos & COLL_PROTOCOLS) {
+            fprintf(
+                stderr,
+                "trib-sim: --payload: found none, expected data: a protocol of %s looks at it\n",
+                p->job[i].name);
+            return -EINVAL;
+        }
+    return 0;
+}
+
 /* Runs the jobs when nothing can be refused any more. */
 static int run_jobs(struct sim *m, const struct jobs_plan *p)
 {
@@ -373,7 +387,7 @@ static int with_jobs(struct sim *m)
         code = EXIT_USAGE;
     } else if (errs && p) {
         m->s->nranks = p->nranks;
-        if (load_plan(m))
+        if (check_payload(m, p) || load_plan(m))
             code = EXIT_USAGE;
         else if (begin_watch(m))
             fprintf(stderr, "trib-sim: %s\n", m->s->cause);

@@ -342,6 +342,16 @@ bool protocol_node_idle(const struct protocol_node *p)
     return !p->n_jobs && p->out_head == p->out_tail;
 }
 
+unsigned protocol_node_jobs_of(const struct protocol_node *p, uint64_t key)
+{
+    const struct pn_job *j;
+    unsigned n = 0;
+
+    LIST_FOREACH(j, &p->jobs, link)
+    n += j->key == key;
+    return n;
+}
+
 void protocol_node_print(const struct protocol_node *p,
                          void (*emit)(void *ctx, const char *name, uint64_t v), void *ctx)
 {
