@@ -275,12 +275,16 @@ static int receive_fabric(struct rank *k)
 static int receive_schedule(struct rank *k)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
-    char *text = NULL;
+    char *text = calloc(1, k->init.schedule + 1ul);
     struct msg m;
+    uint32_t at = 0;
 
-    if (errs && !receive(k, &m) && m.type == MSG_SCHEDULE)
-        text = strndup((const char *)m.body, m.len);
-    if (text)
+    while (errs && text && at < k->init.schedule && !receive(k, &m) && m.type == MSG_SCHEDULE &&
+           m.len <= k->init.schedule - at) {
+        memcpy(text + at, m.body, m.len);
+        at += m.len;
+    }
+    if (errs && text && at == k->init.schedule)
         k->file = sched_file_parse(text, "schedule", errs);
     free(text);
     free(errs);

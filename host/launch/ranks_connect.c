@@ -37,10 +37,12 @@ static int send_fabric(struct sweep *s)
 
 static void send_schedule(struct sweep *s)
 {
-    const char *text = s->o->file ? s->o->file->text : NULL;
+    const char *text = s->o->file ? s->o->file->text : "";
+    size_t bytes = strlen(text);
 
-    for (unsigned r = 0; text && r < s->nranks; r++)
-        job_send(s->job, r, MSG_SCHEDULE, text, strlen(text));
+    for (unsigned r = 0; r < s->nranks; r++)
+        for (size_t at = 0; at < bytes; at += RTE_MIN(bytes - at, (size_t)MSG_MAX))
+            job_send(s->job, r, MSG_SCHEDULE, text + at, RTE_MIN(bytes - at, (size_t)MSG_MAX));
 }
 
 /* Draws an id and a key for the group, which no other job of this fabric has. */
@@ -53,7 +55,7 @@ static int send_init(struct sweep *s)
                           .algos = s->set_up,
                           .n_trees = s->n_trees,
                           .n_policy = s->o->n_policy,
-                          .schedule = s->o->file != NULL,
+                          .schedule = s->o->file ? (uint32_t)strlen(s->o->file->text) : 0,
                           .gpu = s->o->gpu,
                           .buf_bytes = options_buffer(s->o, s->nranks)};
 

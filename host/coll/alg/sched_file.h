@@ -13,7 +13,7 @@
 #include "host/coll/coll.h"
 
 #define SCHED_FILE_NAME    32         /* bytes of a name */
-#define SCHED_FILE_BYTES   (1u << 20) /* of a file, at most */
+#define SCHED_FILE_BYTES   (4u << 20) /* of a file, at most */
 #define SCHED_FILE_RANKS   1024u
 #define SCHED_FILE_CHUNKS  4096u /* of the vector; of a rank's scratch memory 16 times as many */
 #define SCHED_FILE_STEPS   8192u /* of a rank */

@@ -210,7 +210,7 @@ static void what_is_too_large_is_refused(void **state)
     memset(text, '\n', SCHED_FILE_BYTES + 1);
     text[SCHED_FILE_BYTES + 1] = 0;
     assert_null(sched_file_parse(text, "x", &errs));
-    assert_non_null(strstr(errs.e[0].text, "found a file of 1048577 bytes, expected at most"));
+    assert_non_null(strstr(errs.e[0].text, "found a file of 4194305 bytes, expected at most"));
     free(text);
     assert_null(sched_file_load("/nonexistent", &errs));
     assert_null(sched_file_parse("", "x", &errs));
