@@ -166,7 +166,8 @@ const struct option_program sim_program = {
         "[OPTION...] CONF [COLLECTIVE]\n"
         "CONF --workload FILE [--seed N] [-J FILE]\n"
         "CONF --jobs FILE [--seed N] [--faults FILE] [--counters] [--trace FILE] [-J FILE]\n"
-        "[CONF] --chaos SEED [--faults FILE] [--max-wall SECONDS] [--save-case FILE]\n"
+        "[CONF] --chaos SEED [--algo PROTOCOL] [--faults FILE] [--max-wall SECONDS]\n"
+        "    [--save-case FILE]\n"
         "--chaos-case FILE [--max-wall SECONDS]",
     .text = "Runs collectives on the fabric CONF in virtual time, with the tables, checks and "
             "options of trib-perf. Fabric, ranks and clock are in this process: nothing else is "
@@ -202,6 +203,10 @@ static int check_together(const struct sim_opts *own, const struct perf_opts *o,
 {
     if (own->payload == PAYLOAD_NONE && o->error) {
         snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
+        return OPT_BAD;
+    }
+    if (own->payload == PAYLOAD_NONE && o->algos & COLL_PROTOCOLS) {
+        snprintf(err, OPT_ERR, "--payload: found none, expected data: protocols look at it");
         return OPT_BAD;
     }
     if (own->links && !own->trace && !own->counters) {
@@ -264,7 +269,7 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
     static const char *const known[] = {
         "seed",     "payload",    "place",           "threads", "frames",   "workload",
         "chaos",    "faults",     "background-flow", "trace",   "counters", "links",
-        "max-wall", "chaos-case", "save-case",       NULL};
+        "max-wall", "chaos-case", "save-case",       "algo",    NULL};
     const struct option_row *too = options_given_other(&sim_program, r, known);
 
     if (own->chaos_case && (own->chaos || own->faults || own->save_case || o->conf)) {
@@ -276,12 +281,22 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
         return OPT_BAD;
     }
     own->conf = o->conf;
+    if (options_given(&sim_program, r, "algo")) {
+        own->chaos_algo = __builtin_ctz(o->algos | 1u << 31);
+        if (own->chaos_case || o->algos != 1u << own->chaos_algo ||
+            !coll_protocol((enum coll_algo)own->chaos_algo)) {
+            snprintf(err, OPT_ERR,
+                     "--chaos: found --algo, expected the name of one protocol, or none");
+            return OPT_BAD;
+        }
+    }
     if (options_given(&sim_program, r, "max-wall"))
         own->seed_wall = o->max_wall;
     if (!too && r->n_words < 2)
         return OPT_OK;
     snprintf(err, OPT_ERR,
-             "--chaos: found %s%s too, expected at most a CONF, --faults and --max-wall",
+             "--chaos: found %s%s too, expected at most a CONF, --algo PROTOCOL, --faults and "
+             "--max-wall",
              too ? "--" : "", too ? too->name : coll_name(o->coll));
     return OPT_BAD;
 }

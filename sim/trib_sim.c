@@ -435,6 +435,7 @@ int main(int argc, char **argv)
         return campaign_run(&(struct campaign_cfg){.seeds = m.own.chaos,
                                                    .conf = m.own.conf,
                                                    .faults = m.own.faults,
+                                                   .algo = m.own.chaos_algo,
                                                    .wall_s = m.own.seed_wall,
                                                    .case_file = m.own.chaos_case,
                                                    .save_file = m.own.save_case});

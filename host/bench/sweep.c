@@ -4,6 +4,7 @@
  * `place` callback, and prints it.
  */
 #include "host/bench/sweep.h"
+#include "host/bench/tolerance.h"
 
 #include "base/assert.h"
 #include "host/bench/layout.h"
@@ -138,6 +139,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     if (rc)
         return rc;
     busiest(s, r);
+    r->bound = row_tolerance(s->fab, r);
     s->n_rows++;
     for (int place = 0; place < PLACES && !rc; place++)
         if (place == OUT_OF_PLACE || coll_can_be_in_place(r->coll))

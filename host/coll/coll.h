@@ -148,6 +148,9 @@ int comm_progress(struct comm *c);
 /* Drives the retries of control messages. now_ns: any monotonic clock of the caller's, in ns. Call
  * it every few ms, in addition to comm_progress. */
 void comm_tick(struct comm *c, int64_t now_ns);
+/* What the rank half of a protocol has counted so far, in order of its names; zeros where the
+ * algorithm is none that was set up. */
+void comm_counted(const struct comm *c, enum coll_algo a, uint64_t n[TRIB_COUNTERS]);
 /* When comm_progress() has to be called, whatever arrives: cfg.now_ps's time, INT64_MAX: never. */
 int64_t comm_deadline(const struct comm *c);
 /* Why parts of the in-network path are no longer used, since which operation (counted from 1) and,

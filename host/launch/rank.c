@@ -90,7 +90,10 @@ static int next_command(struct rank *k, struct msg *m)
         if (comm_check(k))
             return -ECANCELED;
         struct pollfd p = {.fd = k->fd, .events = POLLIN};
-        poll(&p, 1, busy > 0 ? 0 : now - since < WAIT_LONG_NS ? 1 : 25);
+        /* others may still need packets of a protocol; comm_progress() sleeps where nothing comes */
+        bool serves = k->init.algos & COLL_PROTOCOLS;
+        int ms = now - since < WAIT_LONG_NS ? !serves : serves ? 1 : 25;
+        poll(&p, 1, busy > 0 ? 0 : ms);
     }
 }
 

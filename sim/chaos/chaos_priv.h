@@ -82,6 +82,9 @@ static inline uint64_t below(struct chaos_case *k, enum chaos_stream s, uint64_t
 /* Adds the processes of a job whose hosts, or whose ranks in the first job, are known. False: a
  * host has no slot for one. */
 bool chaos_place(struct chaos_case *k, struct chaos_job *j);
+/* Whether the case may use the algorithm: of protocols the one that was asked for, alone. */
+bool chaos_wants(const struct chaos_case *k, enum coll_algo algo);
+void chaos_protocol_policy(const struct chaos_case *k, struct chaos_job *j);
 bool chaos_can(const struct chaos_case *k, const struct chaos_job *j, enum coll_algo algo);
 
 /* 0, or -errno with the reason in why (CHAOS_TEXT bytes). */
@@ -104,6 +107,8 @@ bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j);
 bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames);
 /* Whether links only delay frames, and nothing else is wrong: then no frame is sent twice. */
 bool chaos_only_late(const struct chaos_case *k);
+/* The same of links that lose, double and reorder some, too: then no path is given up. */
+bool chaos_only_noise(const struct chaos_case *k);
 /* Whether aggregation nodes may refuse it what it asks for. */
 bool chaos_contended(const struct chaos_case *k, const struct chaos_job *j);
 /* Whether they may know its group as another job's. */

@@ -16,9 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RELEASE_PS  (2 * PS_PER_S)    /* until switches must have given everything back */
-#define SETTLE_PS   (100 * PS_PER_US) /* for frames in flight when the last rank has left */
-#define POOL_EVENTS 64u               /* events between two readings of the pool's level */
+#define POOL_EVENTS 64u /* events between two readings of the pool's level */
 
 /* Jobs that repeat until the others have ended do so in the iteration that runs then. */
 static void cut_loops(struct jobs_world *r)
@@ -35,20 +33,16 @@ static void cut_loops(struct jobs_world *r)
 
 static bool over(const struct jobs_world *r)
 {
-    for (unsigned i = 0; i < r->n; i++) {
-        const struct jobs_running *u = &r->of[i];
-        int64_t late = u->res->ended_ps + r->zero_ps + JOBS_CONNECT_PS + RELEASE_PS;
-
-        if (u->state != JOBS_GONE || (u->res->released_ps < 0 && world_now(r->w) < late))
+    for (unsigned i = 0; i < r->n; i++)
+        if (!jobs_over(r, &r->of[i]))
             return false;
-    }
     return true;
 }
 
 /* The next time at which something is due that is no event of the world. */
 static int64_t next_due(const struct jobs_world *r)
 {
-    int64_t due = world_now(r->w) + PS_PER_S;
+    int64_t due = world_now(r->w) + JOBS_SETTLE_PS;
 
     for (unsigned i = 0; i < r->n && r->zero_ps >= 0; i++)
         if (r->of[i].state == JOBS_WAITING)
@@ -222,7 +216,7 @@ static void free_world(struct jobs_world *r)
 static int read_totals(struct jobs_world *r, struct jobs_totals *t)
 {
     const struct jobs_world_cfg *cfg = r->cfg;
-    int64_t settled = world_now(r->w) + SETTLE_PS;
+    int64_t settled = world_now(r->w) + JOBS_SETTLE_PS;
     int rc = 0;
 
     while (world_step(r->w, settled))

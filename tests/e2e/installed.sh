@@ -24,6 +24,9 @@ done
 for f in flap conf/faults/flap.conf faults/flap.conf; do
     installed sim leaf-spine-8 -b 4K -e 4K --faults $f >"$tmp/sim.out" 2>&1 || fail "sim --faults $f: $(tail -n 2 "$tmp/sim.out")"
 done
+for j in two conf/jobs/two.conf; do
+    installed sim leaf-spine-8 --jobs $j >"$tmp/sim.out" 2>&1 || fail "sim --jobs $j: $(tail -n 2 "$tmp/sim.out")"
+done
 for w in llama3-70b conf/workloads/llama3-70b.conf; do
     installed model h100-superpod-4096 --workload $w >"$tmp/model.out" 2>&1 || fail "model --workload $w: $(tail -n 2 "$tmp/model.out")"
 done

@@ -134,7 +134,9 @@ static void a_dead_jobs_resources_are_back_at_once(void **state)
         "jobs = ( { hosts = \"h0:h7\"; algorithm = \"sharp\"; size = \"256KiB\"; repeat = 50; "
         "die_at = \"40us\"; }, { hosts = \"h0:h6:2\"; algorithm = \"sharp\"; size = \"256KiB\"; "
         "repeat = 5; policy = [ \"sharp\" ]; }, { hosts = \"h1:h7:2\"; algorithm = \"sharp\"; size "
-        "= \"64KiB\"; repeat = 50; } );";
+        "= \"64KiB\"; repeat = 50; }, { hosts = \"h0:h6\"; algorithm = \"sharp\"; size = "
+        "\"64KiB\"; "
+        "start = \"100us\"; die_at = \"100.2us\"; } );"; /* while its JOINs are on their way */
     struct fabric *f = load_file("conf/leaf-spine-8.conf");
     struct fault_event e = fault_event(FAULT_RANK, 8 + 4 + 1, 60 * PS_PER_US);
     struct fault_plan faults = {0};
@@ -151,12 +153,14 @@ static void a_dead_jobs_resources_are_back_at_once(void **state)
     assert_int_equal(o->together[2].end, JOBS_DIED);
     assert_int_equal(o->together[2].died_ps, 60 * PS_PER_US);
     assert_non_null(strstr(o->together[2].why, "rank 1 (h3) missing"));
-    for (unsigned i = 0; i < 3; i++) {
+    assert_int_equal(o->together[3].end, JOBS_DIED);
+    assert_true(o->together[3].began_ps == JOBS_NEVER && !o->together[3].iterations);
+    for (unsigned i = 0; i < 4; i++) {
         const struct jobs_result *r = &o->together[i];
 
         assert_true(r->groups > 0 && r->released_ps > 0);
         if (r->end == JOBS_DIED)
-            assert_true(r->iterations > 0 && r->released_ps - r->died_ps < PS_PER_MS);
+            assert_true(r->released_ps > r->died_ps && r->released_ps - r->died_ps < PS_PER_MS);
     }
     fault_plan_free(&faults);
     finish(o, f);
