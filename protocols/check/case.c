@@ -187,7 +187,7 @@ int case_draw(struct check_case *c, const struct trib_protocol *p, const int64_t
     c->memory = 64u << 20;
     c->dies = -1;
     if (property == P_MEMORY)
-        c->memory = chance(&state, 30) ? draw(&state, 0, 4096) : draw(&state, 4096, 1u << 20);
+        c->memory = draw(&state, 0, (1u << draw(&state, 8, 26)) - 1);
     if (property == P_KEYS)
         draw_keys(c, &state);
     if (property == P_HOSTILE && chance(&state, 50))

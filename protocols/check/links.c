@@ -246,6 +246,17 @@ static int any_sender(struct fabric *f, const struct packet *p)
                : TRIB_CHILD((int)(x % a->n_children));
 }
 
+/* To any rank of the job instead, or to any switch that has the job. */
+static void redirect(struct fabric *f, struct packet *p)
+{
+    const struct fabric_job *j = &f->job[p->job];
+    unsigned x = (unsigned)(random_next(&f->random) >> 32), sw = x / 2 % SWITCHES;
+
+    p->to_rank = x % 2 || !j->at[sw].pj;
+    p->node = p->to_rank ? x / 2 % f->c->job[p->job].nranks : sw;
+    p->from = any_sender(f, p);
+}
+
 static uint32_t forged_length(struct fabric *f, uint32_t real, uint32_t most)
 {
     switch (random_next(&f->random) % 4) {
@@ -300,8 +311,10 @@ void links_forge(struct fabric *f, const struct packet *real)
            data_bytes < real->data_bytes ? data_bytes : real->data_bytes);
     if (fits)
         fit_head(p, real);
-    if (random_next(&f->random) % 2)
-        p->from = any_sender(f, real);
+    if (random_next(&f->random) % 4 == 0)
+        redirect(f, p);
+    else if (random_next(&f->random) % 2)
+        p->from = any_sender(f, p);
     /* A few bytes of the head, or all of it. */
     for (unsigned n = (unsigned)(random_next(&f->random) % 4); n && head_bytes; n--)
         p->bytes[random_next(&f->random) % head_bytes] = (uint8_t)(random_next(&f->random) >> 24);
