@@ -92,6 +92,7 @@ static void give(struct trib_switch *s, struct aggregator *a, uint32_t i)
 
     s->api->give(s, t->job[a->job - 1], t->array, i);
     a->job = 0;
+    s->api->work(s, sizeof(a->job), 0);
 }
 
 /* What it has, to the server of the packet that is being handled. */

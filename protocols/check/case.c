@@ -82,7 +82,7 @@ static int draw_job(struct check_case *c, struct case_job *j, uint64_t *state)
         rc = draw_type(c->protocol, state, &j->op[i]);
         j->op[i].count = rc ? 0 : draw_count(state, c, j->op[i].type);
         /* A key may say that a packet has one element. */
-        if (c->property == P_KEYS && j->op[i].count > MOST_KEYS)
+        if ((c->property == P_KEYS || c->property == P_HOSTILE) && j->op[i].count > MOST_KEYS)
             j->op[i].count = MOST_KEYS;
         j->op[i].in_place = chance(state, 25);
     }
@@ -141,6 +141,19 @@ static void draw_keys(struct check_case *c, uint64_t *state)
     }
 }
 
+/* Forged packets find what usual values hide: fewer servers than ranks, a pool of a slot. */
+static void draw_low_key(struct check_case *c, uint64_t *state)
+{
+    unsigned n = proto_keys(c->protocol), i;
+
+    if (!n)
+        return;
+    i = (unsigned)draw(state, 0, n - 1);
+    c->key[i] = c->protocol->keys[i].least + (int64_t)draw(state, 0, 3);
+    if (c->key[i] > c->protocol->keys[i].most)
+        c->key[i] = c->protocol->keys[i].most;
+}
+
 int64_t case_round_trip(const struct check_case *c)
 {
     unsigned links = c->n_leafs > 1 ? 4 : 2;
@@ -174,9 +187,11 @@ int case_draw(struct check_case *c, const struct trib_protocol *p, const int64_t
     c->memory = 64u << 20;
     c->dies = -1;
     if (property == P_MEMORY)
-        c->memory = chance(&state, 30) ? draw(&state, 0, 4096) : draw(&state, 4096, 1u << 20);
+        c->memory = draw(&state, 0, (1u << draw(&state, 8, 26)) - 1);
     if (property == P_KEYS)
         draw_keys(c, &state);
+    if (property == P_HOSTILE && chance(&state, 50))
+        draw_low_key(c, &state);
     for (unsigned i = 0; i < c->n_jobs && !rc; i++)
         rc = draw_job(c, &c->job[i], &state);
     draw_faults(c, &state);

@@ -33,7 +33,7 @@ void fabric_fail(struct fabric *f, const char *fmt, ...)
 
 bool fabric_tolerates(const struct fabric *f, const char *why)
 {
-    return f->c->hostile && strncmp(why, "protocol ", 9) != 0;
+    return (f->c->hostile || f->c->property == P_KEYS) && strncmp(why, "protocol ", 9) != 0;
 }
 
 /* ---- memory of the packet that is being handled ---- */

@@ -97,7 +97,7 @@ struct fabric {
 
 /* The first failure counts. */
 __attribute__((format(printf, 2, 3))) void fabric_fail(struct fabric *f, const char *fmt, ...);
-/* What a protocol says is no failure where others send anything. */
+/* What a protocol says is no failure where others send anything, or where its keys are any. */
 bool fabric_tolerates(const struct fabric *f, const char *why);
 static inline unsigned fabric_leaf(const struct fabric *f, unsigned job, unsigned rank)
 {

@@ -246,6 +246,17 @@ static int any_sender(struct fabric *f, const struct packet *p)
                : TRIB_CHILD((int)(x % a->n_children));
 }
 
+/* To any rank of the job instead, or to any switch that has the job. */
+static void redirect(struct fabric *f, struct packet *p)
+{
+    const struct fabric_job *j = &f->job[p->job];
+    unsigned x = (unsigned)(random_next(&f->random) >> 32), sw = x / 2 % SWITCHES;
+
+    p->to_rank = x % 2 || !j->at[sw].pj;
+    p->node = p->to_rank ? x / 2 % f->c->job[p->job].nranks : sw;
+    p->from = any_sender(f, p);
+}
+
 static uint32_t forged_length(struct fabric *f, uint32_t real, uint32_t most)
 {
     switch (random_next(&f->random) % 4) {
@@ -258,8 +269,24 @@ static uint32_t forged_length(struct fabric *f, uint32_t real, uint32_t most)
     }
 }
 
+/* Numbers in the head that say how much data there is, as elements of any size, say so again. */
+static void fit_head(struct packet *p, const struct packet *real)
+{
+    for (uint32_t i = 0; i + 2 <= p->head_bytes && i + 2 <= real->head_bytes; i += 2)
+        for (uint32_t size = 8; size && real->data_bytes; size /= 2) {
+            uint16_t v, n = (uint16_t)(p->data_bytes / size);
+
+            memcpy(&v, real->bytes + i, sizeof(v));
+            if (v != real->data_bytes / size)
+                continue;
+            memcpy(p->bytes + i, &n, sizeof(n));
+            break;
+        }
+}
+
 void links_forge(struct fabric *f, const struct packet *real)
 {
+    const bool fits = random_next(&f->random) % 2;
     uint32_t head_bytes, data_bytes, all;
     struct packet *p;
 
@@ -267,6 +294,8 @@ void links_forge(struct fabric *f, const struct packet *real)
         return;
     head_bytes = forged_length(f, real->head_bytes, TRIB_HEAD);
     data_bytes = forged_length(f, real->data_bytes, f->c->payload - TRIB_HEAD);
+    if (fits)
+        data_bytes &= ~7u;
     if (head_bytes + data_bytes > f->c->payload)
         data_bytes = f->c->payload - head_bytes;
     all = head_bytes + data_bytes;
@@ -277,10 +306,15 @@ void links_forge(struct fabric *f, const struct packet *real)
     p->forged = true;
     p->head_bytes = head_bytes;
     p->data_bytes = data_bytes;
-    memcpy(p->bytes, real->bytes,
-           all < real->head_bytes + real->data_bytes ? all : real->head_bytes + real->data_bytes);
-    if (random_next(&f->random) % 2)
-        p->from = any_sender(f, real);
+    memcpy(p->bytes, real->bytes, head_bytes < real->head_bytes ? head_bytes : real->head_bytes);
+    memcpy(p->bytes + head_bytes, real->bytes + real->head_bytes,
+           data_bytes < real->data_bytes ? data_bytes : real->data_bytes);
+    if (fits)
+        fit_head(p, real);
+    if (random_next(&f->random) % 4 == 0)
+        redirect(f, p);
+    else if (random_next(&f->random) % 2)
+        p->from = any_sender(f, p);
     /* A few bytes of the head, or all of it. */
     for (unsigned n = (unsigned)(random_next(&f->random) % 4); n && head_bytes; n--)
         p->bytes[random_next(&f->random) % head_bytes] = (uint8_t)(random_next(&f->random) >> 24);

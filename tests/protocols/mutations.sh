@@ -60,21 +60,15 @@ trap 'rm -rf "$tmp"' EXIT
 
 # build_so FOLDER PROTOCOL: of the copy in FOLDER
 build_so() {
-    local c flags=(-std=gnu17 -O1 -g -w -fPIC -shared -ffp-contract=off -D_GNU_SOURCE -I"$1" -I"$root" -I"$root/include")
-    case $2 in
-    tally) $compiler "${flags[@]}" "$1/examples/protocol/tally.c" -o "$tmp/mutant.so" ;;
-    *)
-        {
-            for c in "$1/protocols/$2"*.c $(grep -hoE '"protocols/[a-z_]+\.h"' "$1/protocols/$2"*.c | sort -u | sed 's/"\(.*\)\.h"/\1.c/'); do
-                [ "${c#/}" != "$c" ] || c=$1/$c
-                [ ! -f "$c" ] || echo "#include \"$c\""
-            done | awk '!seen[$0]++'
-            echo "struct trib_protocol trib_protocol;"
-            echo "__attribute__((constructor)) static void renamed(void) { trib_protocol = trib_$2; trib_protocol.name = \"mutant\"; }"
-        } >"$tmp/mutant.c"
-        $compiler "${flags[@]}" "$tmp/mutant.c" -lm -o "$tmp/mutant.so"
-        ;;
-    esac
+    local flags=(-std=gnu17 -O1 -g -w -fPIC -shared -ffp-contract=off -D_GNU_SOURCE -I"$1" -I"$root" -I"$root/include")
+    if [ -f "$1/examples/protocol/$2.c" ]; then
+        $compiler "${flags[@]}" "$1/examples/protocol/$2.c" -o "$tmp/mutant.so"
+        return
+    fi
+    printf '%s\n' '#include "protocols/builtin.h"' 'struct trib_protocol trib_protocol;' \
+        '__attribute__((constructor)) static void renamed(void)' \
+        "{ trib_protocol = trib_$2; trib_protocol.name = \"mutant\"; }" >"$tmp/mutant.c"
+    $compiler "${flags[@]}" "$tmp/mutant.c" "$1/protocols/$2"*.c "$1/protocols/window.c" -lm -o "$tmp/mutant.so"
 }
 
 # failing PROPERTIES: those that fail, in a line; "load": the protocol is refused
