@@ -216,6 +216,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
 
+# Protocols need nothing but their public header: no DPDK is linked.
+STAR := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/protocols/star*.c))
+$(filter $(BUILD)/tests/protocols/test_%,$(TESTS)): %: %.o $(STAR) $(call lib,$(ON_protocols))
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -ldl -o $@
+
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
 STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-telemetry trib-perf trib-sim trib-keep)
