@@ -65,7 +65,8 @@ struct option_row {
     unsigned how;                    /* OPTION_REQUIRED, ... */
     size_t offset;                   /* of the member */
     uint64_t min, max;               /* max 0: the type's maximum */
-    const char *(*list)(unsigned i); /* OPTION_CHOICE, OPTION_SET: name i; NULL behind the last */
+    const char *(*list)(unsigned i); /* OPTION_CHOICE, OPTION_SET: name i; NULL behind the
+                                        last; "": there is none with this number */
     int (*find)(const char *name);   /* index of another name for one of the list, or -errno */
     option_take *take;
     const char *initial; /* default value, read before the command line */

@@ -39,7 +39,7 @@ static void describe(const struct option_at *at, char *out, size_t size)
     size_t n = (size_t)snprintf(out, size, "%s", r->help);
 
     for (unsigned i = 0; r->list && (name = r->list(i)) && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : ": ", name);
+        n += !*name ? 0 : (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : ": ", name);
     if (now && n < size)
         n += (size_t)snprintf(out + n, size - n, " (default: %s)", now);
     if (r->instead && n < size)
@@ -118,6 +118,8 @@ void options_help(const struct option_program *p, FILE *out)
     for (unsigned i = 0; option_word(p, i, &at); i++) {
         if (!i)
             fputs("\nArguments:\n", out);
+        if (at.row->how & OPTION_HIDDEN)
+            continue;
         describe(&at, text, sizeof(text));
         print_left(out, at.row->arg, text);
     }
@@ -251,6 +253,8 @@ void options_man(const struct option_program *p, FILE *out)
     for (unsigned i = 0; option_word(p, i, &at); i++) {
         if (!i)
             fputs(".SH ARGUMENTS\n", out);
+        if (at.row->how & OPTION_HIDDEN)
+            continue;
         roff_row(out, &at);
     }
     fputs(".SH OPTIONS\n", out);
@@ -282,7 +286,8 @@ static void complete_row(FILE *out, const struct option_at *at, const char *name
     fprintf(out, "%s%s\t%s\t%s\t", name ? "--" : "", name ? name : "", r->c ? letter : "",
             r->arg ? r->arg : "");
     for (unsigned i = 0; r->list && (value = r->list(i)); i++)
-        fprintf(out, "%s%s", i ? " " : "", value);
+        if (*value)
+            fprintf(out, "%s%s", i ? " " : "", value);
     if (r->type == OPTION_SET)
         fputs(" all", out);
     fprintf(out, "\t%s\n", r->help);
@@ -293,7 +298,8 @@ void options_complete(const struct option_program *p, FILE *out)
     struct option_at at;
 
     for (unsigned i = 0; option_word(p, i, &at); i++)
-        complete_row(out, &at, NULL);
+        if (!(at.row->how & OPTION_HIDDEN))
+            complete_row(out, &at, NULL);
     for (unsigned i = 0; option_at(p, i, &at); i++) {
         if (at.hidden)
             continue;

@@ -143,7 +143,7 @@ static int list_index(const struct option_row *r, const char *s, size_t n)
     char other[NAME_SIZE];
 
     for (unsigned i = 0; (name = r->list(i)); i++)
-        if (!strncmp(name, s, n) && !name[n])
+        if (n && !strncmp(name, s, n) && !name[n])
             return (int)i;
     if (!r->find || n >= sizeof(other))
         return -EINVAL;
@@ -166,7 +166,9 @@ static int not_listed(const struct option_row *r, const char *label, const char 
                       r->type == OPTION_SET ? "all or a list of" : "one of");
 
     for (unsigned i = 0; (name = r->list(i)) && at < (int)sizeof(expected); i++)
-        at += snprintf(expected + at, sizeof(expected) - (size_t)at, "%s %s", i ? "," : "", name);
+        if (*name)
+            at +=
+                snprintf(expected + at, sizeof(expected) - (size_t)at, "%s %s", i ? "," : "", name);
     snprintf(found, sizeof(found), "%.*s", (int)(n < 64 ? n : 64), s);
     near = options_nearest(found, list_next, r);
     snprintf(err, OPTIONS_ERR, "%s: found \"%.64s\", expected %s%s%s%s", label, value, expected,

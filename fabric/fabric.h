@@ -50,6 +50,21 @@ enum fab_rounding {
     FAB_ROUND_STOCHASTIC
 };
 
+/* An aggregation protocol that a conf names (`reduce = { protocol = ...; }`), and the integers beside
+ * it, which may be keys of its own (protocols/host/conf.h). */
+#define FAB_PROTOCOL_KEYS 16u
+struct fab_protocol {
+    char file[256], name[256]; /* conf; protocol, or path of a shared object */
+    int line;
+    unsigned n_keys;
+    struct fab_protocol_key {
+        char name[32];
+        int64_t value;
+        int line;
+        bool known; /* a key of `reduce`, too */
+    } key[FAB_PROTOCOL_KEYS];
+};
+
 /* Reduction capabilities of a switch (libconfig group `reduce`); all zero where it has none. */
 struct fab_reduce {
     bool on;
@@ -63,6 +78,8 @@ struct fab_reduce {
      * FAB_HOST_GROUPS groups, with a window each. */
     uint16_t host_permille;
     int64_t join_timeout_ps; /* a group whose members have not all joined after this time ends */
+    uint32_t memory;         /* bytes that each protocol may use for its slots */
+    const struct fab_protocol *protocol; /* NULL: none is named */
 };
 #define FAB_HOST_GROUPS 8u
 

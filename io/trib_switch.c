@@ -9,6 +9,7 @@
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
 #include "io/telemetry/telemetry_server.h"
+#include "protocols/host/conf.h"
 #include "roce/frame.h"
 #include "switch/net/net.h"
 
@@ -326,6 +327,7 @@ static int share_pages(struct process *p)
 static int load(struct process *p)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
+    char why[PROTO_CONF_TEXT];
     int rc;
 
     if (!errs)
@@ -336,6 +338,10 @@ static int load(struct process *p)
     free(errs);
     if (!p->fab)
         return -EINVAL;
+    if (proto_setup(p->fab, why)) {
+        fprintf(stderr, "%s\n", why);
+        return -EINVAL;
+    }
     p->mine = calloc(p->fab->n_nodes, sizeof(bool));
     if (!p->mine)
         return -ENOMEM;

@@ -5,17 +5,19 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-rooms='base
+rooms='include/tributary
+base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
+protocols protocols/host protocols/check
 roce/cc roce
-switch/queue switch switch/reduce switch/multimem switch/net
+switch/queue switch switch/reduce switch/multimem switch/protocol switch/net
 io io/memif io/telemetry
 host/hca host/hca/memory host/hca/io
 host/kernels
 host/coll host/coll/alg host/coll/gpu host/coll/transport host/coll/recovery host/coll/model
 host/bench host/launch host/sandbox host/keep host/hint
-sim/world sim/job sim/report sim/chaos sim/step sim'
+sim/world sim/job sim/report sim/chaos sim/step sim/jobs sim'
 
 # FOLDER HEADER REASON
 exceptions='

@@ -10,17 +10,24 @@
 
 #define RANKS_A_THREAD 32u
 
+/* Ranks of a job, or all of them. */
+struct ranks {
+    const struct fabric *f;
+    unsigned n, algos;
+    const uint16_t *host;
+};
+
 /* Ways between two ranks of a node: each pair by each plane. */
-static unsigned node_ways(const struct sweep *s)
+static unsigned node_ways(const struct ranks *s)
 {
     unsigned n = 0;
 
-    for (unsigned r = 0; r < s->nranks; r++)
-        for (unsigned k = 0; k < s->nranks; k++) {
-            uint16_t a = s->host_of_rank[r], b = s->host_of_rank[k];
-            uint16_t ports = s->fab->nodes[s->fab->hosts[a]].n_ports;
+    for (unsigned r = 0; r < s->n; r++)
+        for (unsigned k = 0; k < s->n; k++) {
+            uint16_t a = s->host[r], b = s->host[k];
+            uint16_t ports = s->f->nodes[s->f->hosts[a]].n_ports;
 
-            if (a != b && ports > 1 && fabric_domain(s->fab, a) == fabric_domain(s->fab, b))
+            if (a != b && ports > 1 && fabric_domain(s->f, a) == fabric_domain(s->f, b))
                 n += ports;
         }
     return n;
@@ -28,15 +35,20 @@ static unsigned node_ways(const struct sweep *s)
 
 /* By multimem every rank of a node can have a slice for every other one on its way, in each
  * plane. */
-static unsigned multimem_frames(const struct sweep *s)
+static unsigned multimem_frames(const struct ranks *s)
 {
-    return s->algos & COMM_MM_ALGOS ? MM_SLICE_MAX / s->fab->mtu * node_ways(s) : 0;
+    return s->algos & COMM_MM_ALGOS ? MM_SLICE_MAX / s->f->mtu * node_ways(s) : 0;
 }
 
 /* Directly, a frame. */
-static unsigned direct_frames(const struct sweep *s)
+static unsigned direct_frames(const struct ranks *s)
 {
     return s->algos & 1u << ALGO_DIRECT ? bench_frames(0) + node_ways(s) : 0;
+}
+
+static unsigned frames_of(const struct ranks *s)
+{
+    return RTE_MAX(bench_frames(s->n) + multimem_frames(s), direct_frames(s));
 }
 
 unsigned capacity_frames(const struct sim *m)
@@ -44,7 +56,17 @@ unsigned capacity_frames(const struct sim *m)
     const struct sweep *s = m->s;
 
     return m->own.frames ? (unsigned)m->own.frames
-                         : RTE_MAX(bench_frames(s->nranks) + multimem_frames(s), direct_frames(s));
+                         : frames_of(&(struct ranks){s->fab, s->nranks, s->algos, s->host_of_rank});
+}
+
+unsigned capacity_frames_of_jobs(const struct fabric *f, const struct jobs_plan *p)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < p->n; i++)
+        n += frames_of(
+            &(struct ranks){f, p->job[i].nranks, p->job[i].algos, p->job[i].host_of_rank});
+    return n;
 }
 
 unsigned capacity_threads(const struct sim *m)
@@ -138,4 +160,14 @@ int capacity_check(struct sim *m)
     }
     memory_lay_out(dense);
     return rc;
+}
+
+int capacity_check_jobs(struct sim *m, const struct jobs_plan *p, unsigned frames)
+{
+    bool lengths = m->own.payload == PAYLOAD_NONE;
+
+    m->need = (struct sim_need){.frames = memory_frames_bytes(frames, 1, lengths)};
+    for (unsigned i = 0; i < p->n && !lengths; i++)
+        m->need.data += jobs_data_bytes(&p->job[i]);
+    return sim_need_check(&m->need, m->s->cause, sizeof(m->s->cause));
 }

@@ -6,6 +6,7 @@
 #define TRIB_SIM_CAPACITY_H
 
 #include "host/bench/sweep.h"
+#include "sim/jobs/jobs.h"
 #include "sim/report/bench.h"
 #include "sim/sim_options.h"
 #include "sim/world/sim_memory.h"
@@ -26,6 +27,8 @@ struct sim {
 
 /* Frame buffers: as --frames says, or by ports and ranks. */
 unsigned capacity_frames(const struct sim *m);
+/* The same of several jobs, for all of their ranks. */
+unsigned capacity_frames_of_jobs(const struct fabric *f, const struct jobs_plan *p);
 /* Threads: at most one a core, unless --threads says otherwise, and no more than there is work for.
  * One where frames of traces are to come in the order of time. */
 unsigned capacity_threads(const struct sim *m);
@@ -36,5 +39,7 @@ unsigned capacity_threads(const struct sim *m);
  * choose. Needs m->frames and m->threads. 0, or -errno with a sentence in m->s->cause.
  */
 int capacity_check(struct sim *m);
+/* Refuses jobs whose frames and data do not fit into the memory there is. */
+int capacity_check_jobs(struct sim *m, const struct jobs_plan *p, unsigned frames);
 
 #endif

@@ -74,6 +74,13 @@ static const struct option_row instead[] = {
      .type = OPTION_TEXT,
      .help = "simulate a training step instead of a collective: the time of its communication, and "
              "how much of it is exposed; only with CONF, --seed and -J"},
+    {.name = "jobs",
+     .arg = "FILE",
+     AT(jobs),
+     .type = OPTION_TEXT,
+     .help = "simulate several jobs at once: the slowdown of each against running alone, fairness, "
+             "refusals of switches; with CONF, --seed, --payload, --frames, --faults, --counters, "
+             "--trace, --links and -J"},
     {.name = "chaos",
      .arg = "SEED",
      AT(chaos),
@@ -157,10 +164,13 @@ static const struct option_note environment[] = {
 const struct option_program sim_program = {
     .name = "trib-sim",
     .summary = "run collectives on an emulated fabric in virtual time",
-    .synopsis = "[OPTION...] CONF [COLLECTIVE]\n"
-                "CONF --workload FILE [--seed N] [-J FILE]\n"
-                "[CONF] --chaos SEED [--faults FILE] [--max-wall SECONDS] [--save-case FILE]\n"
-                "--chaos-case FILE [--max-wall SECONDS]",
+    .synopsis =
+        "[OPTION...] CONF [COLLECTIVE]\n"
+        "CONF --workload FILE [--seed N] [-J FILE]\n"
+        "CONF --jobs FILE [--seed N] [--faults FILE] [--counters] [--trace FILE] [-J FILE]\n"
+        "[CONF] --chaos SEED [--algo PROTOCOL] [--faults FILE] [--max-wall SECONDS]\n"
+        "    [--save-case FILE]\n"
+        "--chaos-case FILE [--max-wall SECONDS]",
     .text = "Runs collectives on the fabric CONF in virtual time, with the tables, checks and "
             "options of trib-perf. Fabric, ranks and clock are in this process: nothing else is "
             "started, and results do not depend on the machine.\n\n--max-wall ends the whole run "
@@ -197,6 +207,10 @@ static int check_together(const struct sim_opts *own, const struct perf_opts *o,
         snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
         return OPT_BAD;
     }
+    if (own->payload == PAYLOAD_NONE && o->algos & COLL_PROTOCOLS) {
+        snprintf(err, OPT_ERR, "--payload: found none, expected data: protocols look at it");
+        return OPT_BAD;
+    }
     if (own->links && !own->trace && !own->counters) {
         snprintf(err, OPT_ERR,
                  "--links: found neither --trace nor --counters, expected one of "
@@ -231,6 +245,30 @@ static int check_step(const struct perf_opts *o, const struct option_result *r, 
     return OPT_BAD;
 }
 
+/* Jobs have their own collectives and ranks. */
+static int check_jobs(const struct sim_opts *own, const struct perf_opts *o,
+                      const struct option_result *r, char *err)
+{
+    static const char *const known[] = {"jobs",        "seed",   "payload",  "threads",
+                                        "frames",      "trace",  "counters", "links",
+                                        "output_file", "faults", NULL};
+    const struct option_row *too = options_given_other(&sim_program, r, known);
+
+    if (own->links && !own->trace && !own->counters) {
+        snprintf(err, OPT_ERR,
+                 "--links: found neither --trace nor --counters, expected one of "
+                 "which it says the links");
+        return OPT_BAD;
+    }
+    if (!too && r->n_words < 2)
+        return OPT_OK;
+    snprintf(err, OPT_ERR,
+             "--jobs: found it with %s%s, expected CONF, --seed, --payload, --frames, --faults, "
+             "--counters, --trace, --links and -J alone",
+             too ? "--" : "", too ? too->name : coll_name(o->coll));
+    return OPT_BAD;
+}
+
 /* Refuses options whose values a seed draws or a case contains. */
 static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
                        const struct option_result *r, char *err)
@@ -238,7 +276,7 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
     static const char *const known[] = {
         "seed",     "payload",    "place",           "threads", "frames",   "workload",
         "chaos",    "faults",     "background-flow", "trace",   "counters", "links",
-        "max-wall", "chaos-case", "save-case",       NULL};
+        "max-wall", "chaos-case", "save-case",       "algo",    NULL};
     const struct option_row *too = options_given_other(&sim_program, r, known);
 
     if (own->chaos_case && (own->chaos || own->faults || own->save_case || o->conf)) {
@@ -250,12 +288,22 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
         return OPT_BAD;
     }
     own->conf = o->conf;
+    if (options_given(&sim_program, r, "algo")) {
+        own->chaos_algo = __builtin_ctz(o->algos | 1u << 31);
+        if (own->chaos_case || o->algos != 1u << own->chaos_algo ||
+            !coll_protocol((enum coll_algo)own->chaos_algo)) {
+            snprintf(err, OPT_ERR,
+                     "--chaos: found --algo, expected the name of one protocol, or none");
+            return OPT_BAD;
+        }
+    }
     if (options_given(&sim_program, r, "max-wall"))
         own->seed_wall = o->max_wall;
     if (!too && r->n_words < 2)
         return OPT_OK;
     snprintf(err, OPT_ERR,
-             "--chaos: found %s%s too, expected at most a CONF, --faults and --max-wall",
+             "--chaos: found %s%s too, expected at most a CONF, --algo PROTOCOL, --faults and "
+             "--max-wall",
              too ? "--" : "", too ? too->name : coll_name(o->coll));
     return OPT_BAD;
 }
@@ -271,6 +319,8 @@ static int check(struct sim_opts *own, struct perf_opts *o, const struct option_
         snprintf(err, OPT_ERR, "--save-case: found no --chaos, expected --chaos SEED");
         return OPT_BAD;
     }
+    if (own->jobs)
+        return check_jobs(own, o, r, err);
     if (own->workload)
         rc = check_step(o, r, err);
     if (!rc)

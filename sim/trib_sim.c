@@ -6,9 +6,11 @@
 #include "base/atomic_output.h"
 #include "sim/world/stopwatch.h"
 #include "base/version.h"
+#include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
 #include "host/bench/schedule_option.h"
+#include "protocols/host/conf.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
 #include "sim/report/trace.h"
@@ -322,16 +324,101 @@ static int with_workload(struct sim *m)
     return stopped ? EXIT_INTERRUPTED : rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_WRONG : EXIT_OK;
 }
 
+/* 0; -EINVAL, reported: lengths have nothing that a protocol could look at. */
+static int check_payload(const struct sim *m, const struct jobs_plan *p)
+{
+    for (unsigned i = 0; i < p->n && m->own.payload == PAYLOAD_NONE; i++)
+        if (p->job[i].algos & COLL_PROTOCOLS) {
+            fprintf(
+                stderr,
+                "trib-sim: --payload: found none, expected data: a protocol of %s looks at it\n",
+                p->job[i].name);
+            return -EINVAL;
+        }
+    return 0;
+}
+
+/* Runs the jobs when nothing can be refused any more. */
+static int run_jobs(struct sim *m, const struct jobs_plan *p)
+{
+    bool lengths = m->own.payload == PAYLOAD_NONE;
+    struct memory mem = {0};
+    struct jobs_opts jo = {.fab = m->s->fab,
+                           .plan = p,
+                           .faults = m->own.faults ? &m->plan : NULL,
+                           .file = m->own.jobs,
+                           .json = m->o.json,
+                           .seed = m->own.seed,
+                           .lengths = lengths,
+                           .frames = m->own.frames ? (unsigned)m->own.frames
+                                                   : capacity_frames_of_jobs(m->s->fab, p),
+                           .tap = m->trace ? trace_frame : NULL,
+                           .tap_ctx = m->trace,
+                           .counters = m->counters,
+                           .stop = &stopped};
+    int rc = capacity_check_jobs(m, p, jo.frames);
+
+    if (!rc) {
+        jo.pool = memory_frames(&mem, jo.frames, 1, lengths, m->s->cause, sizeof(m->s->cause));
+        rc = jo.pool ? 0 : -ENOMEM;
+    }
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    if (!rc)
+        rc = jobs_run(&jo, m->s->cause);
+    if (rc && *m->s->cause)
+        fprintf(stderr, "trib-sim: %s\n", m->s->cause);
+    if (end_trace(m) && !rc)
+        rc = -EIO;
+    if (jo.pool)
+        memory_end(&mem);
+    return stopped ? EXIT_INTERRUPTED : rc ? EXIT_WRONG : EXIT_OK;
+}
+
+/* Instead of rows: several jobs. */
+static int with_jobs(struct sim *m)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct jobs_plan *p = calloc(1, sizeof(*p));
+    int code = EXIT_WRONG;
+
+    if (errs && p && jobs_load(p, m->own.jobs, m->s->fab, errs)) {
+        fab_errors_print(errs, stderr);
+        code = EXIT_USAGE;
+    } else if (errs && p) {
+        m->s->nranks = p->nranks;
+        if (check_payload(m, p) || load_plan(m))
+            code = EXIT_USAGE;
+        else if (begin_watch(m))
+            fprintf(stderr, "trib-sim: %s\n", m->s->cause);
+        else
+            code = run_jobs(m, p);
+        end_trace(m);
+        counters_destroy(m->counters);
+        jobs_free(p);
+    }
+    free(errs);
+    free(p);
+    return code;
+}
+
 static int sim_main(struct sim *m)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     struct fabric *f = errs ? fabric_load(m->o.conf, errs) : NULL;
+    char why[PROTO_CONF_TEXT];
     int code = EXIT_WRONG;
 
     m->s = calloc(1, sizeof(*m->s));
     if (!f && errs)
         fab_errors_print(errs, stderr);
     free(errs);
+    if (f && proto_setup(f, why)) {
+        fprintf(stderr, "%s\n", why);
+        fabric_free(f);
+        f = NULL;
+        code = EXIT_USAGE;
+    }
     if (f && m->s) {
         m->s->o = &m->o;
         m->s->fab = f;
@@ -339,7 +426,7 @@ static int sim_main(struct sim *m)
         m->s->place = place;
         m->s->row_done = row_done;
         m->s->ctx = m;
-        code = m->own.workload ? with_workload(m) : with_fabric(m);
+        code = m->own.workload ? with_workload(m) : m->own.jobs ? with_jobs(m) : with_fabric(m);
         sweep_free(m->s);
     }
     if (f)
@@ -355,12 +442,15 @@ int main(int argc, char **argv)
     int code, rc;
 
     memory_lay_out(true);
+    if (perf_load_protocols(argc, argv))
+        return EXIT_USAGE;
     if (!sim_options_begin(&m.own, &m.o, argc, argv, &code))
         return code;
     if (m.own.chaos || m.own.chaos_case)
         return campaign_run(&(struct campaign_cfg){.seeds = m.own.chaos,
                                                    .conf = m.own.conf,
                                                    .faults = m.own.faults,
+                                                   .algo = m.own.chaos_algo,
                                                    .wall_s = m.own.seed_wall,
                                                    .case_file = m.own.chaos_case,
                                                    .save_file = m.own.save_case});

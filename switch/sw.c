@@ -336,7 +336,7 @@ static void lost_tick(struct sw *s, int64_t now_ps)
             T_ASSERT(s->nd.np[p].down, "a host behind a link that is up counts as lost");
             node_event(&s->nd, now_ps, NODE_EV_HOST_LOST, p, host);
             sw_set_lost(s, p, PS_NEVER);
-            an_peer_down(s->an, host, now_ps);
+            sw_peer_down(s, host, now_ps);
         }
     sw_drain(s, now_ps);
 }

@@ -19,6 +19,8 @@ struct an;
 
 int sw_create(struct node **nd, const struct node_cfg *cfg);
 struct an *sw_an(struct node *nd); /* NULL: this switch does not reduce */
+struct protocol_node;
+struct protocol_node *sw_protocols(struct node *nd); /* NULL: there are none */
 /* Replaces the endpoint behind the switch's own address (tests, extensions). */
 void sw_attach(struct node *nd, const struct endpoint *ep);
 /* Uses the routes and spanning tree of another fabric with the same nodes

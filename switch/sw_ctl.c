@@ -50,6 +50,20 @@ static bool may_be_back(const struct node *nd, uint16_t port)
            nd->fab->nodes[p->peer_node].kind == FAB_HOST;
 }
 
+void sw_peer_down(struct sw *s, uint16_t peer_node, int64_t now_ps)
+{
+    an_peer_down(s->an, peer_node, now_ps);
+    if (s->protocols)
+        protocol_node_peer_down(s->protocols, peer_node, now_ps);
+}
+
+static void sw_cut_off(struct sw *s, int64_t now_ps)
+{
+    an_cut_off(s->an, now_ps);
+    if (s->protocols)
+        protocol_node_cut_off(s->protocols, now_ps);
+}
+
 static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
@@ -62,11 +76,11 @@ static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_p
         return;
     fib_forget_port(s->fib, port);
     if (s->an && cut_off(nd))
-        an_cut_off(s->an, now_ps);
+        sw_cut_off(s, now_ps);
     else if (s->an && may_be_back(nd, port))
         sw_set_lost(s, port, now_ps + nd->link_down_grace_ps);
     else if (s->an && p->link != FAB_NONE && !has_other_link(nd, port))
-        an_peer_down(s->an, p->peer_node, now_ps);
+        sw_peer_down(s, p->peer_node, now_ps);
     if (s->has_ep)
         sw_drain(s, now_ps);
 }
@@ -74,6 +88,11 @@ static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_p
 struct an *sw_an(struct node *nd)
 {
     return sw_of(nd)->an;
+}
+
+struct protocol_node *sw_protocols(struct node *nd)
+{
+    return sw_of(nd)->protocols;
 }
 
 void sw_attach(struct node *nd, const struct endpoint *ep)
@@ -96,14 +115,23 @@ void sw_kick(struct node *nd)
         sw_of(nd)->ep_next_ps = 0;
 }
 
+/* Protocols stand in front of the aggregation node where the switch reduces. */
 static int attach_an(struct sw *s)
 {
+    struct protocol_node_cfg pc = {
+        .fab = s->an_cfg.fab, .node = s->an_cfg.node, .pool = s->an_cfg.pool};
     struct endpoint ep;
     int rc = an_create(&s->an, &s->an_cfg);
 
     if (rc)
         return rc;
-    ep = an_endpoint(s->an);
+    pc.behind = ep = an_endpoint(s->an);
+    if (s->protocols)
+        protocol_node_restart(s->protocols, &ep);
+    else if (pc.fab->nodes[pc.node].reduce.on && protocol_node_create(&s->protocols, &pc))
+        return -ENOMEM;
+    if (s->protocols)
+        ep = protocol_node_endpoint(s->protocols);
     sw_attach(&s->nd, &ep);
     return 0;
 }
@@ -131,6 +159,7 @@ static void sw_destroy(struct node *nd)
 {
     struct sw *s = sw_of(nd);
 
+    protocol_node_destroy(s->protocols);
     if (s->an)
         an_destroy(s->an);
     fib_destroy(s->fib);

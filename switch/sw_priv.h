@@ -8,6 +8,7 @@
 #include "switch/fib.h"
 #include "switch/mcast.h"
 #include "switch/node_events.h"
+#include "switch/protocol/protocol_node.h"
 #include "switch/reduce/an.h"
 #include "switch/sw.h"
 
@@ -36,6 +37,7 @@ struct sw {
         *lost_ps; /* [n_ports] when the host behind a link that is down counts as lost; PS_NEVER */
     struct mcast *mc;
     struct an *an;
+    struct protocol_node *protocols; /* in front of it */
     struct an_cfg an_cfg;
     struct rte_mbuf *local[NODE_BURST]; /* n_local frames of this burst for the endpoint */
 } __rte_cache_aligned;
@@ -52,7 +54,9 @@ int64_t sw_next(struct node *nd);
 /* Sends what the endpoint has, as long as every egress queue has room. */
 void sw_drain(struct sw *s, int64_t now_ps);
 
-/* sw_ctl.c: the host behind `port` is lost at at_ps unless its link comes back; PS_NEVER: not. */
+/* sw_ctl.c: a neighbour is out of reach of what reduces here. */
+void sw_peer_down(struct sw *s, uint16_t peer_node, int64_t now_ps);
+/* The host behind `port` is lost at at_ps unless its link comes back; PS_NEVER: not. */
 void sw_set_lost(struct sw *s, uint16_t port, int64_t at_ps);
 
 /* sw_group.c. All take ownership of the frame. in: NODE_NO_PORT for one of the switch's

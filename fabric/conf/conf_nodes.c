@@ -141,7 +141,64 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
     return f->n_nodes++;
 }
 
-/* `reduce = { groups; slots; window; host_share; join_timeout; rounding; seed; order; }` or false. */
+/* What `reduce` says about a protocol: its name, and every integer of the group, since only the
+ * protocol knows which keys it has. */
+static const struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
+                                                const struct key *keys, unsigned n)
+{
+    const config_setting_t *name = config_setting_get_member(g, "protocol");
+    struct fab_protocol *p;
+
+    if (!name)
+        return NULL;
+    if (config_setting_type(name) != CONFIG_TYPE_STRING || !*config_setting_get_string(name) ||
+        strlen(config_setting_get_string(name)) >= sizeof(p->name)) {
+        keys_expected(b, name, "the name of a protocol, or the path of a shared object with a /");
+        return NULL;
+    }
+    p = arena_alloc(&b->f->arena, 1, sizeof(*p));
+    if (!p)
+        return NULL;
+    snprintf(p->file, sizeof(p->file), "%s", b->path);
+    snprintf(p->name, sizeof(p->name), "%s", config_setting_get_string(name));
+    p->line = (int)config_setting_source_line(name);
+    for (int i = 0; i < config_setting_length(g); i++) {
+        const config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
+        struct fab_protocol_key *k = &p->key[p->n_keys];
+        int type = config_setting_type(s);
+
+        if ((type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64) ||
+            p->n_keys == FAB_PROTOCOL_KEYS)
+            continue;
+        snprintf(k->name, sizeof(k->name), "%s", config_setting_name(s));
+        k->value = config_setting_get_int64(s);
+        k->line = (int)config_setting_source_line(s);
+        for (unsigned j = 0; j < n; j++)
+            k->known |= !strcmp(keys[j].name, config_setting_name(s));
+        p->n_keys++;
+    }
+    return p;
+}
+
+/* Appends the integers of the group that are no keys of `reduce`: the protocol checks them. */
+static unsigned add_protocol_keys(const config_setting_t *g, struct key *keys, unsigned n,
+                                  unsigned max)
+{
+    for (int i = 0; i < config_setting_length(g) && n < max; i++) {
+        const config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
+        int type = config_setting_type(s);
+        bool known = type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64;
+
+        for (unsigned j = 0; j < n; j++)
+            known |= !strcmp(keys[j].name, config_setting_name(s));
+        if (!known)
+            keys[n++] = (struct key){config_setting_name(s), KEY_OWN, 0, 0, 0};
+    }
+    return n;
+}
+
+/* `reduce = { groups; slots; window; host_share; join_timeout; rounding; seed; order; memory;
+ * protocol; }`, with keys of the protocol, or false. */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
 {
     static const char *const roundings[] = {"nearest", "zero", "up", "down", "stochastic"};
@@ -153,12 +210,13 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
             .max_groups = 64,
             .max_slots = 16384,
             .window = 256,
+            .memory = 16 << 20,
             .join_timeout_ps = 30 * PS_PER_S},
            0.75};
 #define R(field) offsetof(struct values, r.field)
     config_setting_t *rounding, *order;
     int k;
-    const struct key keys[] = {
+    struct key keys[12 + FAB_PROTOCOL_KEYS] = {
         {"rounding", KEY_OWN, 0, 0, 0},
         {"order", KEY_OWN, 0, 0, 0},
         {"seed", KEY_UINT, R(seed), 0, UINT32_MAX},
@@ -167,7 +225,10 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         {"window", KEY_UINT, R(window), 1, 65535},
         {"host_share", KEY_PROB, offsetof(struct values, host_share), 0, 0},
         {"join_timeout", KEY_TIME, R(join_timeout_ps), PS_PER_MS, 3600 * PS_PER_S},
+        {"memory", KEY_UINT, R(memory), 1024, 1 << 30},
+        {"protocol", KEY_OWN, 0, 0, 0},
     };
+    unsigned n = 0;
 #undef R
 
     if (config_setting_type(s) == CONFIG_TYPE_BOOL && !config_setting_get_bool(s)) {
@@ -178,7 +239,12 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         keys_expected(b, s, "false, or a group with groups, slots and window");
         return;
     }
-    keys_read(b, s, keys, LEN(keys), &v);
+    while (keys[n].name)
+        n++;
+    v.r.protocol = read_protocol(b, s, keys, n);
+    if (v.r.protocol)
+        n = add_protocol_keys(s, keys, n, LEN(keys));
+    keys_read(b, s, keys, n, &v);
     *r = v.r;
     r->host_permille = (uint16_t)(v.host_share * 1000 + 0.5);
     rounding = config_setting_get_member(s, "rounding");
@@ -186,6 +252,8 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
     r->rounding = k < 0 ? FAB_ROUND_NEAREST : (uint8_t)k;
     order = config_setting_get_member(s, "order");
     r->arrival = order && keys_choice(b, order, orders, LEN(orders)) == 1;
+    if (r->window > r->max_slots && r->protocol) /* `slots` may be the protocol's */
+        r->window = r->max_slots;
     if (r->window > r->max_slots)
         build_error(b, (int)config_setting_source_line(s),
                     "reduce: found window %u above slots %u, expected at least one window of slots",

@@ -34,14 +34,20 @@ static const char *list_ops(unsigned i)
     return i < OP_COUNT ? redop_name(i) : NULL;
 }
 
+/* "": nobody sits there. */
+static bool is_empty_seat(unsigned i)
+{
+    return coll_is_protocol((enum coll_algo)i) && !coll_protocol((enum coll_algo)i);
+}
+
 static const char *list_algos(unsigned i)
 {
-    return i < PERF_ALGOS ? perf_algo_name((enum coll_algo)i) : NULL;
+    return i >= PERF_ALGOS ? NULL : is_empty_seat(i) ? "" : perf_algo_name((enum coll_algo)i);
 }
 
 static const char *list_policy(unsigned i)
 {
-    return i < ALGO_SCHEDULE ? sched_algo_name((enum coll_algo)i) : NULL;
+    return i >= ALGO_SCHEDULE ? NULL : is_empty_seat(i) ? "" : sched_algo_name((enum coll_algo)i);
 }
 
 static const char *list_collectives(unsigned i)
@@ -63,7 +69,7 @@ static int take_policy(void *into, const struct option_row *r, const char *label
     for (char *s = strtok_r(buf, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
         unsigned i = 0;
 
-        while (r->list(i) && strcmp(r->list(i), s) != 0)
+        while (r->list(i) && strcmp(r->list(i), s) != 0) /* s is not empty */
             i++;
         if (!r->list(i) || seen >> i & 1) {
             o->n_policy = 0;
@@ -77,7 +83,8 @@ static int take_policy(void *into, const struct option_row *r, const char *label
     at = snprintf(err, OPTIONS_ERR, "%s: found \"%.64s\", expected a list without repetition of",
                   label, value);
     for (unsigned i = 0; r->list(i) && at < OPTIONS_ERR; i++)
-        at += snprintf(err + at, (size_t)(OPTIONS_ERR - at), "%s %s", i ? "," : "", r->list(i));
+        if (*r->list(i))
+            at += snprintf(err + at, (size_t)(OPTIONS_ERR - at), "%s %s", i ? "," : "", r->list(i));
     return -EINVAL;
 }
 
@@ -182,7 +189,7 @@ static const struct option_row algorithms[] = {
      .max = ALGOS_ALL,
      .shown = "ring,sharp",
      .help = "all that can do it, or a list of algorithms; auto is the fastest by the model, "
-             "nvls-hw this machine's own GPUs"},
+             "nvls-hw this machine's own GPUs; protocols (switchml, ps, atp) run when named only"},
     {.name = "schedule",
      .arg = "FILE",
      AT(schedule),

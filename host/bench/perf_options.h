@@ -20,7 +20,8 @@
 
 /* Requested algorithms are a bit mask over coll_algo, auto included. 0: none requested. */
 #define ALGOS_ASKED ((int)ALGO_AUTO + 1)
-#define ALGOS_ALL   ((1u << ALGO_COUNT) - 1) /* those that the collective and the fabric have */
+/* Those that the collective and the fabric have; protocols run when they are named. */
+#define ALGOS_ALL (((1u << ALGO_COUNT) - 1) & ~COLL_PROTOCOLS)
 /* Requested and reported like an algorithm, but run by this machine's own GPUs (nvls_hw.h). */
 #define PERF_NVLS_HW ((enum coll_algo)ALGOS_ASKED)
 #define PERF_ALGOS   (ALGOS_ASKED + 1)

@@ -30,6 +30,10 @@ static void add_extras(json_t *j, const struct row *r, int place)
         json_object_set_new(j, "aggregated_iters",
                             json_integer((json_int_t)r->run[place].aggregated));
     }
+    if (r->run[place].counted.n)
+        json_object_set_new(j, "protocol", row_counters_json(&r->run[place].counted));
+    if (r->bound > 0)
+        json_object_set_new(j, "bound", json_real(r->bound));
     if (*r->run[place].cut)
         json_object_set_new(j, "cut", json_string(r->run[place].cut));
     if (r->run[place].links)

@@ -81,7 +81,7 @@ int sampled_set(struct sampled *s, const struct expected_job *j, const struct pe
     s->kind = r->coll, s->type = r->type, s->op = r->op, s->count = r->count;
     s->root = r->root, s->mm_self = r->mm_self, s->by = by, s->cut = cut;
     s->ways = 0;
-    if (!coll_reduces(r->coll))
+    if (!coll_reduces(r->coll) || coll_is_protocol(by))
         return 0;
     samples_choose(&s->at, l, r->type, j->fab->mtu);
     keep_given(s, r);

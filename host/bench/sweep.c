@@ -4,6 +4,7 @@
  * `place` callback, and prints it.
  */
 #include "host/bench/sweep.h"
+#include "host/bench/tolerance.h"
 
 #include "base/assert.h"
 #include "host/bench/layout.h"
@@ -61,7 +62,7 @@ static int predict(struct sweep *s, struct row *r)
     else
         rc = coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, tree, n_trees,
                                 window_of(s, r->algo), &r->pred);
-    if (!rc && r->pred.time_ps <= 0)
+    if (!rc && r->pred.time_ps <= 0 && !coll_is_protocol(r->algo))
         r->pred.time_ps = 1; /* a single rank: nothing moves */
     if (rc) {
         snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", row_asked_name(r),
@@ -140,6 +141,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     if (rc)
         return rc;
     busiest(s, r);
+    r->bound = row_tolerance(s->fab, r);
     s->n_rows++;
     for (int place = 0; place < PLACES && !rc; place++)
         if (place == OUT_OF_PLACE || row_can_be_in_place(r))

@@ -12,6 +12,7 @@
 #include "aggregation/arith.h"
 #include "fabric/fabric.h"
 #include "host/kernels/device.h"
+#include "protocols/host/registry.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -61,10 +62,31 @@ enum coll_algo {
     ALGO_HIER,       /* within the node, across the rails by ring, within the node */
     ALGO_HIER_SHARP, /* the same, across by SHARP */
     ALGO_NVLS_SHARP, /* within the node by multimem, across by SHARP */
-    ALGO_SCHEDULE,   /* from a file: coll_args.file */
+    ALGO_PROTOCOL,   /* aggregation protocols (protocols/), by their seats */
+    ALGO_PROTOCOL_LAST = ALGO_PROTOCOL + PROTO_SEATS - 1,
+    ALGO_SCHEDULE, /* from a file: coll_args.file */
     ALGO_COUNT,
     ALGO_AUTO = ALGO_COUNT /* what the model says is fastest; never in a schedule */
 };
+
+#define COLL_PROTOCOLS (((1u << PROTO_SEATS) - 1) << ALGO_PROTOCOL)
+static inline bool coll_is_protocol(enum coll_algo a)
+{
+    return a >= ALGO_PROTOCOL && a <= ALGO_PROTOCOL_LAST;
+}
+
+/* The protocol that the algorithm is; NULL: it is none, or the seat is empty. */
+static inline const struct trib_protocol *coll_protocol(enum coll_algo a)
+{
+    return coll_is_protocol(a) ? proto_at(a - ALGO_PROTOCOL) : NULL;
+}
+
+/* Does the protocol reduce these? An average is its sum, divided by the rank. */
+static inline bool coll_protocol_does(const struct trib_protocol *p, enum dtype t, enum redop op)
+{
+    return t <= DT_BF16 && op <= OP_AVG &&
+           p->supports((enum trib_type)t, op == OP_AVG ? TRIB_SUM : (enum trib_sum)op);
+}
 
 struct comm;
 struct comm_sim;
@@ -99,6 +121,9 @@ struct comm_cfg {
      * ranks, or of none. Messages are staged through host memory, except those sent from memory
      * that HCAs reach. Not with sim. NULL: host memory. */
     struct device *device;
+    /* Fabric time, for the timers of protocols. NULL: CLOCK_MONOTONIC. */
+    int64_t (*now_ps)(void *ctx);
+    void *now_ctx;
     const struct comm_sim *sim; /* for simulations only (comm_sim.h); NULL: none */
 };
 
@@ -125,6 +150,11 @@ int comm_progress(struct comm *c);
 /* Drives the retries of control messages. now_ns: any monotonic clock of the caller's, in ns. Call
  * it every few ms, in addition to comm_progress. */
 void comm_tick(struct comm *c, int64_t now_ns);
+/* What the rank half of a protocol has counted so far, in order of its names; zeros where the
+ * algorithm is none that was set up. */
+void comm_counted(const struct comm *c, enum coll_algo a, uint64_t n[TRIB_COUNTERS]);
+/* When comm_progress() has to be called, whatever arrives: cfg.now_ps's time, INT64_MAX: never. */
+int64_t comm_deadline(const struct comm *c);
 /* Why parts of the in-network path are no longer used, since which operation (counted from 1) and,
  * if it was running, since which message. NULL: nothing has failed. */
 const char *comm_fell_back(const struct comm *c);

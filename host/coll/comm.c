@@ -8,20 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_BATCH   32
-#define BLOB_MAGIC   0x54524342u
-#define BLOB_VERSION 4
-
-/* What a rank tells the others about itself. */
-struct blob {
-    rte_be32_t magic;
-    rte_be32_t version;
-    rte_be32_t rank, mtu, algos;
-    rte_be64_t policy, job;         /* job: seal_of_job() */
-    rte_be32_t ctl_qpn[COMM_PORTS]; /* of its datagrams, by port */
-} __attribute__((packed));
-_Static_assert(sizeof(struct blob) <= COMM_BLOB, "what every rank exchanges");
-
+#define POLL_BATCH 32
 static const char *const state_names[] = {
     [COMM_CONNECTING] = "connecting", [COMM_READY] = "ready", [COMM_FAILED] = "failed"};
 
@@ -45,6 +32,7 @@ static const char *const event_names[COMM_EVENTS] = {
     [COMM_EV_FAIL_AGREED] = "failover agreed, parts %u, operation %u",
     [COMM_EV_FAIL_DONE] = "failover done, stopped parts %u, %u rounds",
     [COMM_EV_FIT] = "fit: %u trees, window %u",
+    [COMM_EV_PROTOCOL] = "protocol %u: JOIN state %u",
 };
 static const struct event_kinds event_kinds = {"coll", event_names, COMM_EVENTS};
 
@@ -73,6 +61,10 @@ static void complete(struct comm *c, const struct ibv_wc *wc)
         break;
     case WR_MM:
         plane_complete(c, wc);
+        break;
+    case WR_PROTOCOL_RECV:
+    case WR_PROTOCOL_SEND:
+        protocol_complete(c, wc);
         break;
     case WR_CTL_RECV:
     case WR_CTL_SEND:
@@ -104,7 +96,7 @@ int comm_progress(struct comm *c)
     unsigned total = 0, moved;
 
     do {
-        moved = 0;
+        moved = c->protocols ? protocols_progress(c) : 0;
         for (unsigned p = 0; p < c->n_ports; p++) {
             moved += !c->waiting || *c->waiting >> p & 1 ? poll_port(c, &c->port[p]) : 0;
             if (moved || p + 1 == c->n_ports)
@@ -155,6 +147,7 @@ void comm_fail(struct comm *c, const char *fmt, ...)
     conn_stop(c);
     agg_stop(c, ~0u);
     planes_stop(c);
+    protocols_stop(c);
     exec_fail(c);
     ctl_tell(c);
 }
@@ -168,7 +161,8 @@ void comm_check_ready(struct comm *c)
 {
     if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&
         c->failover.state != FAILOVER_ASKING && join_all_granted(c) &&
-        (c->failover.stopped & PART_MM || planes_ready(c)) && conn_all_open(c))
+        (c->failover.stopped & PART_MM || planes_ready(c)) && protocols_joined(c) &&
+        conn_all_open(c))
         set_state(c, COMM_READY);
 }
 
@@ -183,6 +177,10 @@ static void connect_give_up(struct comm *c)
         }
     if (planes_late(c) && !(c->failover.stopped & PART_MM) && ctl_all_in(c, PHASE_READY)) {
         failover_begin(c, PART_MM, "multimem: %s does not answer", planes_late(c));
+        return;
+    }
+    if (protocols_late(c)) {
+        comm_fail(c, "protocol: %s does not answer JOIN", protocols_late(c));
         return;
     }
     for (unsigned r = 0; r < c->cfg.nranks; r++)
@@ -211,6 +209,7 @@ void comm_tick(struct comm *c, int64_t now_ns)
     ctl_tick(c);
     join_tick(c);
     planes_tick(c);
+    protocols_tick(c);
     op_tick(c);
     failover_tick(c);
 }
@@ -226,6 +225,7 @@ void comm_close(struct comm *c)
     ctl_tell(c);
     join_leave(c, ~0u);
     planes_leave(c);
+    protocols_leave(c);
 }
 
 bool comm_closed(const struct comm *c)
@@ -234,7 +234,7 @@ bool comm_closed(const struct comm *c)
         return false;
     if (c->since_ns >= 0 && c->now_ns - c->since_ns > CLOSE_NS)
         return true;
-    return join_all_left(c) && planes_left(c) && ctl_all_know(c) &&
+    return join_all_left(c) && planes_left(c) && protocols_left(c) && ctl_all_know(c) &&
            (c->state == COMM_FAILED || ctl_all_in(c, PHASE_CLOSING));
 }
 
@@ -305,24 +305,6 @@ static int open_ports(struct comm *c, char *err)
     return rc;
 }
 
-static void write_blob(const struct comm *c, void *out)
-{
-    struct blob b = {
-        .magic = rte_cpu_to_be_32(BLOB_MAGIC),
-        .version = rte_cpu_to_be_32(BLOB_VERSION),
-        .rank = rte_cpu_to_be_32(c->cfg.rank),
-        .job = rte_cpu_to_be_64(seal_of_job(c->cfg.key, c->cfg.group)),
-        .mtu = rte_cpu_to_be_32(c->mtu),
-        .algos = rte_cpu_to_be_32(c->cfg.algos),
-        .policy = rte_cpu_to_be_64(policy_code(c)),
-    };
-
-    for (unsigned p = 0; p < c->n_ports; p++)
-        b.ctl_qpn[p] = rte_cpu_to_be_32(c->ctl.port[p].qp->qp_num);
-    memset(out, 0, COMM_BLOB);
-    memcpy(out, &b, sizeof(b));
-}
-
 /* Our copies of what the caller's cfg points to. */
 static struct comm *allocate(const struct comm_cfg *cfg)
 {
@@ -378,51 +360,17 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
         rc = agg_create(c, err);
     if (!rc && cfg->nranks > 1)
         rc = planes_create(c, err);
+    if (!rc && cfg->nranks > 1)
+        rc = protocols_create(c, err);
     if (rc) {
         comm_destroy(c);
         return rc;
     }
     c->topo.sched.trees = agg_trees(c, GROUP_ALL);
     c->topo.sched.rail_trees = agg_trees(c, GROUP_RAIL);
-    write_blob(c, blob);
+    blob_write(c, blob);
     *out = c;
     return 0;
-}
-
-/* Every rank's configuration must equal ours; the error names a rank that differs. */
-static int check_blob(const struct comm *c, unsigned rank, const struct blob *b, char *err)
-{
-    const char *what = NULL;
-
-    if (rte_be_to_cpu_32(b->magic) != BLOB_MAGIC || rte_be_to_cpu_32(b->version) != BLOB_VERSION)
-        what = "speaks another version";
-    else if (rte_be_to_cpu_32(b->rank) != rank)
-        what = "gave another rank's data";
-    else if (rte_be_to_cpu_64(b->job) != seal_of_job(c->cfg.key, c->cfg.group))
-        what = "is in another group, or has another key";
-    else if (rte_be_to_cpu_32(b->mtu) != c->mtu)
-        what = "has another MTU";
-    else if (rte_be_to_cpu_32(b->algos) != c->cfg.algos)
-        what = "has set up other algorithms";
-    else if (rte_be_to_cpu_64(b->policy) != policy_code(c))
-        what = "has another policy";
-    if (what)
-        snprintf(err, COMM_TEXT, "rank %u (%s) %s", rank, comm_host(c, rank), what);
-    return what ? -EPROTO : 0;
-}
-
-/* Datagrams take the first channel between two ranks. */
-static void set_peer(struct comm *c, unsigned rank, const struct blob *b)
-{
-    const struct fabric *f = c->cfg.fab;
-    struct peer *p = &c->ctl.peer[rank];
-    struct fab_channel ch;
-
-    if (!topo_channels(&c->topo, c->cfg.rank, rank, &ch, 1))
-        return;
-    p->port = ch.port_a;
-    p->qpn = rte_be_to_cpu_32(b->ctl_qpn[ch.port_b]);
-    gid_of_ip(&p->gid, f->nodes[f->hosts[c->cfg.host_of_rank[rank]]].ip_of_port[ch.port_b]);
 }
 
 /* Neighbours in the ring of ranks are always linked, so that a phase reaches all ranks; connections
@@ -434,7 +382,7 @@ static int connect_neighbours(struct comm *c, char *err)
 
     for (unsigned i = 0; !rc && i < 2; i++) {
         ctl_link(c, next[i]);
-        if (c->cfg.algos & ~(1u << ALGO_SHARP))
+        if (c->cfg.algos & ~(1u << ALGO_SHARP | COLL_PROTOCOLS))
             rc = conn_all_channels(c, next[i], err);
     }
     ctl_tell(c);
@@ -455,20 +403,17 @@ int comm_connect(struct comm *c, const void *blobs, char *err)
         snprintf(err, COMM_TEXT, "out of memory");
         return -ENOMEM;
     }
-    for (unsigned r = 0; r < n; r++) {
-        struct blob b;
-
-        memcpy(&b, (const uint8_t *)blobs + (size_t)r * COMM_BLOB, sizeof(b));
-        rc = check_blob(c, r, &b, err);
-        if (rc)
-            return rc;
-        set_peer(c, r, &b);
-    }
+    for (unsigned r = 0; r < n && !rc; r++)
+        rc = blob_take(c, r, (const uint8_t *)blobs + (size_t)r * COMM_BLOB, err);
+    if (rc)
+        return rc;
     c->since_ns = -1;
     rc = connect_neighbours(c, err);
     if (!rc)
         rc = join_start(c, err);
-    return rc ? rc : planes_start(c, err);
+    if (!rc)
+        rc = planes_start(c, err);
+    return rc ? rc : protocols_start(c, err);
 }
 
 void comm_destroy(struct comm *c)
@@ -482,6 +427,7 @@ void comm_destroy(struct comm *c)
     conn_destroy(c);
     agg_destroy(c);
     planes_destroy(c);
+    protocols_destroy(c);
     join_destroy(c);
     ctl_destroy(c);
     mem_destroy(c);

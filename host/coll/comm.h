@@ -3,6 +3,7 @@
  * Internals of a communicator; for host/coll only.
  *
  *   comm.c       life: create, connect, progress, fail, close
+ *   blob.c       what ranks tell each other before they connect
  *   mem.c        registered memory (mem.h)
  *   gpudirect.c  a GPU's memory, as far as HCAs reach it
  *   op.c         the user's calls: starts operations
@@ -18,6 +19,7 @@
  *   link.c       datagrams: how two ranks make a connection
  *   join.c       datagrams: JOIN, LEAVE, ABORT, PROBE
  *   quota.c      what the switches' quotas leave each tree of the job (quota.h)
+ *   protocol.c   LANE_PROTOCOL: an aggregation protocol's packets; protocol_setup.c, protocol_join.c
  *   fit.c        what they did grant: the ranks agree on it
  *   policy.c     which algorithm comes after one that has failed
  *   failover.c   the ranks agree not to use a failed part of the in-network path
@@ -41,6 +43,7 @@
 #include "host/coll/transport/ctl.h"
 #include "host/coll/transport/edge.h"
 #include "host/coll/transport/mm_plane.h"
+#include "host/coll/transport/protocol.h"
 
 /* Completions of datagrams and aggregation edges in the CQ; connections add theirs. */
 #define COMM_CQE   1024u
@@ -59,7 +62,9 @@ enum wr_kind {
     WR_AGG_SEND,
     WR_CTL_RECV,
     WR_CTL_SEND,
-    WR_MM
+    WR_MM,
+    WR_PROTOCOL_RECV,
+    WR_PROTOCOL_SEND
 };
 #define WR_COUNT_BITS  36
 #define WR_INDEX_MAX   ((1u << 20) - 1)
@@ -84,6 +89,7 @@ enum comm_event {
     COMM_EV_FAIL_AGREED, /* parts; operation that is cut */
     COMM_EV_FAIL_DONE,   /* parts that are stopped; round */
     COMM_EV_FIT,         /* trees used; least window */
+    COMM_EV_PROTOCOL,    /* seat; enum join_state */
     COMM_EVENTS
 };
 
@@ -120,6 +126,7 @@ struct comm {
     unsigned n_aggs;
     struct plane plane[SCHED_MAX_CHANS];
     unsigned n_planes;
+    struct protocols *protocols; /* NULL: none */
     struct failover failover;
     struct fit fit;
     struct events events;
@@ -155,6 +162,10 @@ void comm_fail(struct comm *c, const char *fmt, ...) __attribute__((format(print
 /* A prerequisite of READY is complete. */
 void comm_check_ready(struct comm *c);
 const char *comm_host(const struct comm *c, unsigned rank);
+/* Out of band (blob.c): writes this rank's COMM_BLOB bytes; takes another's. -EPROTO: it differs in
+ * its configuration, err names the rank. */
+void blob_write(const struct comm *c, void *out);
+int blob_take(struct comm *c, unsigned rank, const void *blob, char *err);
 /* A first PSN: the same in every run, and different for nearly all connections. */
 uint32_t comm_psn(const struct comm *c, unsigned peer, unsigned which);
 

@@ -155,9 +155,8 @@ static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
     }
     if (count && st->last && r->id.op == OP_AVG)
         arith_divide(dst, r->id.type, c->cfg.nranks, count);
+    T_ASSERT_HOT(st->b.buf != BUF_SLOT, "the second input of a reduction is a received message");
     exec_release(c, r, &st->a);
-    if (st->op == STEP_REDUCE)
-        exec_release(c, r, &st->b);
 }
 
 static unsigned cpu_run(struct comm *c, struct coll_req *r, unsigned lane)
@@ -250,6 +249,8 @@ static unsigned run_lane(struct comm *c, struct coll_req *r, unsigned lane)
         return agg_run(c, r, lane);
     case LANE_MM:
         return plane_run(c, r, lane);
+    case LANE_PROTOCOL:
+        return protocol_run(c, r, lane);
     default:
         return c->cfg.device ? gpu_run(c, r, lane) : cpu_run(c, r, lane);
     }

@@ -36,6 +36,12 @@ static int check_args(const struct comm *c, const struct coll_args *a, char *err
         snprintf(err, COMM_TEXT, "no %s of %s", redop_name(a->op), dtype_name(a->type));
         return -EINVAL;
     }
+    if (coll_protocol(a->algo) && a->kind == COLL_ALLREDUCE &&
+        !coll_protocol_does(coll_protocol(a->algo), a->type, a->op)) {
+        snprintf(err, COMM_TEXT, "%s does not do %s of %s", coll_protocol(a->algo)->name,
+                 redop_name(a->op), dtype_name(a->type));
+        return -ENOTSUP;
+    }
     if (coll_rooted(a->kind) && a->root >= c->cfg.nranks) {
         snprintf(err, COMM_TEXT, "root %u: there are ranks 0 to %u", a->root, c->cfg.nranks - 1);
         return -EINVAL;
@@ -98,17 +104,26 @@ static int check_buffers(const struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
+static bool is_served(struct comm *c, const struct lane *l)
+{
+    return l->kind == LANE_MM         ? plane_of_lane(c, l) != NULL
+           : l->kind == LANE_AGG      ? agg_of_lane(c, l) != NULL
+           : l->kind == LANE_PROTOCOL ? protocol_of_lane(c, l) != NULL
+                                      : true;
+}
+
 /* 0: the communicator has a transport for every lane. */
 static int lanes_served(struct comm *c, const struct coll_req *r, char *err)
 {
     for (unsigned i = 0; i < r->s.n_lanes; i++) {
         const struct lane *l = &r->s.lane[i];
 
-        if (l->kind == LANE_MM ? plane_of_lane(c, l) != NULL
-                               : l->kind != LANE_AGG || agg_of_lane(c, l))
+        if (is_served(c, l))
             continue;
         snprintf(err, COMM_TEXT, "%s: not set up for this communicator",
-                 l->kind == LANE_MM ? "multimem" : "aggregation tree");
+                 l->kind == LANE_MM    ? "multimem"
+                 : l->kind == LANE_AGG ? "aggregation tree"
+                                       : "protocol");
         return -ENOTSUP;
     }
     return 0;

@@ -10,6 +10,7 @@
 #include "host/coll/alg/sched_file.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
+#include "protocols/host/conf.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -90,7 +91,10 @@ static int next_command(struct rank *k, struct msg *m)
         if (comm_check(k))
             return -ECANCELED;
         struct pollfd p = {.fd = k->fd, .events = POLLIN};
-        poll(&p, 1, busy > 0 ? 0 : now - since < WAIT_LONG_NS ? 1 : 25);
+        /* others may still need packets of a protocol; comm_progress() sleeps where nothing comes */
+        bool serves = k->init.algos & COLL_PROTOCOLS;
+        int ms = now - since < WAIT_LONG_NS ? !serves : serves ? 1 : 25;
+        poll(&p, 1, busy > 0 ? 0 : ms);
     }
 }
 
@@ -222,6 +226,18 @@ static int receive_init(struct rank *k)
     return 0;
 }
 
+static int set_up_fabric(struct rank *k)
+{
+    char why[PROTO_CONF_TEXT], cut[MSG_TEXT - 8];
+
+    if (!k->fab)
+        return rank_fail(k, "cannot load the fabric's conf", NULL);
+    if (!proto_setup(k->fab, why))
+        return 0;
+    snprintf(cut, sizeof(cut), "%.*s", (int)sizeof(cut) - 1, why);
+    return rank_fail(k, cut, NULL);
+}
+
 static int open_fabric(struct rank *k)
 {
     if (rundir_open(&k->rd, NULL, NULL, false))
@@ -229,7 +245,7 @@ static int open_fabric(struct rank *k)
     k->sh = k->rd.sh;
     clock_set_policy(clock_dilation(k->sh)); /* the HCA's thread will be like this one */
     k->fab = rundir_fabric(&k->rd);
-    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
+    return set_up_fabric(k);
 }
 
 /* Ports to the outside force dilation 1, so the rank can use a clock of its own. */
@@ -252,7 +268,7 @@ static int receive_fabric(struct rank *k)
     if (text)
         k->fab = fabric_load_string(text, "fabric.conf", NULL);
     free(text);
-    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
+    return set_up_fabric(k);
 }
 
 /* The launcher has verified it; a rank reads no file that may have changed since. */
@@ -311,6 +327,11 @@ static int allocate(struct rank *k)
     return 0;
 }
 
+static int64_t now_ps(void *ctx)
+{
+    return clock_fabric_ps(((const struct rank *)ctx)->sh);
+}
+
 static int connect_all(struct rank *k)
 {
     struct comm_cfg cfg = {.n_ctx = k->n_ctx,
@@ -324,7 +345,9 @@ static int connect_all(struct rank *k)
                            .n_trees = k->init.n_trees,
                            .window = k->init.window,
                            .algos = k->init.algos,
-                           .n_policy = k->init.n_policy};
+                           .n_policy = k->init.n_policy,
+                           .now_ps = now_ps,
+                           .now_ctx = k};
     uint8_t blob[COMM_BLOB] = {0};
     struct msg_done ready = {0};
     char path[COMM_TEXT];

@@ -303,6 +303,8 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
         dilation_compare(&run->fid, &s->tries, run->dilation, run->time_us);
     run->valid = true;
     run->aggregated = a->aggregated;
+    run->counted.n = 0;
+    row_counters_add_ranks(&run->counted, a->by, a->counted);
     run->staging_us = (double)a->staging_ns * 1e-3 / run->iters / run->dilation;
     if (s->dilation.adaptive)
         dilation_learn(&s->dilation, a->pred, s->nranks, lag, run->dilation, run->fid.ok);
@@ -351,7 +353,8 @@ static int prepare(struct sweep *s, const struct row *r, int place, struct answe
                                .sparse = r->sparse,
                                .in_place = place == IN_PLACE,
                                .mm_self = r->mm_self,
-                               .count = r->count};
+                               .count = r->count,
+                               .bound = r->bound};
     int rc = sample(s, r, r->algo, false);
 
     memcpy(a->before, s->fell_back, sizeof(a->before));

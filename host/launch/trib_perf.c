@@ -9,6 +9,7 @@
 #include "host/bench/buffer.h"
 #include "host/bench/host_resources.h"
 #include "host/bench/perf_options.h"
+#include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
 #include "host/bench/schedule_option.h"
@@ -17,6 +18,7 @@
 #include "host/launch/job_processes.h"
 #include "host/launch/rank.h"
 #include "host/launch/ranks.h"
+#include "protocols/host/conf.h"
 #include "io/shared.h"
 
 #include <errno.h>
@@ -70,7 +72,7 @@ static struct fabric *open_fabric(const char *conf, struct rundir *rd)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     struct fabric *f = errs ? fabric_load(conf, errs) : NULL;
-    char name[FAB_NAME];
+    char name[FAB_NAME], why[PROTO_CONF_TEXT];
 
     if (!f) {
         if (errs)
@@ -90,6 +92,11 @@ static struct fabric *open_fabric(const char *conf, struct rundir *rd)
     f = rundir_fabric(rd);
     if (f && strcmp(f->name, name)) {
         fprintf(stderr, "trib-perf: found fabric %s in %s, expected %s\n", f->name, rd->path, name);
+        fabric_free(f);
+        f = NULL;
+    }
+    if (f && proto_setup(f, why)) {
+        fprintf(stderr, "trib-perf: %s\n", why);
         fabric_free(f);
         f = NULL;
     }
@@ -288,13 +295,17 @@ static int check_options(const struct perf_opts *o)
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     struct sweep *s = calloc(1, sizeof(*s));
     struct fabric *f = errs && s ? fabric_load(o->conf, errs) : NULL;
-    char err[OPT_ERR];
+    char err[OPT_ERR], why[PROTO_CONF_TEXT];
     int code = EXIT_OK;
 
     if (!f) {
         if (errs)
             fab_errors_print(errs, stderr);
         code = EXIT_WRONG;
+    } else if (proto_setup(f, why)) {
+        fprintf(stderr, "trib-perf: %s\n", why);
+        code = EXIT_USAGE;
+        fabric_free(f);
     } else {
         s->o = o;
         s->fab = f;
@@ -321,6 +332,8 @@ int main(int argc, char **argv)
         return rank_main(atoi(argv[2]), false);
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
         return rank_main(STDIN_FILENO, true);
+    if (perf_load_protocols(argc, argv))
+        return EXIT_USAGE;
     perf_options_init(&o);
     if (!options_begin(&perf_program, (void *[]){&o}, argc - check, argv + check, &r, &code))
         return code;

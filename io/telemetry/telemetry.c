@@ -8,6 +8,7 @@
 #include "io/link_reader.h"
 #include "io/telemetry/telemetry_link.h"
 #include "switch/net/net_stats.h"
+#include "switch/protocol/protocol_node.h"
 #include "switch/reduce/an.h"
 
 #include <errno.h>
@@ -226,6 +227,8 @@ static void ans(struct loop *l, const char *params, struct rte_tel_data *d)
         } else if (!strcmp(params, f->nodes[i].name)) {
             rte_tel_data_start_dict(d);
             an_counters_print(an, emit_counter, d);
+            if (net_protocols(loop_net(l), i))
+                protocol_node_print(net_protocols(loop_net(l), i), emit_counter, d);
             return;
         }
     }

@@ -269,6 +269,8 @@ static void read_jobs(struct reader *r, config_setting_t *root)
     r->k->seed = bits(r, root, "seed");
     if (config_setting_get_member(root, "multicast"))
         r->k->mcast = bits(r, root, "multicast");
+    if (config_setting_get_member(root, "slices"))
+        r->k->slices = bits(r, root, "slices");
     if (n >= (int)CHAOS_JOBS)
         mistake(r, line_of(s), "jobs: found %d, expected at most %u", n, CHAOS_JOBS - 1);
     for (int i = -1; !r->rc && i < n; i++) {

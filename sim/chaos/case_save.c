@@ -128,6 +128,8 @@ void case_print(const struct chaos_case *k, FILE *out, const char *verdict)
     put_others(k, out);
     if (k->mcast)
         fprintf(out, "multicast = \"0x%016" PRIx64 "\";\n", k->mcast);
+    if (k->slices)
+        fprintf(out, "slices = \"0x%016" PRIx64 "\";\n", k->slices);
     fault_plan_print(&k->plan, k->fab, out);
 }
 

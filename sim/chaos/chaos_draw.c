@@ -33,6 +33,21 @@ bool chaos_can(const struct chaos_case *k, const struct chaos_job *j, enum coll_
     return false;
 }
 
+bool chaos_wants(const struct chaos_case *k, enum coll_algo algo)
+{
+    return k->cfg->algo ? algo == (enum coll_algo)k->cfg->algo : !coll_is_protocol(algo);
+}
+
+/* A protocol has nothing to fall back to. */
+void chaos_protocol_policy(const struct chaos_case *k, struct chaos_job *j)
+{
+    if (!k->cfg->algo)
+        return;
+    j->policy[0] = (enum coll_algo)k->cfg->algo;
+    j->n_policy = 1;
+    j->goes_on = false;
+}
+
 static unsigned scale_out_trees(const struct fabric *f)
 {
     unsigned n = 0;
@@ -99,9 +114,11 @@ int chaos_draw_ranks(struct chaos_case *k)
     }
     j->window = below(k, DRAW_RANKS, 3) ? 0 : 8u << below(k, DRAW_RANKS, 6);
     for (int a = 0; a < CHAOS_ALGOS; a++)
-        if ((a != ALGO_SHARP || j->n_trees) && chaos_can(k, j, (enum coll_algo)a))
+        if ((a != ALGO_SHARP || j->n_trees) && chaos_wants(k, (enum coll_algo)a) &&
+            chaos_can(k, j, (enum coll_algo)a))
             j->algos |= 1u << a;
     choose_policy(k, j);
+    chaos_protocol_policy(k, j);
     j->group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000);
     j->key = random_next(&k->rng[DRAW_RANKS]);
     j->ops = 1 + (unsigned)below(k, DRAW_OPS, 3);
@@ -119,7 +136,7 @@ void chaos_draw_bytes(struct chaos_case *k)
     for (unsigned i = 0; i < k->n_jobs; i++)
         k->job[i].bytes = CHAOS_OTHERS;
     first->bytes = k->plan.n ? CHAOS_FAULTY : CHAOS_BUFFER;
-    if (first->algos >> ALGO_NVLS & 1 && first->nranks <= LONG_RANKS && !below(k, DRAW_OPS, 4))
+    if (first->algos >> ALGO_NVLS & 1 && first->nranks <= LONG_RANKS && !below(k, DRAW_OPS, 5))
         first->bytes = CHAOS_LONG;
 }
 
@@ -154,6 +171,11 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
     enum chaos_stream s = stream_of(k, j);
     bool any = has_any(j, c);
 
+    if (k->cfg->algo) {
+        op->kind = COLL_ALLREDUCE;
+        op->algo = (enum coll_algo)k->cfg->algo;
+        return;
+    }
     if (j->bytes == CHAOS_LONG && has(j, c, COLL_ALLREDUCE, ALGO_NVLS)) {
         op->kind = COLL_ALLREDUCE;
         op->algo = ALGO_NVLS;
@@ -181,7 +203,8 @@ void chaos_draw_op(struct chaos_case *k, const struct chaos_job *j, struct comm 
     do {
         op->type = (enum dtype)below(k, s, DT_COUNT);
         op->op = (enum redop)below(k, s, OP_COUNT);
-    } while (!arith_valid(op->op, op->type));
+    } while (!arith_valid(op->op, op->type) ||
+             (k->cfg->algo && !coll_protocol_does(coll_protocol(op->algo), op->type, op->op)));
     op->root = (unsigned)below(k, s, j->nranks);
     op->count = below(k, s, 2) ? counts[below(k, s, 11)] : below(k, s, 20000);
     if (op->kind != COLL_ALLREDUCE)
@@ -234,6 +257,16 @@ static int noise(struct chaos_case *k, uint16_t link, int64_t at)
     e.reorder = draw(k, 2) ? (double)draw(k, 51) / 1000 : 0;
     e.corrupt = draw(k, 2) ? (double)draw(k, 5) / 1000 : 0;
     e.jitter_ps = draw(k, 2) ? (int64_t)draw(k, 2000) * PS_PER_NS : 0;
+    e.seed = (int64_t)draw(k, 1u << 31);
+    return add(k, e);
+}
+
+/* Frames late, by more than some take to send, and in order. */
+static int jitter(struct chaos_case *k)
+{
+    struct fault_event e = fault_event(FAULT_LINK, FAULT_ALL, FAULT_ALWAYS);
+
+    e.jitter_ps = (int64_t)(1 + draw(k, 4000)) * PS_PER_NS;
     e.seed = (int64_t)draw(k, 1u << 31);
     return add(k, e);
 }
@@ -317,8 +350,10 @@ int chaos_draw_faults(struct chaos_case *k)
     bool switches = k->fab->n_switches > 0;
     int rc = 0;
 
-    if (!draw(k, 5))
+    if (!draw(k, k->n_jobs > 1 ? 3 : 5))
         return 0; /* no faults */
+    if (!draw(k, 12))
+        return jitter(k);
     if (draw(k, 2))
         rc = noise(k, FAULT_ALL, FAULT_ALWAYS);
     if (!rc && !draw(k, 3))

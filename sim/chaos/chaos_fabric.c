@@ -37,7 +37,7 @@ static void put_link(struct text *t, const char *a, unsigned i, const char *b, u
 /* Two pods of two leaves under `wide` spines each, and a core on top: aggregation trees of depth 3,
  * and, with several spines, paths down that depend on the destination. */
 static unsigned three_tiers(struct text *t, unsigned hosts_per_leaf, unsigned wide,
-                            unsigned core_slots)
+                            unsigned core_slots, unsigned core_window)
 {
     unsigned h = 4 * hosts_per_leaf;
 
@@ -51,7 +51,7 @@ static unsigned three_tiers(struct text *t, unsigned hosts_per_leaf, unsigned wi
     put(t,
         "{ name = \"core0\"; kind = \"switch\"; role = \"core\"; reduce = { groups = 4; slots = "
         "%u; window = %u; }; });\nlinks = (",
-        core_slots, RTE_MIN(core_slots, 256u));
+        core_slots, RTE_MIN(core_slots, core_window));
     for (unsigned i = 0; i < h; i++)
         put_link(t, "h", i, "leaf", i / hosts_per_leaf, 300);
     for (unsigned l = 0; l < 4; l++)
@@ -84,6 +84,27 @@ static int preset(struct chaos_case *k, struct fab_errors *errs)
     return k->own ? 0 : -EINVAL;
 }
 
+/* Queues that pause their senders, and that mark. */
+static const char *queues(struct chaos_case *k)
+{
+    static const char *const of[] = {
+        "", "", "link_defaults = { buffer = \"16KiB\"; };\n",
+        "dcqcn = { }; link_defaults = { buffer = \"64KiB\"; ecn = \"8KiB\"; };\n"};
+
+    return of[below(k, DRAW_FABRIC, 4)];
+}
+
+/* GPUs at NVSwitches whose queues are as long as a slice. */
+static unsigned gpu_node(struct text *t, unsigned gpus, unsigned links)
+{
+    put(t,
+        "gpu_nodes = { gpus = %u; planes = ( %u, 2 ); nvlink = { rate = \"25GB/s\"; latency = "
+        "\"300ns\"; }; nic = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };\n"
+        "rails = { leaves = 1; };\n",
+        gpus, links);
+    return gpus;
+}
+
 static int made_up(struct chaos_case *k, struct fab_errors *errs)
 {
     static const unsigned mtus[] = {256, 512, 1024, 2048, 4096};
@@ -96,10 +117,10 @@ static int made_up(struct chaos_case *k, struct fab_errors *errs)
     unsigned slots = scarce ? 256 + 64 * (unsigned)below(k, DRAW_FABRIC, 6) : 4096;
     int n = snprintf(text, room,
                      "name = \"chaos\"; mtu = %u; dilation = 2; ecmp = \"%s\";\n"
-                     "reduce = { groups = %u; slots = %u; window = 256; };\n",
-                     mtu, ecmp, groups, slots);
+                     "reduce = { groups = %u; slots = %u; window = 256; };\n%s",
+                     mtu, ecmp, groups, slots, queues(k));
 
-    switch (below(k, DRAW_FABRIC, 3)) {
+    switch (below(k, DRAW_FABRIC, 5)) {
     case 0:
         hosts = 2 + (unsigned)below(k, DRAW_FABRIC, 15);
         snprintf(k->shape, sizeof(k->shape), "one switch, %u hosts, mtu %u", hosts, mtu);
@@ -122,11 +143,17 @@ static int made_up(struct chaos_case *k, struct fab_errors *errs)
                  leaves, spines, each, 100 + (unsigned)below(k, DRAW_FABRIC, 900));
         break;
     }
+    case 2:
+        hosts = gpu_node(&(struct text){text + n, room - (size_t)n},
+                         2 + (unsigned)below(k, DRAW_FABRIC, 7),
+                         1 + (unsigned)below(k, DRAW_FABRIC, 5));
+        snprintf(k->shape, sizeof(k->shape), "a node of %u GPUs, mtu %u", hosts, mtu);
+        break;
     default:
         wide = 1 + (unsigned)below(k, DRAW_FABRIC, 2);
-        hosts =
-            three_tiers(&(struct text){text + n, room - (size_t)n},
-                        1 + (unsigned)below(k, DRAW_FABRIC, 3), wide, scarce ? slots / 8 : slots);
+        hosts = three_tiers(&(struct text){text + n, room - (size_t)n},
+                            1 + (unsigned)below(k, DRAW_FABRIC, 3), wide,
+                            scarce ? slots / 8 : slots, 8u << below(k, DRAW_FABRIC, 6));
         snprintf(k->shape, sizeof(k->shape), "three tiers, %u spines a pod, %u hosts, mtu %u", wide,
                  hosts, mtu);
     }

@@ -61,32 +61,49 @@ static void place(struct chaos_case *k, struct chaos_job *j)
     }
 }
 
+/* One that its launcher ends, if there is one: switches remember its group longest. */
+static const struct chaos_job *somebody(struct chaos_case *k)
+{
+    for (unsigned i = 1; i < k->n_jobs && below(k, DRAW_JOBS, 4); i++)
+        if (k->job[i].stops_ps)
+            return &k->job[i];
+    return &k->job[below(k, DRAW_JOBS, k->n_jobs)];
+}
+
 static void choose_group(struct chaos_case *k, struct chaos_job *j)
 {
-    const struct chaos_job *first = &k->job[0], *other = &k->job[below(k, DRAW_JOBS, k->n_jobs)];
+    const struct chaos_job *first = &k->job[0], *other = somebody(k);
 
     j->tree = first->tree;
     j->n_trees = first->n_trees;
     j->window = below(k, DRAW_JOBS, 2) ? 0 : 8u << below(k, DRAW_JOBS, 6);
     j->key = random_next(&k->rng[DRAW_JOBS]);
     j->group = other->group;
-    if (below(k, DRAW_JOBS, j->start == START_AFTER ? 2 : 6))
+    if (below(k, DRAW_JOBS, 6) >= (j->start == START_AFTER ? 4 : 1))
         j->group += (uint32_t)(k->n_jobs + below(k, DRAW_JOBS, 4));
-    else if (j->start == START_AFTER && below(k, DRAW_JOBS, 2))
+    else if (j->start == START_AFTER && !below(k, DRAW_JOBS, 3))
         j->key = other->key;
 }
 
-/* Algorithms of switches that the first job has too, and the ring. */
+/* Algorithms of switches that the first job has too, and the ring. Jobs that are ended mostly have
+ * a group that an abort ends. */
 static void choose_algos(struct chaos_case *k, struct chaos_job *j)
 {
     static const enum coll_algo some[] = {ALGO_SHARP, ALGO_NVLS, ALGO_RING};
 
+    if (k->cfg->algo) {
+        j->algos = k->job[0].algos;
+        chaos_protocol_policy(k, j);
+        return;
+    }
     for (unsigned i = 0; i < RTE_DIM(some); i++)
         if (k->job[0].algos >> some[i] & 1 && chaos_can(k, j, some[i]))
             j->algos |= 1u << some[i];
     j->goes_on = true;
     if (!(j->algos >> ALGO_SHARP & 1) || !below(k, DRAW_JOBS, 3))
         return;
+    if (j->stops_ps && below(k, DRAW_JOBS, 3))
+        j->algos = 1u << ALGO_SHARP;
     j->policy[j->n_policy++] = ALGO_SHARP;
     if (below(k, DRAW_JOBS, 2) && j->algos >> ALGO_RING & 1)
         j->policy[j->n_policy++] = ALGO_RING;
@@ -102,12 +119,12 @@ static void add_job(struct chaos_case *k, enum chaos_start start)
     place(k, j);
     if (j->nranks < 2 || !chaos_place(k, j))
         return;
+    if (start != START_AFTER && !below(k, DRAW_JOBS, 2))
+        j->stops_ps = (int64_t)(1 + below(k, DRAW_JOBS, 1000)) * PS_PER_NS
+                      << below(k, DRAW_JOBS, 5);
     choose_group(k, j);
     choose_algos(k, j);
     j->ops = 1 + (unsigned)below(k, DRAW_JOBS, 2);
-    if (start != START_AFTER && !below(k, DRAW_JOBS, 3))
-        j->stops_ps = (int64_t)(1 + below(k, DRAW_JOBS, 1000)) * PS_PER_NS
-                      << below(k, DRAW_JOBS, 5);
     k->n_jobs += j->algos != 0;
 }
 
@@ -120,6 +137,6 @@ void chaos_draw_jobs(struct chaos_case *k)
         add_job(k, START_BEFORE);
     if (!below(k, DRAW_JOBS, 2))
         add_job(k, START_DURING);
-    if (k->n_jobs == 1 || !below(k, DRAW_JOBS, 2))
+    if (k->n_jobs == 1 || k->job[k->n_jobs - 1].stops_ps || !below(k, DRAW_JOBS, 2))
         add_job(k, START_AFTER);
 }

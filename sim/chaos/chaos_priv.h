@@ -71,7 +71,8 @@ struct chaos_case {
     unsigned n_jobs;
     unsigned nprocs; /* of all jobs; the first ones are the first job's ranks */
     uint16_t host_of_proc[CHAOS_PROCESSES];
-    uint64_t mcast; /* seed of datagrams to groups at the end; 0: none */
+    uint64_t mcast;  /* seed of datagrams to groups at the end; 0: none */
+    uint64_t slices; /* seed of operations of the first job by slices of time; 0: none */
     struct fault_plan plan;
 };
 
@@ -83,6 +84,9 @@ static inline uint64_t below(struct chaos_case *k, enum chaos_stream s, uint64_t
 /* Adds the processes of a job whose hosts, or whose ranks in the first job, are known. False: a
  * host has no slot for one. */
 bool chaos_place(struct chaos_case *k, struct chaos_job *j);
+/* Whether the case may use the algorithm: of protocols the one that was asked for, alone. */
+bool chaos_wants(const struct chaos_case *k, enum coll_algo algo);
+void chaos_protocol_policy(const struct chaos_case *k, struct chaos_job *j);
 bool chaos_can(const struct chaos_case *k, const struct chaos_job *j, enum coll_algo algo);
 
 /* 0, or -errno with the reason in why (CHAOS_TEXT bytes). */
@@ -103,6 +107,12 @@ const char *chaos_op_text(const struct job_op *op, char *buf, size_t size);
 /* What may be expected of a job under the case's faults. */
 bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j);
 bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames);
+/* The same where frames that are overtaken count as lost. */
+bool chaos_may_leave_switches(const struct chaos_case *k, uint64_t frames);
+/* Whether links only delay frames, and nothing else is wrong: then no frame is sent twice. */
+bool chaos_only_late(const struct chaos_case *k);
+/* The same of links that lose, double and reorder some, too: then no path is given up. */
+bool chaos_only_noise(const struct chaos_case *k);
 /* Whether aggregation nodes may refuse it what it asks for. */
 bool chaos_contended(const struct chaos_case *k, const struct chaos_job *j);
 /* Whether they may know its group as another job's. */
@@ -115,6 +125,8 @@ void chaos_wrong(const struct chaos_case *k, const char *fmt, ...)
 void chaos_save(struct chaos_case *k, const char *verdict);
 /* Of a world in which nothing fails, after all jobs. */
 void chaos_run_mcast(struct chaos_case *k, struct world *w);
+/* Of a case without faults and other jobs, after the operations. */
+void chaos_run_slices(struct chaos_case *k, struct job *j);
 /* Runs the case; its report has the verdict. */
 void chaos_run_world(struct chaos_case *k);
 

@@ -59,10 +59,13 @@ bool job_dead(const struct job *j, unsigned r)
     return world_dead(j->cfg.w, job_world_rank(j, r));
 }
 
+/* The communicators of jobs without protocols have no timers: slices leave this alone. */
 void job_progress(struct job *j, unsigned r)
 {
     while (comm_progress(j->mem[r].comm) >= COMM_PROGRESS_MAX)
         ;
+    if (j->cfg.algos & COLL_PROTOCOLS)
+        j->next_timer = RTE_MIN(j->next_timer, comm_deadline(j->mem[r].comm));
 }
 
 static void progress_member(struct job *j, unsigned r, int64_t now)
@@ -119,18 +122,42 @@ static void tick(struct job *first)
     } while (j != first);
 }
 
-static int64_t limit(const struct job *j, int64_t until_ps)
+/* Ranks whose protocols have timers that are due; job_progress() finds the next ones. */
+static void run_timers(struct job *first)
 {
-    return j->next_tick < until_ps ? j->next_tick : until_ps;
+    int64_t now = world_now(first->cfg.w);
+    struct job *j = first;
+
+    do {
+        if (j->next_timer <= now) {
+            j->next_timer = PS_NEVER;
+            for (unsigned r = 0; r < j->cfg.nranks; r++)
+                progress_member(j, r, now);
+        }
+        j = j->next;
+    } while (j != first);
 }
 
-static void step(struct job *j, int64_t until_ps)
+static int64_t limit(const struct job *first, int64_t until_ps)
+{
+    int64_t t = RTE_MIN(first->next_tick, until_ps);
+    const struct job *j = first;
+
+    do {
+        t = RTE_MIN(t, j->next_timer);
+        j = j->next;
+    } while (j != first);
+    return t;
+}
+
+void job_step(struct job *j, int64_t until_ps)
 {
     struct world *w = j->cfg.w;
 
     world_step(w, limit(j, until_ps));
     if (world_now(w) >= j->next_tick)
         tick(j);
+    run_timers(j);
     progress(j);
 }
 
@@ -139,7 +166,7 @@ void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)
-        step(j, until_ps);
+        job_step(j, until_ps);
 }
 
 static bool never(void *ctx)
@@ -171,8 +198,9 @@ void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), vo
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)
-        if (j->loop->by_steps || j->next != j || !world_slice(w, limit(j, until_ps), &t))
-            step(j, until_ps);
+        if (j->loop->by_steps || j->cfg.algos & COLL_PROTOCOLS || j->next != j ||
+            !world_slice(w, limit(j, until_ps), &t))
+            job_step(j, until_ps);
     world_join(w);
     job_drive(j, rest_ps(j), never, NULL);
 }

@@ -89,10 +89,26 @@ struct job_loop {
 };
 /* 0; -ECANCELED: stopped; -ETIME: past the limit; -EIO: a rank failed, text says which and why. */
 int job_loop_run(struct job *j, struct job_loop *l);
+/* The same in parts, for several jobs of a world that are stepped by job_step(): limit and stop()
+ * are the caller's to apply. Over: every rank that lives has ended or failed. */
+void job_loop_start(struct job *j, struct job_loop *l);
+bool job_loop_over(const struct job *j);
+int job_loop_finish(struct job *j);
+/* Ends a running loop after the operation that the foremost rank is in, at the next multiple of
+ * `of` operations: every rank does as many. */
+void job_loop_cut(struct job *j, unsigned of);
+/* Of a rank, so far or of the last loop: operations finished; whether it has finished all of them,
+ * and when it ended. */
+unsigned job_loop_ops(const struct job *j, unsigned rank);
+bool job_loop_done(const struct job *j, unsigned rank);
+int64_t job_loop_end_ps(const struct job *j, unsigned rank);
 /* Makes the connections that operations with these arguments use, before the first of them. 0;
  * -ETIME; what coll_connect() returns, and err says why. */
 int job_connect(struct job *j, void (*args)(void *ctx, unsigned rank, struct coll_args *a),
                 void *ctx, char *err);
+int job_connect_start(struct job *j, void (*args)(void *ctx, unsigned rank, struct coll_args *a),
+                      void *ctx, char *err);
+bool job_connect_done(struct job *j);
 /* Allocates two buffers on every rank. 0 or -ENOMEM. */
 int job_buffers(struct job *j, size_t bytes);
 void *job_buffer(struct job *j, unsigned rank, unsigned which);
@@ -104,8 +120,22 @@ void job_notify_death(struct job *j, unsigned dead);
 struct comm *job_comm(struct job *j, unsigned rank);
 /* Runs the world until fabric time t or until until(ctx) says so. */
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);
+/* Runs the world's next event, if it is due by then, and what it wakes in this job and those of its
+ * ring. */
+void job_step(struct job *j, int64_t until_ps);
 /* Leaves all groups, runs the world until they are gone, frees. 0, or -ETIME: some did not
  * close. */
 int job_destroy(struct job *j);
+/*
+ * Creation and end in parts, for several jobs of a world that are stepped by job_step().
+ * job_open() begins to connect; job_opened() returns -EAGAIN until that has ended, then what
+ * job_create() does. job_close() begins to leave, job_free() frees, whether all ranks have left or
+ * not; what switches still hold then goes by itself.
+ */
+int job_open(struct job **j, const struct job_cfg *cfg, char *err);
+int job_opened(struct job *j, char *err);
+void job_close(struct job *j);
+bool job_closed(struct job *j);
+void job_free(struct job *j);
 
 #endif

@@ -18,6 +18,11 @@ static bool all_connected(void *ctx)
     return j->at == j->cfg.nranks || j->failed;
 }
 
+static int64_t now_ps(void *ctx)
+{
+    return world_now(((const struct job *)ctx)->cfg.w);
+}
+
 static int connect_all(struct job *j, char *err)
 {
     unsigned n = j->cfg.nranks;
@@ -37,6 +42,8 @@ static int connect_all(struct job *j, char *err)
                               .window = j->cfg.window,
                               .algos = j->cfg.algos,
                               .n_policy = j->cfg.n_policy,
+                              .now_ps = now_ps,
+                              .now_ctx = j,
                               .sim = &hooks};
 
         T_ASSERT(job_world_rank(j, r) < world_ranks(j->cfg.w),
@@ -79,20 +86,22 @@ static int connected(struct job *j, char *err)
     return -ETIME;
 }
 
-int job_create(struct job **out, const struct job_cfg *cfg, char *err)
+int job_open(struct job **out, const struct job_cfg *cfg, char *err)
 {
     struct job *j = calloc(1, sizeof(*j));
-    int rc = -ENOMEM;
+    int rc;
 
     err[0] = '\0';
+    *out = NULL;
     if (j)
         j->mem = calloc(cfg->nranks, sizeof(*j->mem));
     if (!j || !j->mem) {
         free(j);
-        return rc;
+        return -ENOMEM;
     }
     j->cfg = *cfg;
     j->next_tick = world_now(cfg->w) + JOB_TICK_PS;
+    j->next_timer = PS_NEVER;
     j->next = j;
     job_events_init(j);
     job_record(j, JOB_CONNECTING, cfg->nranks, cfg->group);
@@ -102,13 +111,26 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
         cfg->sibling->next = j;
     }
     rc = connect_all(j, err);
+    *out = j;
+    return rc;
+}
+
+int job_opened(struct job *j, char *err)
+{
+    return all_connected(j) ? connected(j, err) : -EAGAIN;
+}
+
+int job_create(struct job **out, const struct job_cfg *cfg, char *err)
+{
+    int rc = job_open(out, cfg, err);
+    struct job *j = *out;
+
     if (!rc) {
         job_drive(j, world_now(cfg->w) + cfg->limit_ps, all_connected, j);
         rc = connected(j, err);
         job_record(j, JOB_CONNECTED, j->at, cfg->nranks);
     }
-    *out = j;
-    if (rc) {
+    if (rc && j) {
         job_destroy(j);
         *out = NULL;
     }
@@ -126,8 +148,8 @@ static bool links_made(void *ctx)
     return true;
 }
 
-int job_connect(struct job *j, void (*args)(void *ctx, unsigned rank, struct coll_args *a),
-                void *ctx, char *err)
+int job_connect_start(struct job *j, void (*args)(void *ctx, unsigned rank, struct coll_args *a),
+                      void *ctx, char *err)
 {
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct coll_args a = {0};
@@ -140,6 +162,21 @@ int job_connect(struct job *j, void (*args)(void *ctx, unsigned rank, struct col
             return rc;
         job_progress(j, r);
     }
+    return 0;
+}
+
+bool job_connect_done(struct job *j)
+{
+    return links_made(j);
+}
+
+int job_connect(struct job *j, void (*args)(void *ctx, unsigned rank, struct coll_args *a),
+                void *ctx, char *err)
+{
+    int rc = job_connect_start(j, args, ctx, err);
+
+    if (rc)
+        return rc;
     job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, links_made, j);
     if (links_made(j))
         return 0;
@@ -166,29 +203,37 @@ static bool ans_idle(void *ctx)
     return world_ans_idle(j->cfg.w);
 }
 
-int job_destroy(struct job *j)
+void job_close(struct job *j)
 {
-    int rc = 0;
-
-    T_ASSERT(!j->loop, "a job is destroyed within its loop");
+    T_ASSERT(!j->loop, "a job is closed within its loop");
     job_record(j, JOB_CLOSING, j->cfg.nranks, j->cfg.group);
     for (unsigned r = 0; r < j->cfg.nranks; r++)
         if (j->mem[r].comm && !job_dead(j, r))
             comm_close(j->mem[r].comm);
     j->at = 0;
-    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, all_closed, j);
-    if (!all_closed(j))
-        rc = -ETIME;
+}
+
+bool job_closed(struct job *j)
+{
+    return all_closed(j);
+}
+
+/* Frees the ranks' communicators and buffers. */
+static void free_ranks(struct job *j)
+{
     job_record(j, JOB_CLOSED, j->at, j->cfg.nranks);
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         if (j->mem[r].comm)
             comm_destroy(j->mem[r].comm);
         j->mem[r].comm = NULL;
         job_unmap(j, j->mem[r].mem);
+        j->mem[r].mem = NULL;
     }
-    /* Aggregation nodes still leave each other, and repeat LEAVEs that are lost. */
-    if (j->next == j)
-        job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, ans_idle, j);
+}
+
+void job_free(struct job *j)
+{
+    free_ranks(j);
     for (struct job *p = j->next; p != j; p = p->next)
         if (p->next == j) {
             p->next = j->next;
@@ -197,5 +242,20 @@ int job_destroy(struct job *j)
     events_fini(&j->events);
     free(j->mem);
     free(j);
+}
+
+int job_destroy(struct job *j)
+{
+    int rc = 0;
+
+    job_close(j);
+    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, all_closed, j);
+    if (!all_closed(j))
+        rc = -ETIME;
+    free_ranks(j);
+    /* Aggregation nodes still leave each other, and repeat LEAVEs that are lost. */
+    if (j->next == j)
+        job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, ans_idle, j);
+    job_free(j);
     return rc;
 }

@@ -119,11 +119,10 @@ static int verdict(struct job *j)
     return 0;
 }
 
-int job_loop_run(struct job *j, struct job_loop *l)
+void job_loop_start(struct job *j, struct job_loop *l)
 {
     int64_t now = world_now(j->cfg.w);
     bool over = false;
-    int rc;
 
     l->time_ps = 0;
     l->failed_ranks = 0;
@@ -150,9 +149,20 @@ int job_loop_run(struct job *j, struct job_loop *l)
         job_loop_test(j, r, now);
         over = l->stop && l->stop(l->ctx); /* planning thousands of ranks takes a while */
     }
-    if (!over)
-        job_drive_slices(j, now + l->limit_ps, loop_over, j);
-    rc = verdict(j);
+}
+
+bool job_loop_over(const struct job *j)
+{
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        if (!j->mem[r].ended && !job_dead(j, r))
+            return false;
+    return true;
+}
+
+int job_loop_finish(struct job *j)
+{
+    int rc = verdict(j);
+
     job_record_failovers(j);
     job_record(j, JOB_LOOP_ENDED, j->left, j->failures);
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
@@ -164,4 +174,40 @@ int job_loop_run(struct job *j, struct job_loop *l)
     }
     j->loop = NULL;
     return rc;
+}
+
+void job_loop_cut(struct job *j, unsigned of)
+{
+    unsigned n = 0;
+
+    T_ASSERT(j->loop && of, "a loop is cut that does not run");
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        n = j->mem[r].ops + 1 > n ? j->mem[r].ops + 1 : n;
+    n = (n + of - 1) / of * of;
+    j->loop->n = n < j->loop->n ? n : j->loop->n;
+}
+
+unsigned job_loop_ops(const struct job *j, unsigned rank)
+{
+    return j->mem[rank].ops;
+}
+
+bool job_loop_done(const struct job *j, unsigned rank)
+{
+    return j->mem[rank].ended && !j->mem[rank].rc;
+}
+
+int64_t job_loop_end_ps(const struct job *j, unsigned rank)
+{
+    return j->mem[rank].end_ps;
+}
+
+int job_loop_run(struct job *j, struct job_loop *l)
+{
+    int64_t begun = world_now(j->cfg.w);
+
+    job_loop_start(j, l);
+    if (!(l->stop && l->stop(l->ctx)))
+        job_drive_slices(j, begun + l->limit_ps, loop_over, j);
+    return job_loop_finish(j);
 }

@@ -33,8 +33,9 @@ struct job {
     struct member *mem;
     size_t bytes; /* of each buffer */
     int64_t next_tick;
-    struct job *next; /* ring of the jobs of a world */
-    struct job_op op; /* running */
+    int64_t next_timer; /* no timer of a protocol is due before */
+    struct job *next;   /* ring of the jobs of a world */
+    struct job_op op;   /* running */
     struct job_loop *loop;
     atomic_uint left, failures; /* of a loop: ranks that have not ended; ranks that failed */
     unsigned at;                /* ranks before this one have connected, or closed */

@@ -239,31 +239,54 @@ static void shorten(struct record *rec)
         rec->line = less;
 }
 
-int counters_end(struct counters *c, struct net *n, struct row *r, int place)
+/* Keeps the lines of what has run, and of a table for it. NULL: no memory. */
+static struct record *keep(struct counters *c, struct net *n, double time_us)
 {
     struct record *rec = realloc(c->rec, (c->n + 1) * sizeof(*rec));
-    struct run_result *run = &r->run[place];
 
     if (!rec)
-        return -ENOMEM;
+        return NULL;
     c->rec = rec;
     rec += c->n;
-    *rec = (struct record){.row = r, .place = place, .time_us = run->time_us * run->iters};
+    *rec = (struct record){.time_us = time_us};
     rec->line = read_lines(c, n, false, &rec->n);
     rec->json = rec->line ? lines_json(c, rec->line, rec->n, rec->time_us) : NULL;
     if (!rec->json) {
         free(rec->line);
-        return -ENOMEM;
+        return NULL;
     }
+    qsort(rec->line, rec->n, sizeof(*rec->line), busier);
+    if (!c->named && rec->n > TABLE_LINKS)
+        shorten(rec);
+    c->n++;
+    return rec;
+}
+
+int counters_end(struct counters *c, struct net *n, struct row *r, int place)
+{
+    struct run_result *run = &r->run[place];
+    struct record *rec = keep(c, n, run->time_us * run->iters);
+
+    if (!rec)
+        return -ENOMEM;
+    rec->row = r;
+    rec->place = place;
     snprintf(rec->what, sizeof(rec->what), "%s, %llu B, %s %s, %s: %u operation%s",
              row_algo_name(r), (unsigned long long)r->bytes, row_type(r), row_op(r),
              place == IN_PLACE ? "in-place" : "out-of-place", run->iters,
              run->iters == 1 ? "" : "s");
-    qsort(rec->line, rec->n, sizeof(*rec->line), busier);
-    if (!c->named && rec->n > TABLE_LINKS)
-        shorten(rec);
     run->links = rec->json;
-    c->n++;
+    return 0;
+}
+
+int counters_end_run(struct counters *c, struct net *n, const char *what, double time_us)
+{
+    struct record *rec = keep(c, n, time_us);
+
+    if (!rec)
+        return -ENOMEM;
+    rec->place = OUT_OF_PLACE;
+    snprintf(rec->what, sizeof(rec->what), "%s", what);
     return 0;
 }
 

@@ -22,6 +22,8 @@ void counters_destroy(struct counters *c); /* NULL: nothing */
  * 0 or -ENOMEM. */
 void counters_begin(struct counters *c, struct net *n);
 int counters_end(struct counters *c, struct net *n, struct row *r, int place);
+/* The same around a run that has no rows: what names it in its table. */
+int counters_end_run(struct counters *c, struct net *n, const char *what, double time_us);
 /* Of the whole run so far; the caller owns it. NULL: out of memory. */
 struct json_t *counters_total(struct counters *c, struct net *n);
 /* A table for each row, busiest links first; of rows that ran in both places the one out of

@@ -107,8 +107,8 @@ static uint64_t max_bytes(const struct step_collective *u)
     return u->ranks <= FEW_RANKS ? VECTOR_BYTES : VECTOR_BYTES / 4;
 }
 
-static int job_open(const struct measurement *ms, const struct measured_group *g,
-                    enum coll_algo algo, size_t bytes, struct job **j, char *err)
+static int open_group_job(const struct measurement *ms, const struct measured_group *g,
+                          enum coll_algo algo, size_t bytes, struct job **j, char *err)
 {
     struct job_cfg jc = {.w = ms->w,
                          .fab = ms->f,
@@ -139,7 +139,7 @@ static int time_collective(const struct measurement *ms, const struct measured_g
     struct coll_args a = args_of(u, u->ranks, bytes), half = args_of(u, u->ranks, bytes / 2);
     struct job *j = NULL;
     double s2 = 0;
-    int rc = job_open(ms, g, t->algo, bytes, &j, err);
+    int rc = open_group_job(ms, g, t->algo, bytes, &j, err);
 
     a.algo = half.algo = t->algo;
     if (!rc)

@@ -183,6 +183,16 @@ bool mm_idle(const struct mm *mm)
            !mm->cnt.mm_mbufs && !mm->cnt.mm_loads_used && !mm->cnt.mm_stores_used;
 }
 
+unsigned mm_groups_of(const struct mm *mm, uint64_t key)
+{
+    const struct mm_group *g;
+    unsigned n = 0;
+
+    LIST_FOREACH(g, &mm->groups, link)
+    n += g->key == key;
+    return n;
+}
+
 const struct mm_counters *mm_counters(const struct mm *mm)
 {
     return &mm->cnt;

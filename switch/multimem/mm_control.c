@@ -18,7 +18,7 @@ static struct mm_ctl answer_to(const struct mm_ctl *c, enum agg_status st, const
                        .mtu = c->mtu};
 
     if (st != AGG_OK)
-        an_text(r.text, "%s", text[0] ? text : agg_status_text(st));
+        join_text(r.text, "%s", text[0] ? text : agg_status_text(st));
     return r;
 }
 
@@ -76,7 +76,7 @@ static enum agg_status check_memory(const struct mm_ctl *c, char *text)
 
     if (length < MM_MAX_LENGTH && c->area < MM_AREAS)
         return AGG_OK;
-    an_text(text, "%llu bytes, area %u of %u", (unsigned long long)length, c->area, MM_AREAS);
+    join_text(text, "%llu bytes, area %u of %u", (unsigned long long)length, c->area, MM_AREAS);
     return AGG_E_REGION;
 }
 
@@ -100,27 +100,27 @@ static enum agg_status check_bind(struct mm *mm, const struct an_addr *from, con
     uint32_t qpn = rte_be_to_cpu_32(c->qpn);
 
     if (host_of(mm, from->ip) == FAB_NONE) {
-        an_text(text, "sender is no host of this fabric");
+        join_text(text, "sender is no host of this fabric");
         return AGG_E_NOT_MEMBER;
     }
     if (!an_of_sender(mm->a, host_of(mm, from->ip), from, qpn)) {
-        an_text(text, "QPN 0x%06x is not of the sender's process (0x%06x)", qpn, from->qpn);
+        join_text(text, "QPN 0x%06x is not of the sender's process (0x%06x)", qpn, from->qpn);
         return AGG_E_NOT_MEMBER;
     }
     if (!mtu_valid(mtu) || mtu > mm->a->cfg.fab->mtu) {
-        an_text(text, "MTU %u, the fabric's is %u", mtu, mm->a->cfg.fab->mtu);
+        join_text(text, "MTU %u, the fabric's is %u", mtu, mm->a->cfg.fab->mtu);
         return AGG_E_MTU;
     }
     if (!n || n > MM_MAX_MEMBERS) {
-        an_text(text, "%u members, at most %u", n, MM_MAX_MEMBERS);
+        join_text(text, "%u members, at most %u", n, MM_MAX_MEMBERS);
         return AGG_E_CHILDREN;
     }
     if (rte_be_to_cpu_16(c->member) >= n) {
-        an_text(text, "member %u of %u", rte_be_to_cpu_16(c->member), n);
+        join_text(text, "member %u of %u", rte_be_to_cpu_16(c->member), n);
         return AGG_E_NOT_MEMBER;
     }
     if (!rte_be_to_cpu_32(c->reads)) {
-        an_text(text, "member allows no READs");
+        join_text(text, "member allows no READs");
         return AGG_E_REGION;
     }
     return check_memory(c, text);
@@ -130,15 +130,15 @@ static enum agg_status check_bind(struct mm *mm, const struct an_addr *from, con
 static enum agg_status check_same(const struct mm_group *g, const struct mm_ctl *c, char *text)
 {
     if (g->failed || g->doomed) {
-        an_text(text, "%s", g->text);
+        join_text(text, "%s", g->text);
         return g->status;
     }
     if (g->mtu != rte_be_to_cpu_16(c->mtu)) {
-        an_text(text, "MTU %u, the group's is %u", rte_be_to_cpu_16(c->mtu), g->mtu);
+        join_text(text, "MTU %u, the group's is %u", rte_be_to_cpu_16(c->mtu), g->mtu);
         return AGG_E_MTU;
     }
     if (g->n != rte_be_to_cpu_16(c->members)) {
-        an_text(text, "%u members, the group has %u", rte_be_to_cpu_16(c->members), g->n);
+        join_text(text, "%u members, the group has %u", rte_be_to_cpu_16(c->members), g->n);
         return AGG_E_MISMATCH;
     }
     return AGG_OK;
@@ -164,11 +164,11 @@ static enum agg_status bind_edge(struct mm_group *g, struct mm_edge *e, const st
     uint32_t qpn = rte_be_to_cpu_32(c->qpn), psn = rte_be_to_cpu_32(c->psn);
 
     if (e->state == MM_LEFT) {
-        an_text(text, "member %u has left the group", e->member);
+        join_text(text, "member %u has left the group", e->member);
         return AGG_E_DUPLICATE;
     }
     if (e->state != MM_NONE && (e->qpn != qpn || e->psn != psn || e->addr.ip != from->ip)) {
-        an_text(text, "member %u is bound already", e->member);
+        join_text(text, "member %u is bound already", e->member);
         return AGG_E_DUPLICATE;
     }
     e->addr = *from;

@@ -81,19 +81,19 @@ static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
     T_ASSERT(c->mm_bytes <= mm->cfg.max_bytes && c->mm_mbufs <= mm->cfg.max_mbufs,
              "more is reserved than the quotas allow");
     if (c->mm_groups >= mm->cfg.max_groups) {
-        an_text(text, "%s has %u groups, at most %u", me, (unsigned)c->mm_groups,
+        join_text(text, "%s has %u groups, at most %u", me, (unsigned)c->mm_groups,
                 mm->cfg.max_groups);
         return AGG_E_QUOTA_GROUPS;
     }
     if (c->mm_bytes + g->bytes > mm->cfg.max_bytes) {
-        an_text(text, "%s has %llu of %llu bytes left, %llu needed", me,
+        join_text(text, "%s has %llu of %llu bytes left, %llu needed", me,
                 (unsigned long long)(mm->cfg.max_bytes - c->mm_bytes),
                 (unsigned long long)mm->cfg.max_bytes, (unsigned long long)g->bytes);
         return AGG_E_QUOTA_BUFFERS;
     }
     left = RTE_MIN(mm->cfg.max_mbufs - c->mm_mbufs, an_mbufs_left(mm->a));
     if (g->mbufs > left) {
-        an_text(text, "%s has %u of %u frames left, %u needed", me, (unsigned)left,
+        join_text(text, "%s has %u of %u frames left, %u needed", me, (unsigned)left,
                 mm->cfg.max_mbufs, (unsigned)g->mbufs);
         return AGG_E_QUOTA_BUFFERS;
     }
@@ -168,7 +168,7 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
     g->look_ps = mm->a->now + AN_LOOK_PS;
     st = reserve(mm, g, text);
     if (st == AGG_OK && !allocate(g)) {
-        an_text(text, "%s is out of memory", mm->a->me->name);
+        join_text(text, "%s is out of memory", mm->a->me->name);
         st = AGG_E_QUOTA_BUFFERS;
     }
     if (st != AGG_OK) {

@@ -3,6 +3,7 @@
 
 #include "base/cacheline.h"
 #include "switch/nic.h"
+#include "switch/protocol/protocol_node.h"
 #include "switch/reduce/an.h"
 #include "switch/sw.h"
 
@@ -196,11 +197,19 @@ struct an *net_an(struct net *n, uint16_t node)
     return nd && n->cfg.fab->nodes[node].kind == FAB_SWITCH ? sw_an(nd) : NULL;
 }
 
+struct protocol_node *net_protocols(struct net *n, uint16_t node)
+{
+    struct node *nd = net_node(n, node);
+
+    return nd && n->cfg.fab->nodes[node].kind == FAB_SWITCH ? sw_protocols(nd) : NULL;
+}
+
 bool net_an_idle(struct net *n, uint16_t node)
 {
+    struct protocol_node *p = net_protocols(n, node);
     struct an *an = net_an(n, node);
 
-    return !an || an_idle(an);
+    return (!an || an_idle(an)) && (!p || protocol_node_idle(p));
 }
 
 int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,

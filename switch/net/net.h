@@ -165,5 +165,7 @@ typedef void (*net_tap_fn)(void *ctx, unsigned dirlink, struct rte_mbuf *m, int6
 void net_tap(struct net *n, net_tap_fn fn, void *ctx);
 
 struct an *net_an(struct net *n, uint16_t node); /* NULL: not here, or it does not reduce */
+struct protocol_node;
+struct protocol_node *net_protocols(struct net *n, uint16_t node); /* the same */
 
 #endif

@@ -263,15 +263,6 @@ int64_t an_backoff(unsigned tries)
     return RTE_MIN(t, AN_RETRY_MAX_PS);
 }
 
-void an_text(char *text, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, AN_TEXT, fmt, ap);
-    va_end(ap);
-}
-
 void an_send_control(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c)
 {
     struct wqe *w = &a->say;
@@ -327,6 +318,16 @@ int an_idle(const struct an *a)
 {
     return LIST_EMPTY(&a->groups) && !a->cnt.groups && !a->cnt.slots_granted &&
            !a->cnt.slots_used && !a->cnt.mbufs_promised && (!a->mm || mm_idle(a->mm));
+}
+
+unsigned an_groups_of(const struct an *a, uint64_t key)
+{
+    const struct an_group *g;
+    unsigned n = a->mm ? mm_groups_of(a->mm, key) : 0;
+
+    LIST_FOREACH(g, &a->groups, link)
+    n += g->key == key;
+    return n;
 }
 
 void an_set_budget(struct an *a, uint32_t mbufs)

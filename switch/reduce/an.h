@@ -30,6 +30,8 @@ void an_destroy(struct an *a);
 struct endpoint an_endpoint(struct an *a);
 /* Whether no group, slot or mbuf is held (the oracle's leak check). */
 int an_idle(const struct an *a);
+/* Groups under this key that it holds, of trees and of multimem. */
+unsigned an_groups_of(const struct an *a, uint64_t key);
 /* The link to a child or parent node is down (io/ detects that in wall time). */
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
 /* All links are down: no member or neighbour is blamed. */

@@ -7,6 +7,7 @@
  *   stream.c    messages of an edge, packet by packet
  *   fanout.c    which children send elements and which receive them
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
+ *   join_check.c  whether a JOIN is its sender's to send
  *   group.c     life of a group: edges, the reasons for its end
  *   idle.c      edges on which nothing comes
  *   quota.c     slots and mbufs that a group reserves
@@ -31,6 +32,7 @@
 #include "roce/rnic.h"
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
+#include "switch/reduce/join_check.h"
 
 #include <sys/queue.h>
 
@@ -45,7 +47,7 @@
 #define AN_FLIGHT_MARGIN 16u
 /* A group that waits for members for so long gives way to one that finds no room. */
 #define AN_GIVES_WAY_PS (10 * PS_PER_MS)
-#define AN_TEXT         sizeof(((struct agg_ctl *)0)->text)
+#define AN_TEXT         JOIN_TEXT
 
 /* An AN repeats a control message after 100 us of fabric time, doubling up to 6.4 ms, 16 times:
  * 70 ms in all. */
@@ -281,16 +283,11 @@ static inline void an_event(struct an *a, unsigned kind, uint32_t x, uint32_t y)
     events_add(&a->events, a->now, (uint16_t)kind, x, y);
 }
 
-/*
- * Whether a control message about the queue pair comes from its process. The processes of a host
- * have the top 8 bits of QPNs each for itself, and a NIC lets each send from its own alone; the NICs
- * of hosts outside number queue pairs as they like.
- */
+/* Whether a control message about the queue pair comes from its process. */
 static inline bool an_of_sender(const struct an *a, uint16_t host, const struct an_addr *from,
                                 uint32_t qpn)
 {
-    return (host < a->cfg.fab->n_nodes && a->cfg.fab->nodes[host].outside) ||
-           (from->qpn >> 16 && from->qpn >> 16 == qpn >> 16);
+    return join_of_sender(a->cfg.fab, host, from->qpn, qpn);
 }
 
 /* Mbufs that grants may still promise; the budget may be smaller than the promises made before. */
@@ -304,8 +301,6 @@ static inline uint32_t an_mbufs_left(const struct an *a)
 /* an.c */
 /* Sends a control message; fills in all fields that do not depend on the group. */
 void an_send_control(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c);
-/* Text of a control message, truncated to its field. */
-void an_text(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void an_retime(struct an *a); /* after a change of deadlines */
 int64_t an_backoff(unsigned tries);
 /* Moves a queue pair from INIT to RTS, with the peer at `to`; attr has QPNs, PSNs, MTU and

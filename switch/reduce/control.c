@@ -28,7 +28,7 @@ void control_refuse(struct an *a, const struct an_addr *to, const struct agg_ctl
     struct agg_ctl r = answer_to(c, status);
 
     an_event(a, AN_EV_REFUSED, rte_be_to_cpu_32(c->group), status);
-    an_text(r.text, "%s", text[0] ? text : agg_status_text(status));
+    join_text(r.text, "%s", text[0] ? text : agg_status_text(status));
     an_send_control(a, to, AGG_JOIN_REPLY, &r);
     a->cnt.joins_refused++;
 }
@@ -55,33 +55,11 @@ void control_grant(struct an_group *g, struct an_edge *e)
         g->a->cnt.joins_granted++;
     }
     r.window = rte_cpu_to_be_32(e->window);
-    an_text(r.text, "%s", g->limit);
+    join_text(r.text, "%s", g->limit);
     an_send_control(g->a, &e->addr, AGG_JOIN_REPLY, &r);
 }
 
 /* ---- identification ---- */
-
-static bool host_has_ip(const struct fab_node *h, uint32_t ip)
-{
-    for (unsigned p = 0; p < h->n_ports; p++)
-        if (h->ip_of_port[p] == ip)
-            return true;
-    return false;
-}
-
-/* Whether the sender is a child here, according to the tree. */
-static bool is_child(const struct an *a, const struct fab_child *k, const struct an_addr *from,
-                     const struct agg_ctl *c)
-{
-    const struct fab_node *n = &a->cfg.fab->nodes[k->node];
-    bool member = c->node == RTE_BE16(FAB_NONE);
-
-    if (k->is_member != member || k->first_member != rte_be_to_cpu_32(c->member))
-        return false;
-    if (member)
-        return host_has_ip(n, from->ip);
-    return k->node == rte_be_to_cpu_16(c->node) && n->ip == from->ip;
-}
 
 /* An AN speaks from its control queue pair, a member from one of the process that joined. */
 static bool may_speak(const struct an *a, const struct an_edge *e, const struct an_addr *from)
@@ -112,45 +90,9 @@ static struct an_group *find_group(struct an *a, const struct agg_ctl *c)
 
 /* ---- JOIN ---- */
 
-static const struct fab_tree *tree_by_id(const struct fabric *f, uint16_t id)
-{
-    for (unsigned i = 0; i < f->n_trees; i++)
-        if (f->trees[i].id == id)
-            return &f->trees[i];
-    return NULL;
-}
-
 static bool mtu_valid(uint32_t mtu)
 {
     return mtu >= 256 && mtu <= ROCE_MAX_MTU && !(mtu & (mtu - 1));
-}
-
-/* Reads the list of members; AGG_OK when every one of them has a host. */
-static enum agg_status read_members(const struct an *a, const struct agg_ctl *c,
-                                    struct fab_members *m, char *text)
-{
-    const struct fabric *f = a->cfg.fab;
-    struct agg_ctl on; /* the list in the JOIN to the parent */
-
-    if (agg_members_read(c, m) || agg_members_write(&on, m)) {
-        an_text(text, "the list of members is no list, or takes more than %u spans", AGG_SPANS);
-        return AGG_E_PROTOCOL;
-    }
-    if (!m->ranks_per_host) {
-        an_text(text, "ranks_per_host is 0");
-        return AGG_E_PROTOCOL;
-    }
-    for (unsigned id = 0; id < FAB_MAX_MEMBERS; id++)
-        if (fab_members_has(m, id) && id / m->ranks_per_host >= f->n_hosts) {
-            an_text(text, "member %u would be on host %u of %u", id, id / m->ranks_per_host,
-                    f->n_hosts);
-            return AGG_E_NOT_MEMBER;
-        }
-    if (!fab_members_has(m, rte_be_to_cpu_32(c->member))) {
-        an_text(text, "member %u is not in its own list", rte_be_to_cpu_32(c->member));
-        return AGG_E_NOT_MEMBER;
-    }
-    return AGG_OK;
 }
 
 /* Whether the queue pair of the edge is the sender's: PEER_DOWN takes back what a process was
@@ -162,7 +104,7 @@ static enum agg_status check_sender(const struct an *a, const struct an_addr *fr
 
     if (k->is_member ? an_of_sender(a, k->node, from, qpn) : from->qpn == AGG_QPN)
         return AGG_OK;
-    an_text(text, "QPN 0x%06x is not of the sender's process (0x%06x)", qpn, from->qpn);
+    join_text(text, "QPN 0x%06x is not of the sender's process (0x%06x)", qpn, from->qpn);
     return AGG_E_NOT_MEMBER;
 }
 
@@ -177,32 +119,20 @@ static enum agg_status check_join(struct an *a, const struct an_addr *from, cons
     struct fab_members m;
     enum agg_status st;
 
-    *t = tree_by_id(f, rte_be_to_cpu_16(c->tree));
+    *t = join_tree(f, rte_be_to_cpu_16(c->tree));
     if (!a->me->reduce.on)
         return AGG_E_NO_REDUCTION;
     if (!*t)
         return AGG_E_TREE;
     if (!mtu_valid(mtu) || mtu > f->mtu) {
-        an_text(text, "MTU %u, the fabric's is %u", mtu, f->mtu);
+        join_text(text, "MTU %u, the fabric's is %u", mtu, f->mtu);
         return AGG_E_MTU;
     }
-    st = read_members(a, c, &m, text);
+    st = join_members(f, c, &m, text);
     if (st != AGG_OK)
         return st;
-    *n = fab_group_children(f, *t, a->cfg.node, &m, children, AN_MAX_CHILDREN);
-    if (!*n) {
-        an_text(text, "tree %u has no such group at %s", (*t)->id, a->me->name);
-        return AGG_E_NOT_IN_TREE;
-    }
-    if (*n > AN_MAX_CHILDREN) {
-        an_text(text, "%u children at %s, at most %u", *n, a->me->name, AN_MAX_CHILDREN);
-        return AGG_E_CHILDREN;
-    }
-    for (*child = 0; *child < *n; ++*child)
-        if (is_child(a, &children[*child], from, c))
-            return check_sender(a, from, &children[*child], c, text);
-    an_text(text, "sender is not where member %u joins", rte_be_to_cpu_32(c->member));
-    return AGG_E_NOT_MEMBER;
+    st = join_child(f, a->cfg.node, *t, &m, from->ip, c, children, AN_MAX_CHILDREN, n, child, text);
+    return st == AGG_OK ? check_sender(a, from, &children[*child], c, text) : st;
 }
 
 static bool same_members(const struct an_group *g, const struct agg_ctl *c)
@@ -217,7 +147,7 @@ static bool same_members(const struct an_group *g, const struct agg_ctl *c)
 static enum agg_status check_same(const struct an_group *g, const struct agg_ctl *c, char *text)
 {
     if (g->mtu != rte_be_to_cpu_16(c->mtu)) {
-        an_text(text, "MTU %u, the group's is %u", rte_be_to_cpu_16(c->mtu), g->mtu);
+        join_text(text, "MTU %u, the group's is %u", rte_be_to_cpu_16(c->mtu), g->mtu);
         return AGG_E_MTU;
     }
     return same_members(g, c) ? AGG_OK : AGG_E_MISMATCH;
@@ -231,7 +161,7 @@ static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const st
     enum agg_status st = AGG_OK;
 
     if (e->state == EDGE_LEFT && g->next) {
-        an_text(text, "member has left the group");
+        join_text(text, "member has left the group");
         return AGG_E_DUPLICATE;
     }
     if ((e->state == EDGE_PENDING || e->state == EDGE_JOINED) &&
@@ -328,7 +258,7 @@ static void on_join_reply(struct an *a, const struct an_addr *from, const struct
         from->qpn != AGG_QPN || g->xid != rte_be_to_cpu_32(c->xid))
         return; /* answered before, or never requested */
     if (st != AGG_OK) {
-        an_text(text, "%s: %s", a->cfg.fab->nodes[g->up.node].name, c->text);
+        join_text(text, "%s: %s", a->cfg.fab->nodes[g->up.node].name, c->text);
         group_refuse(g, st < AGG_STATUS_COUNT ? st : AGG_E_PARENT, text);
         return;
     }

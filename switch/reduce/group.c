@@ -207,7 +207,7 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
     g->of_job = rte_be_to_cpu_32(c->slot);
     g->window = asked && asked < max ? asked : max;
     if (asked > max)
-        an_text(g->limit, "%s has %u slots for a group", a->me->name, max);
+        join_text(g->limit, "%s has %u slots for a group", a->me->name, max);
     g->n = (uint16_t)n;
     g->born = a->now;
     g->look_ps = a->now + AN_LOOK_PS;
@@ -237,7 +237,7 @@ void group_ask(struct an_group *g)
     if (g->tries == AN_RETRIES) {
         char text[AN_TEXT];
 
-        an_text(text, "%s does not answer %s", a->cfg.fab->nodes[g->up.node].name, group_me(g));
+        join_text(text, "%s does not answer %s", a->cfg.fab->nodes[g->up.node].name, group_me(g));
         group_refuse(g, AGG_E_PARENT, text);
         return;
     }
@@ -270,7 +270,7 @@ int group_granted(struct an_group *g, uint32_t window, const char *limit)
     if (rc)
         return rc;
     if (window && window < g->window) {
-        an_text(g->limit, "%s", limit);
+        join_text(g->limit, "%s", limit);
         quota_shrink(g, window);
     }
     T_ASSERT(g->state == GROUP_ASKING, "a group is granted twice");

@@ -117,8 +117,8 @@ static enum agg_status over_share(struct an *a, const struct an_group *g, const 
     uint32_t n = ++a->over_share[host->host_index];
 
     a->cnt.joins_over_share++;
-    an_text(text, "%s alone has %u groups, %u slots, %u buffers at %s", host->name, h->groups,
-            h->slots, (unsigned)h->mbufs, a->me->name);
+    join_text(text, "%s alone has %u groups, %u slots, %u buffers at %s", host->name, h->groups,
+              h->slots, (unsigned)h->mbufs, a->me->name);
     if (!(n & (n - 1)))
         T_LOG("switch", LOG_WARN,
               "%s: JOIN refused: %s alone has %u of %u groups, %u of %u slots, %u of %u buffers, "
@@ -153,12 +153,13 @@ static void fit(const struct an *a, struct an_group *g, struct room r)
 
     if (r.slots / share < g->window) {
         g->window = RTE_MAX(r.slots / share, least);
-        an_text(g->limit, "%s has %u of %u slots left", a->me->name, r.slots,
-                a->me->reduce.max_slots);
+        join_text(g->limit, "%s has %u of %u slots left", a->me->name, r.slots,
+                  a->me->reduce.max_slots);
     }
     if (window_of_mbufs(a, g, r.mbufs / share) < g->window) {
         g->window = RTE_MAX(window_of_mbufs(a, g, r.mbufs / share), least);
-        an_text(g->limit, "%s has %u of %u buffers left", a->me->name, r.mbufs, a->cfg.mbuf_budget);
+        join_text(g->limit, "%s has %u of %u buffers left", a->me->name, r.mbufs,
+                  a->cfg.mbuf_budget);
     }
 }
 
@@ -169,18 +170,18 @@ static enum agg_status check_room(const struct an *a, const struct an_group *g, 
     struct room r = room_left(a);
 
     if (a->cnt.groups >= q->max_groups) {
-        an_text(text, "%s has %u groups, at most %u", a->me->name, (unsigned)a->cnt.groups,
-                q->max_groups);
+        join_text(text, "%s has %u groups, at most %u", a->me->name, (unsigned)a->cnt.groups,
+                  q->max_groups);
         return AGG_E_QUOTA_GROUPS;
     }
     if (r.slots < least) {
-        an_text(text, "%s has %u of %u slots left, %u needed", a->me->name, r.slots, q->max_slots,
-                least);
+        join_text(text, "%s has %u of %u slots left, %u needed", a->me->name, r.slots, q->max_slots,
+                  least);
         return AGG_E_QUOTA_SLOTS;
     }
     if (window_of_mbufs(a, g, r.mbufs) < least) {
-        an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, r.mbufs,
-                a->cfg.mbuf_budget, group_mbufs(a, g, least));
+        join_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, r.mbufs,
+                  a->cfg.mbuf_budget, group_mbufs(a, g, least));
         return AGG_E_QUOTA_BUFFERS;
     }
     return AGG_OK;

@@ -290,6 +290,26 @@ static void a_link_is_as_the_plan_says_when_it_says_so(void **state)
     fixture_down(&b);
 }
 
+/* The last of them holds, as in the file. */
+static void entries_of_one_moment_are_applied_in_the_order_of_the_plan(void **state)
+{
+    const struct egress *q;
+    struct fixture b;
+
+    (void)state;
+    fixture_up(&b, "faults = ({ at = \"10us\"; link = \"h0-leaf0\"; loss = \"3%\"; },"
+                   "{ at = \"10us\"; link = \"h0-leaf0\"; loss = \"1%\"; },"
+                   "{ at = \"10us\"; link = \"h1-leaf0\"; down = true; },"
+                   "{ at = \"10us\"; link = \"h1-leaf0\"; up = true; });");
+    pass(&b, 11 * PS_PER_US);
+    q = net_egress(world_net(b.w), fabric_node_index(b.f, fabric_node(b.f, "h0")), 0);
+    assert_true(egress_faults(q)->loss == 0.01);
+    q = net_egress(world_net(b.w), fabric_node_index(b.f, fabric_node(b.f, "h1")), 0);
+    assert_false(egress_is_down(q));
+    exact(&b, ALGO_SHARP, 5000);
+    fixture_down(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +322,7 @@ int main(void)
         cmocka_unit_test(a_process_that_ends_in_a_blip_is_missed),
         cmocka_unit_test(a_host_whose_own_link_stays_down_is_lost),
         cmocka_unit_test(a_link_is_as_the_plan_says_when_it_says_so),
+        cmocka_unit_test(entries_of_one_moment_are_applied_in_the_order_of_the_plan),
     };
 
     test_eal_init();

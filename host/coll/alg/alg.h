@@ -237,6 +237,7 @@ int alg_hier_allgather(struct alg *a);
 int alg_hier_sharp_allgather(struct alg *a);
 int alg_hier_reduce_scatter(struct alg *a);
 int alg_nvls_sharp_allreduce(struct alg *a);
+int alg_protocol_allreduce(struct alg *a);
 int alg_sched_file(struct alg *a); /* sched_in.file */
 
 #endif

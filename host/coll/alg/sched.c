@@ -177,7 +177,8 @@ static const alg_fn algorithms[COLL_KINDS][ALGO_COUNT] = {
                         [ALGO_NVLS] = alg_nvls_allreduce,
                         [ALGO_HIER] = alg_hier_allreduce,
                         [ALGO_HIER_SHARP] = alg_hier_allreduce,
-                        [ALGO_NVLS_SHARP] = alg_nvls_sharp_allreduce},
+                        [ALGO_NVLS_SHARP] = alg_nvls_sharp_allreduce,
+                        [ALGO_PROTOCOL... ALGO_PROTOCOL_LAST] = alg_protocol_allreduce},
     [COLL_REDUCE] = {[ALGO_RING] = alg_chain_reduce,
                      [ALGO_CHAIN] = alg_chain_reduce,
                      [ALGO_TREE] = alg_tree_reduce,
@@ -250,12 +251,16 @@ const char *sched_algo_name(enum coll_algo a)
         [ALGO_AUTO] = "auto",
     };
 
-    return (unsigned)a <= ALGO_AUTO ? name[a] : "?";
+    const struct trib_protocol *p = coll_protocol(a);
+
+    return p ? p->name : (unsigned)a <= ALGO_AUTO && name[a] ? name[a] : "?";
 }
 
 bool sched_has(enum coll_kind kind, enum coll_algo a)
 {
-    return kind < COLL_KINDS && a < ALGO_COUNT && algorithms[kind][a];
+    bool empty = coll_is_protocol(a) && !coll_protocol(a);
+
+    return kind < COLL_KINDS && a < ALGO_COUNT && algorithms[kind][a] && !empty;
 }
 
 /* Bytes of the caller's buffers on this rank; count as defined in coll.h. */
@@ -316,7 +321,7 @@ static int check(const struct sched_in *in)
         return -EINVAL;
     if (in->in_place && (in->kind == COLL_ALLTOALL || in->kind == COLL_SENDRECV))
         return -EINVAL;
-    if (in->algo == ALGO_SCHEDULE ? !is_of_file(in) : !algorithms[in->kind][in->algo])
+    if (in->algo == ALGO_SCHEDULE ? !is_of_file(in) : !sched_has(in->kind, in->algo))
         return -ENOTSUP;
     if (in->kind != COLL_BARRIER &&
         in->count > SCHED_MAX_BYTES / (vector ? 1 : in->nranks) / dtype_size(in->type))

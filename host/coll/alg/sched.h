@@ -37,23 +37,25 @@ enum lane_kind {
     LANE_AGG,  /* to and from the aggregation node; chan: which of the trees; peer 0: the group of
                   all ranks, 1: that of the ranks with this one's local rank (its rail) */
     LANE_MM,   /* multimem of NVSwitch plane chan */
+    LANE_PROTOCOL, /* by the aggregation protocol in seat chan */
     LANE_KINDS
 };
 
 enum { GROUP_ALL, GROUP_RAIL }; /* peer of an AGG lane */
 
 enum step_op {
-    STEP_SEND,    /* a, len bytes (0: a message of no bytes) */
-    STEP_RECV,    /* to dst (BUF_SLOT: stays in the lane's slot, or in the memory a, which no step
+    STEP_SEND,     /* a, len bytes (0: a message of no bytes) */
+    STEP_RECV,     /* to dst (BUF_SLOT: stays in the lane's slot, or in the memory a, which no step
                      uses until the step that reads the slot is done, where a is not BUF_NONE) */
-    STEP_REDUCE,  /* dst = a op b; with last and OP_AVG divided by nranks */
-    STEP_COPY,    /* dst = a; with last and OP_AVG divided too. len 0 and no buffers: a place where
+    STEP_REDUCE,   /* dst = a op b; with last and OP_AVG divided by nranks */
+    STEP_COPY,     /* dst = a; with last and OP_AVG divided too. len 0 and no buffers: a place where
                      more dependencies meet than one step has room for */
-    STEP_AGG,     /* a up where it is not BUF_NONE, the result to dst where it is not BUF_NONE;
+    STEP_AGG,      /* a up where it is not BUF_NONE, the result to dst where it is not BUF_NONE;
                      agg says which collective; with last and OP_AVG divided */
-    STEP_MM_LOAD, /* dst = sum over the members' buffers `region` at offset off; with last and
+    STEP_MM_LOAD,  /* dst = sum over the members' buffers `region` at offset off; with last and
                      OP_AVG divided. Members: the ranks of this rank's domain */
-    STEP_MM_STORE /* a to all members' buffers `region` at offset off */
+    STEP_MM_STORE, /* a to all members' buffers `region` at offset off */
+    STEP_PROTOCOL  /* dst = all ranks' a reduced; with last and OP_AVG divided */
 };
 enum step_buf {
     BUF_NONE,
@@ -180,7 +182,7 @@ int sched_init(struct sched *s, const struct sched_in *in);
 void sched_free(struct sched *s);
 /* May it start when done[] steps of each lane are done? */
 bool sched_ready(const struct step *st, const uint64_t *done);
-const char *sched_algo_name(enum coll_algo a);
+const char *sched_algo_name(enum coll_algo a); /* "?": of an empty seat, or none */
 /* Is the algorithm one of the collective's, whatever the topology? Not ALGO_SCHEDULE, which depends
  * on the file. */
 bool sched_has(enum coll_kind kind, enum coll_algo a);

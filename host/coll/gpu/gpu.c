@@ -64,8 +64,6 @@ static void finish(struct comm *c, struct coll_req *r, unsigned lane, uint64_t o
         const struct step *st = lane_step(&r->s.lane[lane], done);
 
         exec_release(c, r, &st->a);
-        if (st->op == STEP_REDUCE)
-            exec_release(c, r, &st->b);
     }
     exec_done(c, r, lane, done);
 }

@@ -13,6 +13,7 @@
  */
 #include "host/coll/model/cost_model.h"
 #include "host/coll/alg/sched_file.h"
+#include "host/coll/model/cost_protocol.h"
 #include "host/coll/transport/quota.h"
 
 #include <errno.h>
@@ -276,6 +277,8 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
             m.n_trees = 0; /* no such tree: algorithms that need one report it */
     if (rc || nranks == 1 || (!a->count && a->kind != COLL_BARRIER))
         return rc;
+    if (coll_is_protocol(a->algo))
+        return protocol_predict(fab, a, nranks, host_of_rank, tree, n_trees, p);
     rc = begin(&m, a, nranks);
     if (!rc)
         rc = quota_apply(&m, &s);

@@ -117,6 +117,8 @@ static int add_algo(const struct coll_memory_cfg *cfg, const struct topo *t, uns
     for (unsigned i = 0; i < s.n_lanes; i++) {
         const struct lane *l = &s.lane[i];
 
+        if (l->kind == LANE_PROTOCOL)
+            n->conn_bytes += protocol_memory(cfg->fab->mtu);
         bytes += l->n * lane_stride(l) * 9 / 8; /* lanes grow by doubling */
         if (l->kind == LANE_AGG && !cfg->lengths)
             n->data_bytes += kept_bytes(cfg, l);

@@ -50,9 +50,9 @@ uint64_t policy_code(const struct comm *c)
 {
     uint64_t code = 0;
 
-    _Static_assert(ALGO_SCHEDULE * 5 <= 64 && ALGO_COUNT < 32, "five bits each");
+    _Static_assert(ALGO_COUNT < 32, "a bit each");
     for (unsigned i = 0; i < c->cfg.n_policy; i++)
-        code = code << 5 | ((unsigned)c->cfg.policy[i] + 1);
+        code = (code ^ ((unsigned)c->cfg.policy[i] + 1)) * 0x9e3779b97f4a7c15ULL;
     return code;
 }
 

@@ -10,7 +10,7 @@ struct coll_req;
 
 unsigned policy_parts(enum coll_algo a); /* that the algorithm needs */
 int policy_init(struct comm *c, char *err);
-uint64_t policy_code(const struct comm *c); /* the list as a number */
+uint64_t policy_code(const struct comm *c); /* a hash of the list */
 /* What runs an operation, in order of preference, a itself first. Returns how many. */
 unsigned policy_list(const struct comm *c, enum coll_kind kind, enum coll_algo a,
                      enum coll_algo list[ALGO_COUNT + 1]);

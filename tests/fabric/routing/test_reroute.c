@@ -115,12 +115,45 @@ static void what_is_cut_off_has_no_route_and_hosts_links_change_nothing(void **s
     free(down);
 }
 
+static bool same_hops(const struct fabric *f, const struct fabric *g, uint16_t at, uint16_t dest)
+{
+    uint16_t a[16], b[16];
+    unsigned n = fabric_hops(f, at, dest, a, LEN(a));
+
+    assert_true(n <= LEN(a));
+    return fabric_hops(g, at, dest, b, LEN(b)) == n && !memcmp(a, b, n * sizeof(*a));
+}
+
+/* It comes up again soon, or its switch tells who asks; a route less would have ports flood. */
+static void a_hosts_link_that_is_down_changes_no_route_of_anybody(void **state)
+{
+    struct fabric *f = load_leaf_spine(2, 2, 2, 1, ""), *g;
+    bool *down = calloc(f->n_links, sizeof(*down));
+
+    (void)state;
+    down[link_of(f, "h0-leaf0")] = true;
+    g = fabric_without(f, down);
+    assert_non_null(g);
+    for (uint16_t n = 0; n < f->n_nodes; n++) {
+        for (uint16_t d = 0; d < f->n_dests; d++)
+            assert_true(same_hops(f, g, n, d));
+        for (unsigned p = 0; p < f->nodes[n].n_ports; p++) {
+            assert_int_equal(g->nodes[n].ports[p].link, f->nodes[n].ports[p].link);
+            assert_int_equal(g->nodes[n].ports[p].flood, f->nodes[n].ports[p].flood);
+        }
+    }
+    fabric_free(g);
+    fabric_free(f);
+    free(down);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_ends_lead_around_a_dead_link_and_the_old_fabric_stays),
         cmocka_unit_test(a_parallel_cable_carries_on_alone),
         cmocka_unit_test(what_is_cut_off_has_no_route_and_hosts_links_change_nothing),
+        cmocka_unit_test(a_hosts_link_that_is_down_changes_no_route_of_anybody),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #define COUNT (96u << 10) /* fp32 */
 #define LS    "leaf-spine-8"
 #define MESH  "npu-mesh-8" /* for one thread, for any requested number */
+#define FAR   "far-spines" /* whose slices are as long as the shorter links */
 
 struct row {
     const char *conf;
@@ -36,6 +37,8 @@ static const struct row rows[] = {
     {"rail-2x4", 8, COLL_ALLREDUCE, ALGO_HIER_SHARP},
     {"incast-32", 33, COLL_GATHER, ALGO_DIRECT}, /* pauses, full queues */
     {"incast-32-dcqcn", 33, COLL_GATHER, ALGO_DIRECT},
+    {FAR, 8, COLL_ALLREDUCE, ALGO_SHARP},
+    {FAR, 8, COLL_ALLTOALL, ALGO_DIRECT},
     {MESH, 8, COLL_ALLREDUCE, ALGO_RING},                 /* hosts are neighbours */
     {"h100-node-measured", 8, COLL_ALLREDUCE, ALGO_RING}, /* costs of messages */
 };
@@ -133,6 +136,20 @@ static void carry_out(struct faults **out, const struct bad *bad, const struct f
     fault_plan_free(&plan);
 }
 
+static struct fabric *load(const char *name)
+{
+    char conf[64];
+
+    snprintf(conf, sizeof(conf), "conf/%s.conf", name);
+    return strcmp(name, FAR)
+               ? fabric_load(conf, NULL)
+               : fabric_load_string("name = \"far\"; mtu = 4096; reduce = { };"
+                                    "leaf_spine = { leaves = 4; spines = 2; hosts_per_leaf = 2;"
+                                    "host_link = { rate = \"400Gb/s\"; latency = \"300ns\"; };"
+                                    "spine_link = { rate = \"400Gb/s\"; latency = \"1us\"; }; };",
+                                    FAR, NULL);
+}
+
 /* bad: NULL: a good one */
 static struct seen look(const struct row *r, unsigned threads, const struct bad *bad)
 {
@@ -146,14 +163,13 @@ static struct seen look(const struct row *r, unsigned threads, const struct bad 
                          .key = 7,
                          .algos = 1u << r->algo,
                          .limit_ps = PS_PER_S};
-    char conf[64], err[COMM_TEXT];
+    char err[COMM_TEXT];
     struct faults *faults = NULL;
     struct seen s = {0};
     struct fabric *f;
     struct world *w;
 
-    snprintf(conf, sizeof(conf), "conf/%s.conf", r->conf);
-    wc.fab = jc.fab = f = fabric_load(conf, NULL);
+    wc.fab = jc.fab = f = load(r->conf);
     assert_non_null(f);
     for (unsigned i = 0; i < r->nranks; i++)
         hosts[i] = (uint16_t)i;

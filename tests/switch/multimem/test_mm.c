@@ -238,6 +238,37 @@ static void lost_and_doubled_frames_change_no_bit(void **state)
     assert_true(again > 0);
 }
 
+/* The caller's port is paused until it reads again: slices are reduced and not sent. */
+static void slices_that_are_read_again_give_their_buffers_back(void **state)
+{
+    struct mm_what w = {.dtype = DT_FP32, .op = OP_SUM, .others = true};
+    struct mm_fixture b;
+    struct egress *q;
+
+    (void)state;
+    mm_fixture_open(&b, &(struct mm_fixture_cfg){.conf = plane(3, 1024, "buffer = \"32KiB\";"),
+                                                 .n = 3,
+                                                 .length = 1 << 18,
+                                                 .seed = 3});
+    mm_fixture_bind_all(&b);
+    fill(&b, DT_FP32, 0, 1 << 16);
+    q = net_egress(b.fx.net, b.sw, 0);
+    for (unsigned k = 0; k < 4; k++) {
+        uint64_t again = mm_fixture_counters(&b)->mm_loads_again;
+
+        egress_pause(q, FRAME_LOSSLESS, net_now(b.fx.net) + 20 * MS, net_now(b.fx.net));
+        mm_fixture_load(&b.m[0], w, 1 << 18);
+        mm_fixture_pass(&b, 19 * MS);
+        assert_true(mm_fixture_counters(&b)->mm_loads_again > again);
+        assert_true(mm_fixture_counters(&b)->mm_loads_used > 0);
+        run(&b, 200 * MS);
+        check_load(&b, 0, &w, 1 << 16);
+        mm_fixture_pass(&b, MS);
+        assert_int_equal(mm_fixture_counters(&b)->mm_loads_used, 0);
+    }
+    mm_fixture_close(&b);
+}
+
 /* A READ behind a WRITE of one member returns the written data. */
 static void a_load_after_a_store_of_the_same_member_sees_it(void **state)
 {
@@ -406,6 +437,7 @@ int main(void)
         TEST(stores_reach_all_members_or_all_but_the_caller),
         TEST(a_store_is_complete_only_when_every_member_has_it),
         TEST(lost_and_doubled_frames_change_no_bit),
+        TEST(slices_that_are_read_again_give_their_buffers_back),
         TEST(a_load_after_a_store_of_the_same_member_sees_it),
         TEST(requests_of_no_bytes_complete),
         TEST(loads_wait_until_all_are_ready),

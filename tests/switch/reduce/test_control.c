@@ -55,6 +55,37 @@ static void a_join_that_comes_after_its_group_ended_does_not_found_it_anew(void 
     agg_fixture_destroy(b);
 }
 
+static void leave_all(struct agg_fixture *b, struct member *m)
+{
+    for (unsigned i = 0; i < 6; i++)
+        agg_fixture_leave(&m[i]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_left, 100 * PS_PER_MS));
+}
+
+/* The switches remember both ends; the JOIN is one of the second time. */
+static void a_join_that_comes_after_its_group_ended_twice_does_not_found_it_anew(void **state)
+{
+    struct agg_fixture *b = agg_fixture_of(LEAVES, 7);
+    struct member *m = joined(b, six, 6);
+    struct agg_ctl c;
+
+    (void)state;
+    leave_all(b, m);
+    for (unsigned i = 0; i < 6; i++) {
+        m[i].psn++;
+        qp_modify(m[i].qp, &(struct qp_attr){.state = QP_RESET});
+    }
+    join_some(b, m, 6);
+    expect_all(b, MEMBER_IN, AGG_OK, "");
+    leave_all(b, m);
+    agg_fixture_fill_join(&m[1], &c);
+    agg_fixture_say(&m[1], AGG_JOIN, &c);
+    agg_fixture_settle(b, 100 * PS_PER_US);
+    assert_int_equal(an_counters(an_of(b, "leaf0"))->joins_stale, 1);
+    nothing_is_held(b);
+    agg_fixture_destroy(b);
+}
+
 static void a_group_id_serves_again_after_its_group_ended(void **state)
 {
     struct agg_fixture *b = agg_fixture_of(LEAVES, 8);
@@ -178,6 +209,7 @@ int main(void)
         cmocka_unit_test(a_repeated_join_gets_the_same_answer),
         cmocka_unit_test(a_join_from_another_queue_pair_is_a_duplicate),
         cmocka_unit_test(a_join_that_comes_after_its_group_ended_does_not_found_it_anew),
+        cmocka_unit_test(a_join_that_comes_after_its_group_ended_twice_does_not_found_it_anew),
         cmocka_unit_test(a_group_id_serves_again_after_its_group_ended),
         cmocka_unit_test(a_group_that_was_aborted_keeps_no_other_from_joining),
         cmocka_unit_test(a_member_that_gave_up_before_anything_was_sent_may_join_again),

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "host/coll/model/cost_protocol.h"
+
+#include "host/coll/transport/protocol.h"
+#include "protocols/host/conf.h"
+#include "protocols/host/wire.h"
+
+#include <errno.h>
+
+/* What a protocol's model is given, and the fabric behind it. */
+struct asked {
+    struct trib_model m;
+    struct proto_ways ways;
+};
+
+static int64_t up_ps(const struct trib_model *m, uint32_t bytes)
+{
+    return proto_up_ps(&((const struct asked *)m)->ways, bytes);
+}
+
+static int64_t down_ps(const struct trib_model *m, uint32_t bytes)
+{
+    return proto_down_ps(&((const struct asked *)m)->ways, bytes);
+}
+
+static int64_t across_ps(const struct trib_model *m, uint32_t bytes)
+{
+    return proto_across_ps(&((const struct asked *)m)->ways, bytes);
+}
+
+int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+                     const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
+                     struct coll_prediction *p)
+{
+    const struct trib_protocol *proto = coll_protocol(a->algo);
+    struct fab_members members;
+    struct asked q = {.ways = {.fab = fab, .members = &members}};
+    int64_t key[TRIB_KEYS];
+
+    if (!proto || a->kind != COLL_ALLREDUCE || nranks > TRIB_RANKS)
+        return -ENOTSUP;
+    if (!comm_members(fab, nranks, host_of_rank, &members, NULL))
+        return -EINVAL;
+    if (n_trees && tree[0] < fab->n_trees &&
+        fab_group_top(fab, &fab->trees[tree[0]], &members) != FAB_NONE)
+        q.ways.tree = &fab->trees[tree[0]];
+    if ((proto->sw && !q.ways.tree) || !proto_all_reach(&q.ways))
+        return -ENOTSUP;
+    proto_conf(fab, proto, key);
+    q.m = (struct trib_model){.key = key,
+                              .nranks = nranks,
+                              .count = a->count,
+                              .type = (enum trib_type)a->type,
+                              .payload = fab->mtu - (uint32_t)PROTO_HEAD_MAX,
+                              .overhead = PROTO_OVERHEAD,
+                              .levels = proto_levels(&q.ways),
+                              .leaves = proto_leaves(&q.ways),
+                              .window = PROTOCOL_WINDOW,
+                              .up_ps = up_ps,
+                              .down_ps = down_ps,
+                              .across_ps = across_ps};
+    q.m.rate_bps = proto_rate_bps(&q.ways, &q.m.ranks_a_link);
+    *p = (struct coll_prediction){.handoffs = 2 + 2 * q.m.levels, .busiest_dirlink = UINT32_MAX};
+    if (proto->model && coll_protocol_does(proto, a->type, a->op))
+        p->time_ps = proto->model(&q.m);
+    return 0;
+}

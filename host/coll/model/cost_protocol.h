@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The prediction of an aggregation protocol: its own formula, with the fabric's times. */
+#ifndef TRIB_HOST_COLL_MODEL_COST_PROTOCOL_H
+#define TRIB_HOST_COLL_MODEL_COST_PROTOCOL_H
+
+#include "host/coll/coll.h"
+
+/* tree: the first of the job's, which it uses; n_trees 0: none. What coll_predict() returns. */
+int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+                     const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
+                     struct coll_prediction *p);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rank's membership in a job at the switches (protocols/host/wire.h). Requests are repeated by
+ * comm_tick until answered. A member that is granted sends a PROBE at every tick: it keeps the job,
+ * and tells whether the switch still has it.
+ */
+#include "base/log.h"
+#include "host/coll/comm.h"
+#include "protocols/host/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PROBES_MAX 10 /* in a row without an answer, RETRY_NS apart */
+
+static const char *leaf_name(const struct comm *c)
+{
+    return c->cfg.fab->nodes[c->protocols->leaf_of_rank[c->cfg.rank]].name;
+}
+
+static void send_ctl(struct comm *c, struct protocol *e, enum agg_type type)
+{
+    const struct protocols *s = c->protocols;
+    struct agg_ctl m = {
+        .magic = rte_cpu_to_be_32(PROTO_MAGIC),
+        .version = AGG_VERSION,
+        .type = (uint8_t)type,
+        .xid = rte_cpu_to_be_32(e->xid),
+        .tree = rte_cpu_to_be_16(s->tree->id),
+        .mtu = rte_cpu_to_be_16((uint16_t)c->mtu),
+        .group = rte_cpu_to_be_32(c->cfg.group),
+        .window = rte_cpu_to_be_32(c->cfg.nranks),
+        .key = rte_cpu_to_be_64(c->cfg.key),
+        .qpn = rte_cpu_to_be_32(e->qp->qp_num),
+        .psn = rte_cpu_to_be_32(c->cfg.rank),
+        .member = rte_cpu_to_be_32(s->member_of_rank[c->cfg.rank]),
+        .node = rte_cpu_to_be_16(FAB_NONE),
+        .child = rte_cpu_to_be_16(e->child),
+    };
+    int rc = agg_members_write(&m, &s->members);
+
+    T_ASSERT(!rc, "a job was created whose members do not fit a JOIN");
+    snprintf(m.text, sizeof(m.text), "%s", e->p->name);
+    protocol_send_ctl(e, protocol_leaf(c, e, c->cfg.rank), &m);
+}
+
+static void set_state(struct comm *c, struct protocol *e, enum join_state state)
+{
+    e->state = state;
+    comm_event(c, COMM_EV_PROTOCOL, e->seat, state);
+    T_LOG("coll", LOG_DEBUG, "rank %u: protocol %s at %s: membership %u", c->cfg.rank, e->p->name,
+          leaf_name(c), state);
+}
+
+void protocols_join(struct comm *c)
+{
+    for (unsigned i = 0; i < c->protocols->n; i++) {
+        struct protocol *e = &c->protocols->p[i];
+
+        if (!e->p->sw)
+            continue;
+        set_state(c, e, JOIN_ASKED);
+        e->xid++;
+        send_ctl(c, e, AGG_JOIN);
+    }
+}
+
+void protocols_leave(struct comm *c)
+{
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
+        struct protocol *e = &c->protocols->p[i];
+
+        if (e->state != JOIN_ASKED && e->state != JOIN_GRANTED)
+            continue;
+        set_state(c, e, JOIN_LEAVING);
+        e->xid++;
+        send_ctl(c, e, AGG_LEAVE);
+    }
+}
+
+static void probe(struct comm *c, struct protocol *e)
+{
+    if (c->state == COMM_FAILED)
+        return;
+    if (e->probes++ < PROBES_MAX)
+        send_ctl(c, e, AGG_PROBE);
+    else
+        comm_fail(c, "protocol %s: %s does not answer any more", e->p->name, leaf_name(c));
+}
+
+void protocols_tick(struct comm *c)
+{
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
+        struct protocol *e = &c->protocols->p[i];
+
+        if (e->state == JOIN_ASKED)
+            send_ctl(c, e, AGG_JOIN);
+        else if (e->state == JOIN_LEAVING)
+            send_ctl(c, e, AGG_LEAVE);
+        else if (e->state == JOIN_GRANTED)
+            probe(c, e);
+    }
+}
+
+static void on_join_reply(struct comm *c, struct protocol *e, const struct agg_ctl *m)
+{
+    enum agg_status status = rte_be_to_cpu_16(m->status);
+
+    if (e->state != JOIN_ASKED || rte_be_to_cpu_32(m->xid) != e->xid)
+        return;
+    if (status == AGG_OK) {
+        e->child = rte_be_to_cpu_16(m->child);
+        set_state(c, e, JOIN_GRANTED);
+        comm_check_ready(c);
+        return;
+    }
+    set_state(c, e, JOIN_REFUSED);
+    comm_fail(c, "protocol %s refused by %s: %s (%s)", e->p->name, leaf_name(c),
+              m->text[0]                  ? m->text
+              : status < AGG_STATUS_COUNT ? agg_status_text(status)
+                                          : "no reason given",
+              status < AGG_STATUS_COUNT ? agg_status_name(status) : "unknown status");
+}
+
+static void on_abort(struct comm *c, struct protocol *e, const struct agg_ctl *m)
+{
+    if (e->state == JOIN_LEFT)
+        return;
+    set_state(c, e, JOIN_LEFT);
+    if (!c->closing)
+        comm_fail(c, "protocol %s: aborted by %s: %s", e->p->name, leaf_name(c),
+                  m->text[0] ? m->text : "no reason given");
+}
+
+void protocol_control(struct comm *c, struct protocol *e, const struct agg_ctl *m)
+{
+    switch ((enum agg_type)m->type) {
+    case AGG_JOIN_REPLY:
+        on_join_reply(c, e, m);
+        break;
+    case AGG_LEAVE_REPLY:
+        if (e->state == JOIN_LEAVING && rte_be_to_cpu_32(m->xid) == e->xid)
+            set_state(c, e, JOIN_LEFT);
+        break;
+    case AGG_ABORT:
+        on_abort(c, e, m);
+        break;
+    case AGG_PROBE_REPLY:
+        e->probes = 0;
+        if (m->status && e->state == JOIN_GRANTED)
+            comm_fail(c, "protocol %s: %s no longer knows the job", e->p->name, leaf_name(c));
+        break;
+    default:
+        break;
+    }
+}
+
+bool protocols_joined(const struct comm *c)
+{
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
+        if (c->protocols->p[i].state == JOIN_ASKED)
+            return false;
+    return true;
+}
+
+bool protocols_left(const struct comm *c)
+{
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
+        if (c->protocols->p[i].state == JOIN_LEAVING)
+            return false;
+    return true;
+}
+
+const char *protocols_late(const struct comm *c)
+{
+    return protocols_joined(c) ? NULL : leaf_name(c);
+}

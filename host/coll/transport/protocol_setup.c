@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Protocols of a communicator, from its creation to its end. */
+#include "host/coll/comm.h"
+#include "protocols/host/conf.h"
+#include "protocols/host/wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct proto_ways ways(const struct comm *c)
+{
+    return (struct proto_ways){
+        .fab = c->cfg.fab, .tree = c->protocols->tree, .members = &c->protocols->members};
+}
+
+/* The first tree that the job asks for, if it reaches all ranks. */
+static const struct fab_tree *find_tree(const struct comm *c, const struct fab_members *m)
+{
+    const struct fabric *f = c->cfg.fab;
+    const struct fab_tree *t = c->cfg.tree[0] < f->n_trees ? &f->trees[c->cfg.tree[0]] : NULL;
+
+    return t && fab_group_top(f, t, m) != FAB_NONE ? t : NULL;
+}
+
+/* Members, and the switch at which each joins. */
+static int find_switches(struct comm *c, struct protocols *s)
+{
+    unsigned n = c->cfg.nranks;
+
+    s->member_of_rank = calloc(n, sizeof(*s->member_of_rank));
+    s->leaf_of_rank = calloc(n, sizeof(*s->leaf_of_rank));
+    s->switch_of = calloc(n, sizeof(*s->switch_of));
+    if (!s->member_of_rank || !s->leaf_of_rank || !s->switch_of)
+        return -ENOMEM;
+    if (!comm_members(c->cfg.fab, n, c->cfg.host_of_rank, &s->members, s->member_of_rank))
+        return -ERANGE;
+    s->tree = find_tree(c, &s->members);
+    for (unsigned r = 0; r < n; r++) {
+        s->leaf_of_rank[r] =
+            s->tree ? fab_group_leaf(c->cfg.fab, s->tree, s->member_of_rank[r], &s->members)
+                    : FAB_NONE;
+        while (s->leaf_of_rank[s->switch_of[r]] != s->leaf_of_rank[r])
+            s->switch_of[r]++;
+    }
+    return 0;
+}
+
+static int post_all(struct comm *c, struct protocol *e)
+{
+    for (unsigned i = 0; i < PROTOCOL_WINDOW; i++)
+        if (protocol_post_recv(c, e, i))
+            return -EIO;
+    for (unsigned i = 0; i < PROTOCOL_SENDS; i++)
+        e->idle[e->n_idle++] = (uint16_t)i;
+    return 0;
+}
+
+static int open_queue(struct comm *c, struct protocol *e)
+{
+    struct edge_cap cap = {
+        .send_wr = PROTOCOL_SENDS, .recv_wr = PROTOCOL_WINDOW, .send_sge = 1, .recv_sge = 1};
+    size_t bytes = protocol_memory(c->mtu);
+    struct proto_ways w = ways(c);
+    unsigned port = proto_host_port(&w, c->cfg.host_of_rank[c->cfg.rank]);
+    int rc;
+
+    e->port = &c->port[port < c->n_ports ? port : 0];
+    rc = port_reserve(e->port, cap.send_wr + cap.recv_wr);
+    if (rc)
+        return rc;
+    errno = 0;
+    e->peer = calloc(c->cfg.nranks, sizeof(*e->peer));
+    e->idle = calloc(PROTOCOL_SENDS, sizeof(*e->idle));
+    e->mem = cacheline_alloc(bytes);
+    if (e->peer && e->idle && e->mem)
+        e->mr = ibv_reg_mr(e->port->pd, e->mem, bytes, IBV_ACCESS_LOCAL_WRITE);
+    if (e->mr)
+        e->qp = ud_create(e->port, &cap, PROTO_QKEY);
+    if (!e->qp)
+        return errno ? -errno : -ENOMEM;
+    return post_all(c, e);
+}
+
+/* Why the communicator cannot have it; NULL: it can. */
+static const char *fault(const struct comm *c, const struct protocol *e)
+{
+    if (c->cfg.nranks > TRIB_RANKS)
+        return "a protocol has at most 128 ranks";
+    if (c->cfg.device)
+        return "buffers are in a GPU's memory, expected the host's";
+    if (comm_unbacked(c))
+        return "data is carried as lengths, expected real data";
+    if (e->p->sw && !c->protocols->tree)
+        return "no aggregation tree reaches all ranks";
+    return NULL;
+}
+
+static int create(struct comm *c, unsigned seat, char *err)
+{
+    struct protocols *s = c->protocols;
+    struct protocol *e = &s->p[s->n];
+    const char *why;
+    int rc;
+
+    *e = (struct protocol){.c = c,
+                           .index = s->n++,
+                           .seat = seat,
+                           .p = proto_at(seat),
+                           .lane = LANE_NONE,
+                           .child = 0xffff};
+    proto_conf(c->cfg.fab, e->p, e->key);
+    e->tag = proto_tag(c->cfg.group, c->cfg.key, e->p->name);
+    why = fault(c, e);
+    if (why) {
+        snprintf(err, COMM_TEXT, "protocol %s: %s", e->p->name, why);
+        return -ENOTSUP;
+    }
+    rc = open_queue(c, e);
+    if (rc)
+        snprintf(err, COMM_TEXT, "queue pair of protocol %s: %s", e->p->name, strerror(-rc));
+    return rc;
+}
+
+int protocols_create(struct comm *c, char *err)
+{
+    int rc;
+
+    if (!(c->cfg.algos & COLL_PROTOCOLS))
+        return 0;
+    c->protocols = calloc(1, sizeof(*c->protocols));
+    rc = c->protocols ? find_switches(c, c->protocols) : -ENOMEM;
+    if (rc) {
+        snprintf(err, COMM_TEXT, "protocols: %s",
+                 rc == -ERANGE ? "the ranks are not members of one tree" : strerror(-rc));
+        return rc;
+    }
+    for (unsigned seat = 0; seat < PROTO_SEATS && !rc; seat++)
+        if (proto_at(seat) && comm_has(c, ALGO_PROTOCOL + seat))
+            rc = create(c, seat, err);
+    return rc;
+}
+
+void protocols_qpns(const struct comm *c, rte_be32_t *qpn)
+{
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
+        qpn[c->protocols->p[i].seat] = rte_cpu_to_be_32(c->protocols->p[i].qp->qp_num);
+}
+
+void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn)
+{
+    const struct fabric *f = c->cfg.fab;
+    unsigned host = c->cfg.host_of_rank[rank];
+
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
+        struct protocol *e = &c->protocols->p[i];
+        struct proto_ways w = ways(c);
+
+        e->peer[rank].qpn = rte_be_to_cpu_32(qpn[e->seat]);
+        e->peer[rank].ip = f->nodes[f->hosts[host]].ip_of_port[proto_host_port(&w, host)];
+    }
+}
+
+static int open_half(struct comm *c, struct protocol *e, char *err)
+{
+    const struct proto_ways w = ways(c);
+    const uint32_t payload = c->mtu - PROTO_HEAD_MAX;
+    struct proto_rank_cfg cfg = {.protocol = e->p,
+                                 .key = e->key,
+                                 .rank = c->cfg.rank,
+                                 .nranks = c->cfg.nranks,
+                                 .switch_of = c->protocols->switch_of,
+                                 .job = c->cfg.group,
+                                 .payload = payload,
+                                 .window = PROTOCOL_WINDOW,
+                                 .round_trip_ps = proto_round_trip_ps(&w, payload),
+                                 .send = protocol_send,
+                                 .ctx = e};
+    unsigned ranks_a_link;
+
+    cfg.rate_bps = proto_rate_bps(&w, &ranks_a_link);
+    return proto_rank_create(&e->half, &cfg, protocol_now(c), err);
+}
+
+/* Nobody leaves while others may need its packets: all ranks are linked. */
+int protocols_start(struct comm *c, char *err)
+{
+    int rc = 0;
+
+    if (!c->protocols)
+        return 0;
+    for (unsigned r = 0; r < c->cfg.nranks; r++)
+        if (r != c->cfg.rank)
+            ctl_link(c, r);
+    for (unsigned i = 0; i < c->protocols->n && !rc; i++)
+        rc = open_half(c, &c->protocols->p[i], err);
+    if (!rc)
+        protocols_join(c);
+    ctl_tell(c);
+    return rc;
+}
+
+void protocols_stop(struct comm *c)
+{
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
+        c->protocols->p[i].lane = LANE_NONE;
+}
+
+static void destroy(struct comm *c, struct protocol *e)
+{
+    proto_rank_destroy(e->half);
+    if (e->qp)
+        ibv_destroy_qp(e->qp);
+    for (unsigned r = 0; e->peer && r < c->cfg.nranks; r++) {
+        if (e->peer[r].ah)
+            ibv_destroy_ah(e->peer[r].ah);
+        if (e->peer[r].leaf)
+            ibv_destroy_ah(e->peer[r].leaf);
+    }
+    if (e->mr)
+        ibv_dereg_mr(e->mr);
+    free(e->mem);
+    free(e->idle);
+    free(e->peer);
+}
+
+void protocols_destroy(struct comm *c)
+{
+    if (!c->protocols)
+        return;
+    for (unsigned i = 0; i < c->protocols->n; i++)
+        destroy(c, &c->protocols->p[i]);
+    free(c->protocols->member_of_rank);
+    free(c->protocols->leaf_of_rank);
+    free(c->protocols->switch_of);
+    free(c->protocols);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Aggregation protocols for Tributary.
+ *
+ * A protocol has two halves. The switch half runs in every switch of the aggregation tree, the rank
+ * half in every process of the job. Both are state machines: packets and the time come in, packets
+ * go out. Neither reads a clock, sleeps, opens a file or starts a thread, so that the same code runs
+ * in real and in virtual time. Tributary is the host of both: it sets jobs up, gives packets to
+ * whoever they are for, accounts for memory, slots and work, and runs timers in fabric time.
+ *
+ * A packet is one RoCE v2 datagram (UD): it may be lost, duplicated and overtaken. It carries a head
+ * of the protocol's own, and data. Neither is converted: all ends have the same byte order.
+ *
+ * A protocol is one `const struct trib_protocol`. In a shared object it is the exported symbol
+ * `trib_protocol`; a conf names the file: reduce = { protocol = "./mine.so"; }.
+ *
+ * Threads: a half's functions are called by one thread at a time. Halves share nothing but packets;
+ * what differs between instances is in `self`, never in static variables.
+ *
+ * Errors: functions that return int return 0 or a negative errno.
+ */
+#ifndef TRIBUTARY_PROTOCOL_H
+#define TRIBUTARY_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of this header. A protocol that was built with another one is refused by name. */
+#define TRIB_PROTOCOL_VERSION 1
+
+#define TRIB_KEYS     8 /* keys and counters of a protocol, at most */
+#define TRIB_COUNTERS 16
+#define TRIB_RANKS    128 /* of a job, at most */
+#define TRIB_HEAD     64u /* bytes of a packet's head, at most */
+#define TRIB_NEVER    INT64_MAX
+
+enum trib_type {
+    TRIB_INT8,
+    TRIB_UINT8,
+    TRIB_INT32,
+    TRIB_UINT32,
+    TRIB_INT64,
+    TRIB_UINT64,
+    TRIB_FLOAT16,
+    TRIB_FLOAT32,
+    TRIB_FLOAT64,
+    TRIB_BFLOAT16,
+    TRIB_TYPES
+};
+enum trib_sum { TRIB_SUM, TRIB_PROD, TRIB_MIN, TRIB_MAX, TRIB_REDUCTIONS };
+
+/* Bytes of an element. */
+static inline uint32_t trib_size(enum trib_type t)
+{
+    static const uint8_t size[TRIB_TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+
+    return (unsigned)t < TRIB_TYPES ? size[t] : 0;
+}
+
+/* A received packet, valid until the function returns. */
+struct trib_packet {
+    const void *head; /* aligned to 8 bytes */
+    const void *data; /* aligned to 4 bytes */
+    uint32_t head_bytes, data_bytes;
+    int from;    /* switch half: TRIB_CHILD(c), TRIB_PARENT, or TRIB_RANK(r) of a rank that is not
+                    below this switch. Rank half: TRIB_RANK(r), TRIB_SWITCH */
+    bool marked; /* congestion experienced (ECN) */
+};
+
+/* Where a packet comes from, or goes. */
+#define TRIB_RANK(r)         (r)            /* to the rank itself, past the switch halves */
+#define TRIB_SWITCH_OF(r)    (0x1000 | (r)) /* to the first switch of the tree above rank r */
+#define TRIB_CHILD(c)        (0x2000 | (c)) /* of a switch: a rank, or a switch below */
+#define TRIB_SWITCH          0x3000         /* of a rank: the first switch of the tree above it */
+#define TRIB_PARENT          0x3001         /* of a switch: the switch above */
+#define TRIB_CHILDREN        0x3002         /* of a switch: all of them, a copy each */
+#define TRIB_INDEX(where)    ((where)&0xfff)
+#define TRIB_IS(where, kind) (((where) & ~0xfff) == ((kind) & ~0xfff))
+
+/* ---- the switch half ---- */
+
+struct trib_switch;
+struct trib_array;
+
+/* A job at a switch: from the moment when all its members below have joined. */
+struct trib_job {
+    uint32_t nranks;     /* of the whole job */
+    uint32_t n_children; /* of this switch: index 0 .. n_children - 1, in order of their ranks */
+    uint32_t n_below;    /* ranks below this switch */
+    bool root;           /* there is no parent */
+    uint32_t index;      /* of the switch's jobs, the least that was free: below 4096 */
+    /* As in struct trib_rank: the same at all ranks and switches of a job, so that what both ends
+     * derive from them (the size of a pool) agrees. */
+    uint64_t rate_bps;
+    int64_t round_trip_ps;
+    void *self; /* the protocol's */
+};
+
+/* The host's services. All times are fabric time in picoseconds. */
+struct trib_switch_api {
+    /*
+     * n slots of `bytes` each, zeroed, for this job, or for the switch (job NULL). Freed by the host
+     * when the job, or the switch, ends. Only in open() and job_open(). NULL: the memory that a
+     * protocol may use at this switch (conf: reduce.memory) is exhausted.
+     */
+    struct trib_array *(*array)(struct trib_switch *s, struct trib_job *job, const char *name,
+                                uint32_t n, uint32_t bytes);
+    /* Slot i. An index out of range ends the job by name, and the slot is a scratch one. */
+    void *(*at)(struct trib_switch *s, struct trib_array *a, uint32_t i);
+    /* Accounts for slots in use: taken by a job, and given back. A slot that a job has not given
+     * back at its end is a leak, which is named. Taking a taken slot, or giving one that is not taken
+     * by the job, ends the job by name. */
+    void (*take)(struct trib_switch *s, struct trib_job *job, struct trib_array *a, uint32_t i);
+    void (*give)(struct trib_switch *s, struct trib_job *job, struct trib_array *a, uint32_t i);
+    /*
+     * Sends a packet to TRIB_CHILD(c), TRIB_CHILDREN, TRIB_PARENT, or TRIB_RANK(r) of a rank below
+     * this switch. head and data are copied. A packet that finds no buffer is lost, and counted.
+     */
+    void (*send)(struct trib_switch *s, struct trib_job *job, int to, const void *head,
+                 uint32_t head_bytes, const void *data, uint32_t data_bytes);
+    /* Sends the packet that is being handled on to the rank that its sender named as target
+     * (trib_rank_api.send_through), with another head and data if they are not NULL. May be called
+     * several times for one packet. */
+    void (*forward)(struct trib_switch *s, struct trib_job *job, const void *head,
+                    uint32_t head_bytes, const void *data, uint32_t data_bytes);
+    /* dst = dst op src, n elements, by the rules of docs/numerics.md; counts as work. Types that the
+     * reduction does not have end the job by name. */
+    void (*reduce)(struct trib_switch *s, void *dst, const void *src, uint32_t n,
+                   enum trib_type type, enum trib_sum op);
+    /* Declares other work on the packet that is being handled: bytes of slots that were read or
+     * written, operations on elements. Beyond the protocol's own limits the job ends by name. */
+    void (*work)(struct trib_switch *s, uint32_t bytes, uint32_t ops);
+    /* Calls timer() at this time; one timer a switch: the last call counts. TRIB_NEVER: none. */
+    void (*timer)(struct trib_switch *s, int64_t at_ps);
+    int64_t (*now)(const struct trib_switch *s);
+    /* Adds to a counter of trib_switch_half.counters. */
+    void (*count)(struct trib_switch *s, unsigned counter, uint64_t n);
+    /* Ends the job for all its ranks, with a reason for people. */
+    void (*abort)(struct trib_switch *s, struct trib_job *job, const char *why);
+};
+
+struct trib_switch {
+    const struct trib_switch_api *api;
+    void *self;         /* the protocol's */
+    const int64_t *key; /* values of its keys, in order of trib_protocol.keys */
+    uint32_t payload;   /* bytes of head and data of a packet, at most */
+};
+
+struct trib_switch_half {
+    const char *const *counters;          /* names, NULL ends them; NULL: none */
+    uint32_t max_bytes, max_ops;          /* of work that one packet may cause */
+    int (*open)(struct trib_switch *s);   /* at the first job; may be NULL */
+    void (*close)(struct trib_switch *s); /* after the last one; may be NULL */
+    /* -ENOSPC and the like refuse the job. */
+    int (*job_open)(struct trib_switch *s, struct trib_job *job);
+    /* The job has ended, or a member is lost: gives its slots back. */
+    void (*job_close)(struct trib_switch *s, struct trib_job *job);
+    void (*packet)(struct trib_switch *s, struct trib_job *job, const struct trib_packet *p);
+    void (*timer)(struct trib_switch *s); /* may be NULL */
+};
+
+/* ---- the rank half ---- */
+
+struct trib_rank;
+
+/* An all-reduce. */
+struct trib_op {
+    uint64_t number;  /* of this communicator's operations by this protocol: 0, 1, ... */
+    const void *send; /* count elements; may be the same as recv, else they do not overlap */
+    void *recv;
+    uint64_t count; /* at least 1 */
+    enum trib_type type;
+    enum trib_sum op;
+};
+
+struct trib_rank_api {
+    /*
+     * Sends a packet to TRIB_SWITCH, TRIB_RANK(r) (not itself) or TRIB_SWITCH_OF(r). head and data
+     * are copied. False: no send buffer is free, nothing was sent; room() is called when one is.
+     */
+    bool (*send)(struct trib_rank *r, int to, const void *head, uint32_t head_bytes,
+                 const void *data, uint32_t data_bytes);
+    /* The same to this rank's switch, naming the rank that the switch may forward it to. */
+    bool (*send_through)(struct trib_rank *r, unsigned target, const void *head,
+                         uint32_t head_bytes, const void *data, uint32_t data_bytes);
+    /* The operation has ended here: recv holds the result. Also from inside of start(). The next may
+     * start once the function that called this has returned. */
+    void (*done)(struct trib_rank *r);
+    /* It cannot end: fails the communicator, with a reason for people. */
+    void (*fail)(struct trib_rank *r, const char *why);
+    /* dst = dst op src, as in the switch. */
+    void (*reduce)(struct trib_rank *r, void *dst, const void *src, uint64_t n, enum trib_type type,
+                   enum trib_sum op);
+    /* Calls timer() at this time; one timer a rank: the last call counts. TRIB_NEVER: none. */
+    void (*timer)(struct trib_rank *r, int64_t at_ps);
+    int64_t (*now)(const struct trib_rank *r);
+    void (*count)(struct trib_rank *r, unsigned counter, uint64_t n);
+};
+
+struct trib_rank {
+    const struct trib_rank_api *api;
+    void *self;
+    const int64_t *key;
+    uint32_t rank, nranks;
+    /* Of each rank: its first switch, as the lowest of the ranks below that; the job's. */
+    const uint16_t *switch_of;
+    uint32_t job;      /* number of the job on the fabric */
+    uint32_t payload;  /* bytes of head and data of a packet, at most */
+    uint32_t window;   /* packets that may be in flight to this rank at once: its receive buffers */
+    uint64_t rate_bps; /* of its link */
+    int64_t round_trip_ps; /* of a full packet to the root of the tree and back, without load */
+};
+
+struct trib_rank_half {
+    const char *const *counters;
+    int (*open)(struct trib_rank *r); /* all ranks are connected; memory is the protocol's own */
+    void (*close)(struct trib_rank *r);
+    /* Begins an operation. All ranks begin the same ones in the same order; packets of one that
+     * others have begun may come before. -ENOTSUP and the like fail the communicator. */
+    int (*start)(struct trib_rank *r, const struct trib_op *op);
+    /* Also between operations: others may still need what this rank has. */
+    void (*packet)(struct trib_rank *r, const struct trib_packet *p);
+    void (*room)(struct trib_rank *r);
+    void (*timer)(struct trib_rank *r); /* may be NULL */
+};
+
+/* ---- the protocol ---- */
+
+/* A key of the conf's group `reduce`, an integer. */
+struct trib_key {
+    const char *name, *about;
+    int64_t usual, least, most;
+};
+
+/* What a prediction follows from. */
+struct trib_model {
+    const int64_t *key;
+    uint32_t nranks;
+    uint64_t count; /* elements of the all-reduce */
+    enum trib_type type;
+    uint32_t payload;      /* as in struct trib_rank */
+    uint32_t overhead;     /* bytes that a packet occupies on a link beyond its head and data */
+    uint64_t rate_bps;     /* of the slowest link of a rank */
+    unsigned ranks_a_link; /* ranks that share it */
+    unsigned levels;       /* switches from a rank to the root, the root included */
+    unsigned leaves;       /* switches that are the first of a rank */
+    uint32_t window;       /* as in struct trib_rank */
+    /* Time of a packet with so many bytes of head and data, without load: from a rank to the root of
+     * the tree, and from there to a rank; from one rank to another (the longest way). */
+    int64_t (*up_ps)(const struct trib_model *m, uint32_t bytes);
+    int64_t (*down_ps)(const struct trib_model *m, uint32_t bytes);
+    int64_t (*across_ps)(const struct trib_model *m, uint32_t bytes);
+};
+
+struct trib_protocol {
+    uint32_t version;            /* TRIB_PROTOCOL_VERSION */
+    const char *name;            /* of --algo: 1 to 15 characters a-z, 0-9, - */
+    const char *about;           /* a line for people */
+    const struct trib_key *keys; /* name NULL ends them; NULL: none */
+    bool (*supports)(enum trib_type type, enum trib_sum op);
+    const struct trib_switch_half *sw; /* NULL: the ranks do it alone */
+    const struct trib_rank_half *rank;
+    /* Predicted time of the all-reduce, in ps: from the start of all ranks to the end of the last.
+     * NULL: no prediction. */
+    int64_t (*model)(const struct trib_model *m);
+    /* The largest error of an element, where no input is beyond max_abs. NULL: results are exact. */
+    double (*bound)(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
+                    double max_abs);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

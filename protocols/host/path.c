@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "protocols/host/path.h"
+
+#include "base/units.h"
+
+#define MAX_HOPS  64u
+#define FRAME_MIN 84u /* on a link */
+
+static uint32_t wire_bytes(uint32_t bytes)
+{
+    uint32_t n = PROTO_OVERHEAD + (bytes + 3) / 4 * 4;
+
+    return n < FRAME_MIN ? FRAME_MIN : n;
+}
+
+static int64_t link_ps(const struct fabric *f, uint32_t dirlink, uint32_t wire)
+{
+    uint64_t rate = f->links[dirlink / 2].rate_bps;
+
+    return rate ? link_time_ps(wire, rate) : 0;
+}
+
+/* Time from the start of a frame on link h to its start on the next one, or its arrival. */
+static int64_t hop_ps(const struct fabric *f, const uint32_t *d, unsigned h, unsigned n,
+                      uint32_t wire)
+{
+    const struct fab_link *l = &f->links[d[h] / 2];
+    int64_t ps = link_ps(f, d[h], wire);
+
+    if (h + 1 < n && f->nodes[d[h] & 1 ? l->a : l->b].cut_through) {
+        int64_t header = link_ps(f, d[h], FAB_CUT_BYTES);
+
+        ps -= link_ps(f, d[h + 1], wire);
+        ps = ps > header ? ps : header;
+    }
+    return ps + fabric_latency(f, d[h]);
+}
+
+int64_t proto_path_ps(const struct fabric *f, uint16_t from, uint16_t from_port, uint16_t to,
+                      uint16_t to_port, uint32_t bytes)
+{
+    uint32_t d[MAX_HOPS], wire = wire_bytes(bytes);
+    int64_t t = 0;
+    unsigned n;
+
+    if (from == to) /* the NIC's loop, as fast as its link */
+        return link_time_ps(wire, f->nodes[from].ports[from_port].rate_bps);
+    n = fabric_path_ports(f, from, from_port, to, to_port, d, MAX_HOPS);
+    for (unsigned h = 0; h < n; h++)
+        t += hop_ps(f, d, h, n, wire);
+    return n ? t : -1;
+}
+
+uint16_t proto_host_port(const struct proto_ways *w, unsigned host)
+{
+    uint16_t p = w->tree ? fabric_tree_port(w->fab, w->tree, host) : 0;
+
+    return p < w->fab->nodes[w->fab->hosts[host]].n_ports ? p : 0;
+}
+
+static unsigned next_member(const struct proto_ways *w, unsigned from)
+{
+    while (from < FAB_MAX_MEMBERS && !fab_members_has(w->members, from))
+        from++;
+    return from;
+}
+
+static unsigned host_of(const struct proto_ways *w, unsigned member)
+{
+    return member / w->members->ranks_per_host;
+}
+
+static int64_t longer(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Between a host's port and the root, by every switch of the tree on the way. */
+static int64_t along_ps(const struct proto_ways *w, unsigned member, uint16_t top, bool up,
+                        uint32_t bytes)
+{
+    const struct fabric *f = w->fab;
+    unsigned host = host_of(w, member);
+    uint16_t at = fab_group_leaf(f, w->tree, member, w->members), port = proto_host_port(w, host);
+    int64_t t = up ? proto_path_ps(f, f->hosts[host], port, at, 0, bytes)
+                   : proto_path_ps(f, at, 0, f->hosts[host], port, bytes);
+
+    for (; at != top && at != FAB_NONE; at = w->tree->parent[at]) {
+        uint16_t next = w->tree->parent[at];
+
+        if (next != FAB_NONE)
+            t += up ? proto_path_ps(f, at, 0, next, 0, bytes)
+                    : proto_path_ps(f, next, 0, at, 0, bytes);
+    }
+    return t;
+}
+
+static int64_t longest_along(const struct proto_ways *w, bool up, uint32_t bytes)
+{
+    uint16_t top = w->tree ? fab_group_top(w->fab, w->tree, w->members) : FAB_NONE;
+    int64_t most = 0;
+
+    if (top == FAB_NONE)
+        return 0;
+    for (unsigned m = next_member(w, 0); m < FAB_MAX_MEMBERS; m = next_member(w, m + 1))
+        most = longer(most, along_ps(w, m, top, up, bytes));
+    return most;
+}
+
+int64_t proto_up_ps(const struct proto_ways *w, uint32_t bytes)
+{
+    return longest_along(w, true, bytes);
+}
+
+int64_t proto_down_ps(const struct proto_ways *w, uint32_t bytes)
+{
+    return longest_along(w, false, bytes);
+}
+
+/* From and to the first member: fabrics look alike from all of their hosts. */
+int64_t proto_across_ps(const struct proto_ways *w, uint32_t bytes)
+{
+    const struct fabric *f = w->fab;
+    unsigned first = next_member(w, 0), host;
+    uint16_t node, port;
+    int64_t most = 0;
+
+    if (first == FAB_MAX_MEMBERS)
+        return 0;
+    host = host_of(w, first);
+    node = f->hosts[host], port = proto_host_port(w, host);
+    for (unsigned m = next_member(w, first + 1); m < FAB_MAX_MEMBERS; m = next_member(w, m + 1)) {
+        unsigned h = host_of(w, m);
+        uint16_t p = proto_host_port(w, h);
+
+        most = longer(most, proto_path_ps(f, node, port, f->hosts[h], p, bytes));
+        most = longer(most, proto_path_ps(f, f->hosts[h], p, node, port, bytes));
+    }
+    return most;
+}
+
+/* Hosts that are cabled to each other use a port for each neighbour. */
+static bool has_cables(const struct fabric *f)
+{
+    for (unsigned i = 0; i < f->n_links; i++)
+        if (f->nodes[f->links[i].a].kind == FAB_HOST && f->nodes[f->links[i].b].kind == FAB_HOST)
+            return true;
+    return false;
+}
+
+bool proto_all_reach(const struct proto_ways *w)
+{
+    const struct fabric *f = w->fab;
+
+    if (!has_cables(f))
+        return true;
+    for (unsigned m = next_member(w, 0); m < FAB_MAX_MEMBERS; m = next_member(w, m + 1))
+        for (unsigned o = next_member(w, 0); o < FAB_MAX_MEMBERS; o = next_member(w, o + 1)) {
+            unsigned a = host_of(w, m), b = host_of(w, o);
+
+            if (a != b && proto_path_ps(f, f->hosts[a], proto_host_port(w, a), f->hosts[b],
+                                        proto_host_port(w, b), 0) < 0)
+                return false;
+        }
+    return true;
+}
+
+int64_t proto_round_trip_ps(const struct proto_ways *w, uint32_t bytes)
+{
+    int64_t up = proto_up_ps(w, bytes);
+
+    return up ? up + proto_down_ps(w, bytes) : 2 * proto_across_ps(w, bytes);
+}
+
+unsigned proto_levels(const struct proto_ways *w)
+{
+    uint16_t top = w->tree ? fab_group_top(w->fab, w->tree, w->members) : FAB_NONE;
+    unsigned most = 0;
+
+    for (unsigned m = next_member(w, 0); top != FAB_NONE && m < FAB_MAX_MEMBERS;
+         m = next_member(w, m + 1)) {
+        uint16_t at = fab_group_leaf(w->fab, w->tree, m, w->members);
+        unsigned n = 1;
+
+        for (; at != top && at != FAB_NONE; at = w->tree->parent[at])
+            n++;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* A leaf's members need not follow each other. */
+unsigned proto_leaves(const struct proto_ways *w)
+{
+    uint64_t seen[(FAB_MAX_NODES + 63) / 64] = {0};
+    unsigned n = 0;
+
+    for (unsigned m = next_member(w, 0); w->tree && m < FAB_MAX_MEMBERS;
+         m = next_member(w, m + 1)) {
+        uint16_t at = fab_group_leaf(w->fab, w->tree, m, w->members);
+
+        if (at == FAB_NONE || seen[at / 64] >> at % 64 & 1)
+            continue;
+        seen[at / 64] |= 1ull << at % 64;
+        n++;
+    }
+    return n;
+}
+
+uint64_t proto_rate_bps(const struct proto_ways *w, unsigned *ranks_a_link)
+{
+    uint64_t least = 0;
+    unsigned here = 0, host = ~0u;
+
+    *ranks_a_link = 1;
+    for (unsigned m = next_member(w, 0); m < FAB_MAX_MEMBERS; m = next_member(w, m + 1)) {
+        unsigned h = host_of(w, m);
+        uint64_t rate = w->fab->nodes[w->fab->hosts[h]].ports[proto_host_port(w, h)].rate_bps;
+
+        here = h == host ? here + 1 : 1;
+        host = h;
+        *ranks_a_link = here > *ranks_a_link ? here : *ranks_a_link;
+        least = !least || rate < least ? rate : least;
+    }
+    return least;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "protocols/host/rank_host.h"
+
+#include "aggregation/arith.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct proto_rank {
+    struct trib_rank pub;
+    struct proto_rank_cfg cfg;
+    uint64_t ops; /* begun */
+    bool running, waits;
+    int64_t now, timer;
+    uint64_t counter[TRIB_COUNTERS];
+    char error[PROTO_TEXT];
+};
+
+static struct proto_rank *of(struct trib_rank *r)
+{
+    return (struct proto_rank *)r;
+}
+
+__attribute__((format(printf, 2, 3))) static void fail(struct proto_rank *r, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (r->error[0])
+        return;
+    va_start(ap, fmt);
+    vsnprintf(r->error, sizeof(r->error), fmt, ap);
+    va_end(ap);
+}
+
+static bool valid(struct proto_rank *r, int to, int target, uint32_t head_bytes,
+                  uint32_t data_bytes)
+{
+    const int n = (int)r->pub.nranks, me = (int)r->pub.rank;
+    bool there = to == TRIB_SWITCH || (TRIB_IS(to, TRIB_SWITCH_OF(0)) && TRIB_INDEX(to) < n) ||
+                 (TRIB_IS(to, TRIB_RANK(0)) && to >= 0 && to < n && to != me);
+
+    if (!r->cfg.protocol->sw && (to == TRIB_SWITCH || TRIB_IS(to, TRIB_SWITCH_OF(0))))
+        there = false;
+    if (!there || target >= n)
+        fail(r, "protocol %s: sends to %#x, which this rank does not reach", r->cfg.protocol->name,
+             (unsigned)(there ? target : to));
+    else if (head_bytes > TRIB_HEAD || data_bytes > r->pub.payload - head_bytes)
+        fail(r, "protocol %s: sends a packet of %u and %u bytes, at most %u and %u fit",
+             r->cfg.protocol->name, head_bytes, data_bytes, TRIB_HEAD,
+             r->pub.payload - (head_bytes <= TRIB_HEAD ? head_bytes : 0));
+    else
+        return true;
+    return false;
+}
+
+/* An invalid packet counts as sent: the protocol has failed. */
+static bool send_to(struct proto_rank *r, int to, int target, const void *head, uint32_t head_bytes,
+                    const void *data, uint32_t data_bytes)
+{
+    if (r->error[0] || !valid(r, to, target, head_bytes, data_bytes))
+        return true;
+    if (r->cfg.send(r->cfg.ctx, to, target, head, head_bytes, data, data_bytes))
+        return true;
+    r->waits = true;
+    return false;
+}
+
+static bool api_send(struct trib_rank *pub, int to, const void *head, uint32_t head_bytes,
+                     const void *data, uint32_t data_bytes)
+{
+    return send_to(of(pub), to, -1, head, head_bytes, data, data_bytes);
+}
+
+static bool api_send_through(struct trib_rank *pub, unsigned target, const void *head,
+                             uint32_t head_bytes, const void *data, uint32_t data_bytes)
+{
+    return send_to(of(pub), TRIB_SWITCH, (int)target, head, head_bytes, data, data_bytes);
+}
+
+static void api_done(struct trib_rank *pub)
+{
+    struct proto_rank *r = of(pub);
+
+    if (!r->running)
+        fail(r, "protocol %s: ends an operation that has not begun", r->cfg.protocol->name);
+    r->running = false;
+}
+
+static void api_fail(struct trib_rank *pub, const char *why)
+{
+    fail(of(pub), "%s", why);
+}
+
+static void api_reduce(struct trib_rank *pub, void *dst, const void *src, uint64_t n,
+                       enum trib_type type, enum trib_sum op)
+{
+    arith_fn kernel = (unsigned)type < TRIB_TYPES && (unsigned)op < TRIB_REDUCTIONS
+                          ? arith_kernel((enum redop)op, (enum dtype)type)
+                          : NULL;
+    const void *in[2] = {dst, src};
+
+    if (kernel)
+        kernel(dst, in, 2, n);
+    else
+        fail(of(pub), "protocol %s: reduction %d of type %d", of(pub)->cfg.protocol->name, (int)op,
+             (int)type);
+}
+
+static void api_timer(struct trib_rank *pub, int64_t at_ps)
+{
+    of(pub)->timer = at_ps;
+}
+
+static int64_t api_now(const struct trib_rank *pub)
+{
+    return ((const struct proto_rank *)pub)->now;
+}
+
+static void api_count(struct trib_rank *pub, unsigned counter, uint64_t n)
+{
+    if (counter < TRIB_COUNTERS)
+        of(pub)->counter[counter] += n;
+}
+
+static const struct trib_rank_api api = {
+    .send = api_send,
+    .send_through = api_send_through,
+    .done = api_done,
+    .fail = api_fail,
+    .reduce = api_reduce,
+    .timer = api_timer,
+    .now = api_now,
+    .count = api_count,
+};
+
+int proto_rank_create(struct proto_rank **out, const struct proto_rank_cfg *cfg, int64_t now_ps,
+                      char *err)
+{
+    struct proto_rank *r = calloc(1, sizeof(*r));
+    int rc = 0;
+
+    *out = NULL;
+    if (!r) {
+        snprintf(err, PROTO_TEXT, "out of memory");
+        return -ENOMEM;
+    }
+    r->cfg = *cfg;
+    r->now = now_ps;
+    r->timer = TRIB_NEVER;
+    r->pub = (struct trib_rank){.api = &api,
+                                .key = cfg->key,
+                                .rank = cfg->rank,
+                                .nranks = cfg->nranks,
+                                .switch_of = cfg->switch_of,
+                                .job = cfg->job,
+                                .payload = cfg->payload,
+                                .window = cfg->window,
+                                .rate_bps = cfg->rate_bps,
+                                .round_trip_ps = cfg->round_trip_ps};
+    if (cfg->protocol->rank->open)
+        rc = cfg->protocol->rank->open(&r->pub);
+    if (rc) {
+        snprintf(err, PROTO_TEXT, "protocol %s does not start: %s", cfg->protocol->name,
+                 strerror(-rc));
+        free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+void proto_rank_destroy(struct proto_rank *r)
+{
+    if (!r)
+        return;
+    if (r->cfg.protocol->rank->close)
+        r->cfg.protocol->rank->close(&r->pub);
+    free(r);
+}
+
+int proto_rank_start(struct proto_rank *r, const struct trib_op *op, int64_t now_ps)
+{
+    struct trib_op numbered = *op;
+    int rc;
+
+    if (r->running)
+        return -EBUSY;
+    r->now = now_ps;
+    numbered.number = r->ops;
+    r->running = true;
+    rc = r->cfg.protocol->rank->start(&r->pub, &numbered);
+    if (rc)
+        r->running = false;
+    else
+        r->ops++;
+    return rc;
+}
+
+void proto_rank_packet(struct proto_rank *r, const struct trib_packet *p, int64_t now_ps)
+{
+    r->now = now_ps;
+    r->cfg.protocol->rank->packet(&r->pub, p);
+}
+
+void proto_rank_room(struct proto_rank *r, int64_t now_ps)
+{
+    r->now = now_ps;
+    r->waits = false;
+    r->cfg.protocol->rank->room(&r->pub);
+}
+
+void proto_rank_tick(struct proto_rank *r, int64_t now_ps)
+{
+    if (r->timer > now_ps)
+        return;
+    r->now = now_ps;
+    r->timer = TRIB_NEVER;
+    if (r->cfg.protocol->rank->timer)
+        r->cfg.protocol->rank->timer(&r->pub);
+}
+
+int64_t proto_rank_next(const struct proto_rank *r)
+{
+    return r->timer;
+}
+
+bool proto_rank_done(const struct proto_rank *r)
+{
+    return !r->running;
+}
+
+const char *proto_rank_error(const struct proto_rank *r)
+{
+    return r->error[0] ? r->error : NULL;
+}
+
+bool proto_rank_waits(const struct proto_rank *r)
+{
+    return r->waits;
+}
+
+const uint64_t *proto_rank_counters(const struct proto_rank *r)
+{
+    return r->counter;
+}

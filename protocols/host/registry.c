@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "protocols/host/registry.h"
+
+#include "protocols/builtin.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct trib_protocol *seats[PROTO_SEATS] = {&trib_switchml, &trib_ps, &trib_atp};
+
+const struct trib_protocol *proto_at(unsigned seat)
+{
+    return seat < PROTO_SEATS ? seats[seat] : NULL;
+}
+
+int proto_seat(const char *name)
+{
+    for (unsigned i = 0; i < PROTO_SEATS; i++)
+        if (seats[i] && !strcmp(seats[i]->name, name))
+            return (int)i;
+    return -ENOENT;
+}
+
+unsigned proto_keys(const struct trib_protocol *p)
+{
+    unsigned n = 0;
+
+    while (p->keys && n < TRIB_KEYS && p->keys[n].name)
+        n++;
+    return n;
+}
+
+int proto_key(const struct trib_protocol *p, const char *name)
+{
+    for (unsigned i = 0; i < proto_keys(p); i++)
+        if (!strcmp(p->keys[i].name, name))
+            return (int)i;
+    return -ENOENT;
+}
+
+void proto_usual(const struct trib_protocol *p, int64_t key[TRIB_KEYS])
+{
+    memset(key, 0, TRIB_KEYS * sizeof(*key));
+    for (unsigned i = 0; i < proto_keys(p); i++)
+        key[i] = p->keys[i].usual;
+}
+
+static bool name_valid(const char *s)
+{
+    size_t n = s ? strlen(s) : 0;
+
+    return n && n < 16 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == n && *s != '-';
+}
+
+/* What is wrong with it; NULL: nothing. */
+static const char *fault(const struct trib_protocol *p)
+{
+    const struct trib_switch_half *sw = p->sw;
+    const struct trib_rank_half *r = p->rank;
+
+    if (!name_valid(p->name))
+        return "its name is not 1 to 15 characters a-z, 0-9, -";
+    if (!p->supports)
+        return "it has no supports()";
+    if (!r || !r->start || !r->packet || !r->room)
+        return "its rank half lacks start(), packet() or room()";
+    if (sw && (!sw->job_open || !sw->job_close || !sw->packet))
+        return "its switch half lacks job_open(), job_close() or packet()";
+    for (unsigned i = 0; p->keys && p->keys[i].name; i++) {
+        const struct trib_key *k = &p->keys[i];
+
+        if (i == TRIB_KEYS)
+            return "it has more than 8 keys";
+        if (k->least > k->usual || k->usual > k->most)
+            return "a key's usual value is out of its range";
+    }
+    return NULL;
+}
+
+int proto_add(const struct trib_protocol *p, char *err)
+{
+    const char *what;
+    int seat;
+
+    if (p->version != TRIB_PROTOCOL_VERSION) {
+        snprintf(
+            err, PROTO_TEXT,
+            "found version %u of the protocol interface, expected %u: build it again with this "
+            "version's header",
+            p->version, TRIB_PROTOCOL_VERSION);
+        return -EPROTO;
+    }
+    what = fault(p);
+    if (what) {
+        snprintf(err, PROTO_TEXT, "protocol \"%.20s\": %s", p->name ? p->name : "", what);
+        return -EINVAL;
+    }
+    seat = proto_seat(p->name);
+    if (seat >= 0 && seats[seat] != p) {
+        snprintf(err, PROTO_TEXT, "there is another protocol \"%s\"", p->name);
+        return -EEXIST;
+    }
+    for (unsigned i = 0; seat < 0 && i < PROTO_SEATS; i++)
+        if (!seats[i]) {
+            seats[i] = p;
+            seat = (int)i;
+        }
+    if (seat < 0) {
+        snprintf(err, PROTO_TEXT, "protocol \"%s\": there are %u already", p->name, PROTO_SEATS);
+        return -ENOSPC;
+    }
+    return seat;
+}
+
+int proto_load(const char *path, char *err)
+{
+    void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct trib_protocol *p = so ? dlsym(so, "trib_protocol") : NULL;
+    int rc;
+
+    if (!p) {
+        snprintf(err, PROTO_TEXT, "%s: %s", path,
+                 so ? "found no symbol trib_protocol in it" : dlerror());
+        if (so)
+            dlclose(so);
+        return -ENOENT;
+    }
+    rc = proto_add(p, err);
+    if (rc < 0) {
+        char why[PROTO_TEXT];
+
+        snprintf(why, sizeof(why), "%s", err);
+        snprintf(err, PROTO_TEXT, "%.100s: %.150s", path, why);
+        dlclose(so);
+    }
+    return rc;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets of aggregation protocols on the wire: UD SENDs to PROTO_QPN at a switch's address, from
+ * there to a rank's queue pair, or from rank to rank.
+ *
+ *   struct proto_head   16 bytes, integers in network order
+ *   struct proto_target 8 bytes, with PROTO_F_TARGET: where the switch may forward it to
+ *   head                of the protocol's own, padded to a multiple of 4
+ *   data
+ *
+ * Control messages are those of aggregation/proto.h (struct agg_ctl) with PROTO_MAGIC and
+ * AGG_JOIN, AGG_JOIN_REPLY, AGG_LEAVE, AGG_LEAVE_REPLY, AGG_ABORT, AGG_PROBE or AGG_PROBE_REPLY:
+ *
+ * - JOIN, member or switch to the switch above: text is the protocol's name, psn the rank, window
+ *   the number of ranks. A switch that has the JOINs of all its children sends its own. The root
+ *   answers when all are there, and the answer goes down. Members repeat theirs until then.
+ * - LEAVE is answered at once; the last one closes the job and goes up.
+ * - ABORT goes down, once: a member that misses it learns by PROBE that the job is no more.
+ *
+ * Which job a packet is of follows from its number and tag; the tag is made of the job's key, so
+ * that nobody else can send in its name.
+ */
+#ifndef TRIB_PROTOCOLS_HOST_WIRE_H
+#define TRIB_PROTOCOLS_HOST_WIRE_H
+
+#include <rte_byteorder.h>
+#include <stdint.h>
+
+/* No process has it: the QPNs of processes start at 1 << 16. */
+#define PROTO_QPN   0x00a993u
+#define PROTO_QKEY  0x54524950u
+#define PROTO_MAGIC 0x54524950u /* "TRIP", of control messages */
+#define PROTO_DATA  0xa6u       /* first byte of the others */
+
+enum { PROTO_F_TARGET = 1 };
+#define PROTO_FROM_SWITCH 0xffffu
+
+struct proto_head {
+    uint8_t magic, flags; /* PROTO_DATA; PROTO_F_* */
+    uint8_t head_bytes;   /* of the protocol's head, without padding */
+    uint8_t reserved;
+    rte_be16_t from;  /* rank; PROTO_FROM_SWITCH */
+    rte_be16_t child; /* of the switch that gets it, as JOIN_REPLY says; 0xffff: not its child */
+    rte_be32_t job, tag;
+} __attribute__((packed));
+
+struct proto_target {
+    rte_be32_t ip, qpn;
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct proto_head) == 16 && sizeof(struct proto_target) == 8, "on the wire");
+
+#define PROTO_PAD(bytes) (((bytes) + 3u) & ~3u)
+/* Bytes of a packet before the protocol's own, at most. */
+#define PROTO_HEAD_MAX (sizeof(struct proto_head) + sizeof(struct proto_target))
+
+/* Of a job with this number and key, by the protocol of that name. */
+static inline uint32_t proto_tag(uint32_t job, uint64_t key, const char *name)
+{
+    uint64_t x = key ^ (uint64_t)job << 32 ^ 0x9e3779b97f4a7c15ull;
+
+    for (; *name; name++)
+        x = (x ^ (uint8_t)*name) * 0x100000001b3ull;
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9ull;
+    return (uint32_t)(x >> 32);
+}
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "protocols/switchml.h"
+
+#include <math.h>
+
+#define MOST_SLOTS 16384u
+
+static const struct trib_key keys[] = {
+    {"slots", "packets in flight; 0: what fills the link, rounded up to a power of two", 0, 0,
+     MOST_SLOTS},
+    {"packet", "elements of a packet", 256, 1, 16384},
+    {"timeout_us", "first retransmission; 0: four times what a full window takes", 0, 0, 10000000},
+    {"patience_ms", "a rank that is not answered for so long fails", 10000, 1, 3600000},
+    {0},
+};
+
+uint32_t switchml_elements(const int64_t *key, uint32_t payload)
+{
+    uint32_t fit = payload > sizeof(struct head) ? (payload - sizeof(struct head)) / 4 : 0;
+
+    return key[KEY_PACKET] < fit ? (uint32_t)key[KEY_PACKET] : fit;
+}
+
+uint32_t switchml_slots(const int64_t *key, uint32_t payload, uint64_t rate_bps, int64_t round_trip)
+{
+    uint64_t n = (uint64_t)key[KEY_SLOTS];
+    int64_t packet =
+        link_ps(switchml_elements(key, payload) * 4ull + sizeof(struct head), rate_bps);
+
+    if (!n)
+        n = ceil_div((uint64_t)(round_trip > 0 ? round_trip : 1), (uint64_t)(packet ? packet : 1));
+    return power_of_two(n, MOST_SLOTS);
+}
+
+bool switchml_supports(enum trib_type type, enum trib_sum op)
+{
+    return op == TRIB_SUM && (type == TRIB_INT32 || type == TRIB_UINT32 || type == TRIB_FLOAT32);
+}
+
+bool switchml_valid(const struct trib_packet *pkt, uint8_t kind, uint32_t n, uint32_t most)
+{
+    const struct head *h = pkt->head;
+
+    return pkt->head_bytes == sizeof(*h) && h->kind == kind && h->slots == n &&
+           switchml_supports(h->type, TRIB_SUM) && h->count <= most &&
+           pkt->data_bytes == h->count * 4u;
+}
+
+/* ---- formulas ---- */
+
+/* Packet k leaves at k x its time on the link, or when its slot is free: a round trip after the one
+ * before it in that slot. Exponents take a round trip of their own. */
+static int64_t model(const struct trib_model *m)
+{
+    uint64_t per = switchml_elements(m->key, m->payload), all, packets, last;
+    uint32_t full, n;
+    int64_t wire, round, at, waits, exponents = 0;
+
+    if (!per)
+        return 0;
+    packets = ceil_div(m->count, per);
+    last = packets - 1;
+    full = (uint32_t)sizeof(struct head) + 4 * (uint32_t)(packets > 1 ? per : m->count);
+    n = switchml_slots(m->key, m->payload, m->rate_bps,
+                       m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
+    wire = link_ps((full + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+    /* the last of the ranks that share a link has its turn after the others, both ways */
+    round = m->up_ps(m, full) + m->down_ps(m, full) + 2 * (wire - wire / (int64_t)m->ranks_a_link);
+    at = (int64_t)last * wire;
+    waits = (int64_t)(last / n) * round + (int64_t)(last % n) * wire;
+    if (m->type == TRIB_FLOAT32) {
+        uint32_t head = (uint32_t)sizeof(struct head);
+
+        all = packets < n ? packets : n;
+        wire = link_ps((head + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+        exponents = m->up_ps(m, head) + m->down_ps(m, head);
+        if ((int64_t)all * wire > exponents)
+            exponents = (int64_t)all * wire;
+    }
+    return exponents + (at > waits ? at : waits) + round;
+}
+
+/* A rank rounds x to a multiple of u = 2^e / floor((2^31 - 1) / n), 2^(e - 1) <= max_abs < 2^e: half
+ * of u off at most, and a thousandth of u for the product's own rounding. The sum is exact; it is
+ * rounded to a float. */
+static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
+                    double max_abs)
+{
+    int e;
+    double unit;
+
+    (void)key;
+    (void)op;
+    if (type != TRIB_FLOAT32 || max_abs <= 0)
+        return 0;
+    frexp(max_abs, &e);
+    unit = ldexp(1.0 / (INT32_MAX / (int32_t)nranks), e < -126 ? -126 : e);
+    return nranks * 0.501 * unit + (nranks * max_abs + nranks * unit) * 0x1p-24 + 0x1p-150;
+}
+
+const struct trib_protocol trib_switchml = {
+    .version = TRIB_PROTOCOL_VERSION,
+    .name = "switchml",
+    .about = "SwitchML: a pool of slots at each switch, int32, float32 as integers",
+    .keys = keys,
+    .supports = switchml_supports,
+    .sw = &switchml_switch,
+    .rank = &switchml_rank,
+    .model = model,
+    .bound = bound,
+};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Internals of the protocols' node.
+ *
+ *   protocol_node.c  the endpoint: frames in and out, what a protocol sends
+ *   protocol_job.c   JOIN, LEAVE, ABORT, PROBE, PEER_DOWN: life of a job
+ */
+#ifndef TRIB_SWITCH_PROTOCOL_PROTOCOL_PRIV_H
+#define TRIB_SWITCH_PROTOCOL_PROTOCOL_PRIV_H
+
+#include "base/assert.h"
+#include "protocols/host/switch_host.h"
+#include "protocols/host/wire.h"
+#include "roce/wire.h"
+#include "switch/protocol/protocol_node.h"
+#include "switch/reduce/join_check.h"
+
+#include <sys/queue.h>
+
+#define PN_QUEUE 4096u /* frames that wait for the switch's egress queues */
+#define PN_JOBS  256u  /* at a switch, those that wait for members included */
+/* A child from which nothing came for so long is lost: its process, or the switch, has ended without
+ * a word (members send a PROBE every 200 ms). */
+#define PN_SILENCE_PS (4 * PS_PER_S)
+#define PN_LOOK_PS    (PS_PER_S / 4)
+
+struct pn_child {
+    struct fab_child who;
+    uint32_t ip, qpn, rank; /* rank: of a member */
+    uint32_t xid;           /* of its JOIN */
+    bool joined, left;
+    int64_t heard_ps;
+};
+
+struct pn_job {
+    LIST_ENTRY(pn_job) link;
+    struct protocol_node *p;
+    unsigned seat;
+    uint32_t id, tag, nranks;
+    uint64_t key;
+    const struct fab_tree *tree;
+    struct fab_members members;
+    uint16_t mtu;
+    bool top;
+    uint16_t up;       /* node of the parent */
+    uint16_t up_child; /* our index there */
+    uint32_t xid;      /* of our JOIN to the parent */
+    bool ending;
+    struct proto_job *job; /* NULL: members are missing still */
+    unsigned n, n_joined, n_left;
+    int64_t born_ps;
+    struct pn_child child[]; /* [n] */
+};
+
+struct protocol_node {
+    struct protocol_node_cfg cfg;
+    const struct fab_node *me;
+    struct proto_switch *sw[PROTO_SEATS]; /* NULL: no job of it so far */
+    int64_t key[PROTO_SEATS][TRIB_KEYS];
+    LIST_HEAD(pn_jobs, pn_job) jobs;
+    unsigned n_jobs;
+    struct rte_mbuf *out[PN_QUEUE];
+    uint32_t out_head, out_tail;
+    uint32_t psn, next_xid;
+    int64_t now, look_ps;
+    const struct proto_target *target; /* of the packet that is being handled; NULL: none */
+    uint16_t sender;                   /* of it: what is forwarded goes on in its name */
+    struct {
+        uint64_t bad, strangers, lost, sent, control;
+    } cnt;
+    uint8_t scratch[ROCE_MAX_MTU]; /* data of a frame that is not aligned */
+};
+
+/* protocol_node.c */
+/* A datagram of the switch's, from PROTO_QPN; its payload is at the returned address, for the caller
+ * to fill in before pn_send(). NULL: no buffer, it is lost. */
+struct rte_mbuf *pn_frame(struct protocol_node *p, uint32_t ip, uint32_t qpn, uint32_t len,
+                          struct roce_pkt *k, uint8_t **payload);
+void pn_send(struct protocol_node *p, struct rte_mbuf *m, const struct roce_pkt *k);
+/* What a protocol sends: proto_switch_cfg.emit. */
+void pn_emit(void *ctx, void *job, int to, const void *head, uint32_t head_bytes, const void *data,
+             uint32_t data_bytes);
+
+/* protocol_job.c */
+void pn_control(struct protocol_node *p, const struct roce_pkt *k);
+/* The process of QPNs with these top 8 bits at this address has ended. */
+void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space);
+struct pn_job *pn_find(struct protocol_node *p, uint32_t id, uint32_t tag);
+/* Ends the job for everybody: tells all but `culprit` (NULL: all) why. */
+void pn_end(struct pn_job *j, const struct pn_child *culprit, const char *why);
+void pn_free(struct pn_job *j);
+/* Ends the jobs that their protocol has doomed. */
+void pn_settle(struct protocol_node *p);
+void pn_tick_jobs(struct protocol_node *p);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks that run an aggregation protocol in virtual time: exact results in and out of place, one
+ * operation after the other, on fabrics that lose, repeat and reorder frames; the same run twice is
+ * the same; what a protocol does not do, or does wrong, fails by name.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "sim/job/sim_job.h"
+#include "tests/host/coll/gossip.h"
+#include "tests/support/eal.h"
+
+#define RANKS 4u
+
+static const uint16_t hosts[RANKS] = {0, 1, 2, 3};
+static struct rte_mempool *pool;
+static enum coll_algo gossip, broken;
+
+struct fixture {
+    struct fabric *f;
+    struct world *w;
+    struct job *j;
+};
+
+static int up(struct fixture *b, const char *faults, unsigned algos, char *err)
+{
+    struct world_cfg wc = {.nranks = RANKS, .host_of_rank = hosts, .pool = pool, .seed = 3};
+    struct job_cfg jc = {.nranks = RANKS,
+                         .host_of_rank = hosts,
+                         .group = 9,
+                         .key = 1234,
+                         .algos = algos,
+                         .any_order = true,
+                         .buffer_bytes = 1 << 18,
+                         .limit_ps = 60 * PS_PER_S};
+    char conf[512];
+
+    snprintf(conf, sizeof(conf),
+             "name = \"p\"; mtu = 1024; single_switch = { hosts = 4; host_link = { rate = "
+             "\"100Gb/s\"; latency = \"300ns\"; %s }; }; reduce = { groups = 4; };",
+             faults);
+    b->f = fabric_load_string(conf, "p.conf", NULL);
+    assert_non_null(b->f);
+    wc.fab = b->f;
+    assert_int_equal(world_create(&b->w, &wc), 0);
+    jc.w = b->w;
+    jc.fab = b->f;
+    return job_create(&b->j, &jc, err);
+}
+
+static void down(struct fixture *b)
+{
+    if (b->j)
+        assert_int_equal(job_destroy(b->j), 0);
+    assert_int_equal(world_objects(b->w), 0);
+    world_destroy(b->w);
+    fabric_free(b->f);
+}
+
+static uint64_t run_all(const char *faults)
+{
+    static const struct job_op ops[] = {
+        {.type = DT_INT32, .op = OP_SUM, .count = 1},
+        {.type = DT_FP32, .op = OP_SUM, .count = 5000, .in_place = true},
+        {.type = DT_FP32, .op = OP_AVG, .count = 4097},
+        {.type = DT_BF16, .op = OP_SUM, .count = 30011, .skew_ps = 20 * PS_PER_US},
+        {.type = DT_UINT8, .op = OP_SUM, .count = 999},
+        {.type = DT_INT64, .op = OP_SUM, .count = 0},
+    };
+    struct fixture b = {0};
+    char err[COMM_TEXT] = "";
+    uint64_t hash;
+
+    if (up(&b, faults, 1u << gossip, err))
+        fail_msg("%s", err);
+    for (unsigned i = 0; i < RTE_DIM(ops); i++) {
+        struct job_op op = ops[i];
+        struct job_result res;
+
+        op.algo = gossip;
+        op.seed = i;
+        if (job_run(b.j, &op, &res) || res.wrong || res.failed_ranks)
+            fail_msg("%s, operation %u: %lu wrong: %s", faults, i, res.wrong, res.text);
+    }
+    hash = world_trace_hash(b.w);
+    down(&b);
+    return hash;
+}
+
+static void test_exact_on_any_fabric(void **state)
+{
+    (void)state;
+    run_all("");
+    assert_true(run_all("loss = 0.02; dup = 0.02; reorder = 0.02;") ==
+                run_all("loss = 0.02; dup = 0.02; reorder = 0.02;"));
+}
+
+/* Ranks that start an operation that the protocol does not do all refuse it. */
+static void test_unsupported_is_named(void **state)
+{
+    struct job_op op = {.algo = gossip, .type = DT_FP64, .op = OP_SUM, .count = 8};
+    struct fixture b = {0};
+    struct job_result res;
+    char err[COMM_TEXT] = "";
+
+    (void)state;
+    assert_int_equal(up(&b, "", 1u << gossip, err), 0);
+    job_run(b.j, &op, &res);
+    assert_int_equal(res.failed_ranks, RANKS);
+    assert_non_null(strstr(res.text, "gossip does not do sum of double"));
+    down(&b);
+}
+
+/* A protocol that sends more than a packet holds. */
+static int start_wrong(struct trib_rank *r, const struct trib_op *op)
+{
+    (void)op;
+    r->api->send(r, TRIB_RANK((int)(r->rank + 1) % (int)r->nranks), NULL, 0, r, r->payload + 1);
+    return 0;
+}
+
+static void test_mistakes_are_named(void **state)
+{
+    struct job_op op = {.algo = broken, .type = DT_FP32, .op = OP_SUM, .count = 8};
+    struct fixture b = {0};
+    struct job_result res;
+    char err[COMM_TEXT] = "";
+
+    (void)state;
+    assert_int_equal(up(&b, "", 1u << broken, err), 0);
+    job_run(b.j, &op, &res);
+    assert_int_equal(res.failed_ranks, RANKS);
+    assert_int_equal(res.unnamed, 0);
+    assert_non_null(strstr(res.text, "protocol broken: sends a packet of 0 and 1001 bytes"));
+    down(&b);
+}
+
+static int take_seats(void **state)
+{
+    static struct trib_rank_half half;
+    static struct trib_protocol p;
+    char err[PROTO_TEXT];
+
+    (void)state;
+    half = gossip_half;
+    half.start = start_wrong;
+    p = gossip_protocol;
+    p.name = "broken";
+    p.rank = &half;
+    gossip = ALGO_PROTOCOL + (enum coll_algo)proto_add(&gossip_protocol, err);
+    broken = ALGO_PROTOCOL + (enum coll_algo)proto_add(&p, err);
+    test_eal_init();
+    pool = test_pool(20000);
+    return coll_protocol(gossip) && coll_protocol(broken) ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact_on_any_fabric),
+        cmocka_unit_test(test_unsupported_is_named),
+        cmocka_unit_test(test_mistakes_are_named),
+    };
+
+    return cmocka_run_group_tests(tests, take_seats, NULL);
+}

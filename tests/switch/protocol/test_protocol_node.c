@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Jobs of protocols at a leaf and at a spine of a fabric: who may join, whose packets count, and how
+ * jobs end. */
+#include "protocols/host/registry.h"
+#include "protocols/host/wire.h"
+#include "roce/wire.h"
+#include "switch/protocol/protocol_node.h"
+#include "switch/reduce/join_check.h"
+#include "tests/support/eal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- a protocol that sends what it gets to all children, and keeps a slot where asked to ---- */
+
+static int echo_job_open(struct trib_switch *s, struct trib_job *job)
+{
+    job->self = s->api->array(s, job, "slots", 4, 64);
+    return job->self ? 0 : -1;
+}
+
+static void echo_job_close(struct trib_switch *s, struct trib_job *job)
+{
+    (void)s, (void)job;
+}
+
+static struct trib_packet last;
+static void echo_packet(struct trib_switch *s, struct trib_job *job, const struct trib_packet *p)
+{
+    last = *p;
+    if (p->data_bytes && *(const char *)p->data == 'k')
+        s->api->take(s, job, job->self, 1);
+    if (p->data_bytes && *(const char *)p->data == 'b')
+        s->api->at(s, job->self, 4);
+    if (p->data_bytes && *(const char *)p->data == 'f')
+        s->api->forward(s, job, NULL, 0, NULL, 0);
+    else if (!job->root && p->from != TRIB_PARENT)
+        s->api->send(s, job, TRIB_PARENT, p->head, p->head_bytes, p->data, p->data_bytes);
+    else
+        s->api->send(s, job, TRIB_CHILDREN, p->head, p->head_bytes, p->data, p->data_bytes);
+}
+
+static bool all(enum trib_type type, enum trib_sum op)
+{
+    (void)type, (void)op;
+    return true;
+}
+static int begin(struct trib_rank *r, const struct trib_op *op)
+{
+    (void)r, (void)op;
+    return 0;
+}
+static void got(struct trib_rank *r, const struct trib_packet *p)
+{
+    (void)r, (void)p;
+}
+static void room(struct trib_rank *r)
+{
+    (void)r;
+}
+
+static const struct trib_switch_half echo_switch = {.max_bytes = 64,
+                                                    .max_ops = 16,
+                                                    .job_open = echo_job_open,
+                                                    .job_close = echo_job_close,
+                                                    .packet = echo_packet};
+static const struct trib_rank_half echo_rank = {.start = begin, .packet = got, .room = room};
+static const struct trib_protocol echo = {.version = TRIB_PROTOCOL_VERSION,
+                                          .name = "echo",
+                                          .supports = all,
+                                          .sw = &echo_switch,
+                                          .rank = &echo_rank};
+
+/* ---- fixture: one switch, and the frames that come out of it ---- */
+
+#define SLOT_QPN 0x010005u
+#define KEY      0x1234567890abcdefull
+
+static struct fabric *fab;
+static struct rte_mempool *pool;
+
+struct fixture {
+    struct protocol_node *p;
+    struct endpoint ep;
+    uint16_t node;
+    int64_t now;
+    unsigned behind; /* frames that reached the aggregation node */
+    unsigned n;      /* frames that came out */
+    struct out {
+        uint32_t ip, qpn, len;
+        uint8_t bytes[512];
+    } out[64];
+};
+
+static uint16_t behind_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    (void)now_ps;
+    ((struct fixture *)ctx)->behind += n;
+    for (uint16_t i = 0; i < n; i++)
+        rte_pktmbuf_free(m[i]);
+    return n;
+}
+static uint16_t behind_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                              int64_t now_ps)
+{
+    (void)ctx, (void)q, (void)m, (void)n, (void)now_ps;
+    return 0;
+}
+static void behind_tick(void *ctx, int64_t now_ps)
+{
+    (void)ctx, (void)now_ps;
+}
+static int64_t behind_next(void *ctx)
+{
+    (void)ctx;
+    return PS_NEVER;
+}
+
+static uint16_t node_named(const char *name)
+{
+    for (uint16_t i = 0; i < fab->n_nodes; i++)
+        if (!strcmp(fab->nodes[i].name, name))
+            return i;
+    fail_msg("no node %s", name);
+    return 0;
+}
+
+static struct fixture *at(const char *name)
+{
+    static struct fixture f;
+    struct protocol_node_cfg cfg = {
+        .fab = fab,
+        .node = node_named(name),
+        .pool = pool,
+        .behind = {&f, behind_input, behind_output, behind_tick, behind_next, NULL}};
+
+    memset(&f, 0, sizeof(f));
+    f.node = cfg.node;
+    f.now = PS_PER_MS;
+    assert_int_equal(protocol_node_create(&f.p, &cfg), 0);
+    f.ep = protocol_node_endpoint(f.p);
+    return &f;
+}
+
+static void drain(struct fixture *f)
+{
+    struct rte_mbuf *m[8];
+    uint16_t n;
+
+    while ((n = f->ep.output(f->ep.ctx, ENDPOINT_DATA, m, 8, f->now)))
+        for (uint16_t i = 0; i < n; i++) {
+            struct out *o = &f->out[f->n++ % LEN(f->out)];
+            struct roce_pkt k;
+
+            assert_int_equal(roce_parse(m[i], &k), ROCE_OK);
+            assert_true(roce_icrc_ok(m[i], &k));
+            assert_int_equal(k.src_ip, fab->nodes[f->node].ip);
+            assert_int_equal(k.sqpn, PROTO_QPN);
+            *o = (struct out){.ip = k.dst_ip, .qpn = k.dqpn, .len = k.len};
+            memcpy(o->bytes, k.payload, k.len < sizeof(o->bytes) ? k.len : sizeof(o->bytes));
+            rte_pktmbuf_free(m[i]);
+        }
+}
+
+static void datagram(struct fixture *f, uint32_t ip, uint32_t sqpn, uint32_t dqpn, uint32_t qkey,
+                     const void *p, uint32_t len)
+{
+    struct roce_pkt k = {.opcode = ROCE_OP_UD_SEND_ONLY,
+                         .ttl = 64,
+                         .pkey = ROCE_DEFAULT_PKEY,
+                         .udp_src = 0xc000,
+                         .src_ip = ip,
+                         .dst_ip = fab->nodes[f->node].ip,
+                         .dqpn = dqpn,
+                         .qkey = qkey,
+                         .sqpn = sqpn,
+                         .len = len};
+    struct rte_mbuf *m = frame_alloc(pool);
+
+    roce_mac_of_ip(k.src_ip, k.src_mac);
+    roce_mac_of_ip(k.dst_ip, k.dst_mac);
+    roce_build(m, &k);
+    memcpy(rte_pktmbuf_mtod_offset(m, void *, k.hdr_len), p, len);
+    roce_seal(m, &k);
+    f->n = 0;
+    assert_int_equal(f->ep.input(f->ep.ctx, &m, 1, f->now), 1);
+    drain(f);
+}
+
+static uint32_t host_ip(unsigned h)
+{
+    return fab->nodes[fab->hosts[h]].ip_of_port[0];
+}
+
+/* A JOIN of the job of hosts 0 to n - 1, one rank each. */
+static struct agg_ctl join_of(unsigned rank, unsigned n, uint64_t key)
+{
+    struct agg_ctl c = {.magic = RTE_BE32(PROTO_MAGIC),
+                        .version = AGG_VERSION,
+                        .type = AGG_JOIN,
+                        .xid = rte_cpu_to_be_32(100 + rank),
+                        .tree = rte_cpu_to_be_16(fab->trees[0].id),
+                        .mtu = rte_cpu_to_be_16((uint16_t)fab->mtu),
+                        .group = RTE_BE32(9),
+                        .window = rte_cpu_to_be_32(n),
+                        .key = rte_cpu_to_be_64(key),
+                        .qpn = RTE_BE32(SLOT_QPN),
+                        .psn = rte_cpu_to_be_32(rank),
+                        .member = rte_cpu_to_be_32(rank),
+                        .node = RTE_BE16(FAB_NONE),
+                        .text = "echo"};
+    struct fab_members m = {.ranks_per_host = 1};
+
+    for (unsigned i = 0; i < n; i++)
+        fab_members_add(&m, i);
+    assert_int_equal(agg_members_write(&c, &m), 0);
+    return c;
+}
+
+static void control(struct fixture *f, uint32_t ip, uint32_t qpn, const struct agg_ctl *c)
+{
+    datagram(f, ip, qpn, PROTO_QPN, PROTO_QKEY, c, sizeof(*c));
+}
+
+static void joins(struct fixture *f, unsigned from, unsigned to, unsigned n)
+{
+    for (unsigned r = from; r < to; r++) {
+        struct agg_ctl c = join_of(r, n, KEY);
+
+        control(f, host_ip(r), SLOT_QPN, &c);
+    }
+}
+
+static const struct agg_ctl *answer(const struct fixture *f, unsigned i)
+{
+    assert_true(i < f->n);
+    assert_int_equal(f->out[i].len, sizeof(struct agg_ctl));
+    return (const struct agg_ctl *)(const void *)f->out[i].bytes;
+}
+
+static void expect_answer(const struct fixture *f, unsigned i, enum agg_type type,
+                          enum agg_status status, const char *text)
+{
+    const struct agg_ctl *c = answer(f, i);
+
+    assert_int_equal(c->type, type);
+    assert_int_equal(rte_be_to_cpu_16(c->status), status);
+    if (!strstr(c->text, text))
+        fail_msg("found \"%.64s\", expected \"%s\"", c->text, text);
+}
+
+static void data_from(struct fixture *f, uint32_t ip, uint32_t qpn, uint16_t from, uint16_t child,
+                      uint64_t key, const char *text)
+{
+    struct {
+        struct proto_head h;
+        struct proto_target t;
+        char head[4], data[60];
+    } x = {.h = {.magic = PROTO_DATA,
+                 .flags = PROTO_F_TARGET,
+                 .head_bytes = 2,
+                 .from = rte_cpu_to_be_16(from),
+                 .child = rte_cpu_to_be_16(child),
+                 .job = RTE_BE32(9),
+                 .tag = rte_cpu_to_be_32(proto_tag(9, key, "echo"))},
+           .t = {RTE_BE32(0x0a0a0a0a), RTE_BE32(0x050001)},
+           .head = "hd"};
+
+    snprintf(x.data, sizeof(x.data), "%s", text);
+    memset(&last, 0, sizeof(last));
+    datagram(f, ip, qpn, PROTO_QPN, PROTO_QKEY, &x, sizeof(x));
+}
+
+static void end(struct fixture *f)
+{
+    drain(f);
+    assert_true(protocol_node_idle(f->p));
+    protocol_node_destroy(f->p);
+    assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
+/* ---- JOIN ---- */
+
+/* Two hosts of one leaf: it is the root. */
+static void a_job_opens_when_all_have_joined_and_packets_reach_all(void **state)
+{
+    struct fixture *f = at("leaf0");
+
+    (void)state;
+    joins(f, 0, 1, 2);
+    assert_int_equal(f->n, 0); /* not yet */
+    joins(f, 1, 2, 2);
+    assert_int_equal(f->n, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        expect_answer(f, i, AGG_JOIN_REPLY, AGG_OK, "");
+        assert_int_equal(f->out[i].ip, host_ip(i));
+        assert_int_equal(f->out[i].qpn, SLOT_QPN);
+        assert_int_equal(rte_be_to_cpu_16(answer(f, i)->child), i);
+        assert_int_equal(rte_be_to_cpu_32(answer(f, i)->xid), 100 + i);
+    }
+    joins(f, 0, 1, 2); /* the answer was lost */
+    assert_int_equal(f->n, 1);
+    expect_answer(f, 0, AGG_JOIN_REPLY, AGG_OK, "");
+
+    data_from(f, host_ip(1), SLOT_QPN, 1, 1, KEY, "hello");
+    assert_int_equal(last.from, TRIB_CHILD(1));
+    assert_int_equal(last.head_bytes, 2);
+    assert_int_equal(last.data_bytes, 60);
+    assert_int_equal(f->n, 2);
+    assert_memory_equal(f->out[0].bytes + sizeof(struct proto_head) + 4, "hello", 6);
+    data_from(f, host_ip(1), SLOT_QPN, 1, 1, KEY, "forward");
+    assert_int_equal(f->n, 1);
+    assert_int_equal(f->out[0].ip, 0x0a0a0a0a);
+    assert_int_equal(f->out[0].qpn, 0x050001);
+    assert_int_equal(f->out[0].bytes[offsetof(struct proto_head, from) + 1], 1); /* in its name */
+    assert_int_equal(f->behind, 0);
+    for (unsigned r = 0; r < 2; r++) {
+        struct agg_ctl c = join_of(r, 2, KEY);
+
+        c.type = AGG_LEAVE;
+        control(f, host_ip(r), SLOT_QPN, &c);
+        expect_answer(f, 0, AGG_LEAVE_REPLY, AGG_OK, "");
+    }
+    end(f);
+}
+
+/* Eight hosts of two leaves: this leaf asks the spine above, and the spine's answer opens it. */
+static void a_leaf_joins_above_and_hands_the_answer_down(void **state)
+{
+    struct fixture *f = at("leaf0");
+    uint16_t up = fab->trees[0].parent[f->node];
+    struct agg_ctl grant;
+
+    (void)state;
+    joins(f, 0, 4, 8);
+    assert_int_equal(f->n, 1);
+    assert_int_equal(f->out[0].ip, fab->nodes[up].ip);
+    assert_int_equal(f->out[0].qpn, PROTO_QPN);
+    expect_answer(f, 0, AGG_JOIN, AGG_OK, "echo");
+    grant = *answer(f, 0);
+    assert_int_equal(rte_be_to_cpu_32(grant.member), 0);
+    joins(f, 2, 3, 8); /* a member asks again: so does the leaf */
+    expect_answer(f, 0, AGG_JOIN, AGG_OK, "echo");
+    grant.type = AGG_JOIN_REPLY;
+    grant.child = RTE_BE16(1);
+    control(f, host_ip(5), SLOT_QPN, &grant); /* not the spine */
+    assert_int_equal(f->n, 0);
+    control(f, fab->nodes[up].ip, PROTO_QPN, &grant);
+    assert_int_equal(f->n, 4);
+    expect_answer(f, 3, AGG_JOIN_REPLY, AGG_OK, "");
+
+    data_from(f, host_ip(2), SLOT_QPN, 2, 2, KEY, "up");
+    assert_int_equal(f->n, 1);
+    assert_int_equal(f->out[0].ip, fab->nodes[up].ip);
+    data_from(f, fab->nodes[up].ip, PROTO_QPN, PROTO_FROM_SWITCH, 0, KEY, "down");
+    assert_int_equal(last.from, TRIB_PARENT);
+    assert_int_equal(f->n, 4);
+    data_from(f, host_ip(6), SLOT_QPN, 6, 0xffff, KEY, "a rank elsewhere");
+    assert_int_equal(last.from, TRIB_RANK(6));
+
+    grant.type = AGG_ABORT;
+    join_text(grant.text, "spine says so");
+    control(f, fab->nodes[up].ip, PROTO_QPN, &grant);
+    assert_int_equal(f->n, 4); /* not up again */
+    expect_answer(f, 0, AGG_ABORT, AGG_E_MEMBER_LOST, "spine says so");
+    end(f);
+}
+
+static void joins_that_are_not_their_senders_are_refused_by_name(void **state)
+{
+    static const struct {
+        unsigned from, rank;
+        uint32_t qpn, members;
+        uint64_t key;
+        const char *name;
+        enum agg_status status;
+        const char *text;
+    } rows[] = {
+        {0, 1, SLOT_QPN, 2, KEY, "echo", AGG_E_NOT_MEMBER, "sender is not where member 1 joins"},
+        {5, 1, SLOT_QPN, 2, KEY, "echo", AGG_E_NOT_MEMBER, "sender is not where member 1 joins"},
+        {1, 1, 0x020005, 2, KEY, "echo", AGG_E_NOT_MEMBER, "QPN 0x010005 is not the sender's"},
+        {1, 1, SLOT_QPN, 2, KEY, "nobody", AGG_E_NO_REDUCTION, "no protocol \"nobody\" at leaf0"},
+        {1, 1, SLOT_QPN, 3, KEY, "echo", AGG_E_MISMATCH, "3 ranks of 2 members"},
+        {5, 5, SLOT_QPN, 8, KEY, "echo", AGG_E_NOT_MEMBER, "sender is not where member 5 joins"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(rows); i++) {
+        struct fixture *f = at("leaf0");
+        struct agg_ctl c = join_of(rows[i].rank, rows[i].members == 8 ? 8 : 2, rows[i].key);
+
+        c.window = rte_cpu_to_be_32(rows[i].members);
+        join_text(c.text, "%s", rows[i].name);
+        control(f, host_ip(rows[i].from), rows[i].qpn, &c);
+        assert_int_equal(f->n, 1);
+        expect_answer(f, 0, AGG_JOIN_REPLY, rows[i].status, rows[i].text);
+        end(f);
+    }
+}
+
+static void packets_of_strangers_reach_no_job(void **state)
+{
+    struct fixture *f = at("leaf0");
+    static const uint8_t garbage[300] = {PROTO_DATA, 0xff, 0xff};
+
+    (void)state;
+    joins(f, 0, 2, 2);
+    data_from(f, host_ip(0), SLOT_QPN, 1, 1, KEY, "another child's");
+    data_from(f, host_ip(1), 0x020005, 1, 1, KEY, "another process's");
+    data_from(f, host_ip(1), SLOT_QPN, 1, 1, KEY + 1, "without the key");
+    data_from(f, host_ip(1), SLOT_QPN, PROTO_FROM_SWITCH, 0xffff, KEY, "as a switch");
+    data_from(f, host_ip(1), SLOT_QPN, 2, 0xffff, KEY, "of no rank");
+    assert_int_equal(last.data_bytes, 0);
+    for (uint32_t len = 0; len < sizeof(garbage); len++)
+        datagram(f, host_ip(1), SLOT_QPN, PROTO_QPN, PROTO_QKEY, garbage, len);
+    datagram(f, host_ip(1), SLOT_QPN, PROTO_QPN, AGG_QKEY, garbage, 64);
+    assert_int_equal(last.data_bytes, 0);
+    datagram(f, host_ip(1), SLOT_QPN, AGG_QPN, AGG_QKEY, garbage, 64);
+    assert_int_equal(f->behind, 1);
+    assert_false(protocol_node_idle(f->p));
+    protocol_node_cut_off(f->p, f->now);
+    end(f);
+}
+
+/* ---- the end ---- */
+
+static void a_process_that_ends_takes_its_jobs_with_it(void **state)
+{
+    struct fixture *f = at("leaf0");
+    struct agg_ctl c = {.magic = RTE_BE32(AGG_MAGIC),
+                        .version = AGG_VERSION,
+                        .type = AGG_PEER_DOWN,
+                        .qpn = RTE_BE32(1 << 16),
+                        .node = RTE_BE16(0xffff)};
+
+    (void)state;
+    joins(f, 0, 2, 2);
+    datagram(f, host_ip(1), SLOT_QPN, AGG_QPN, AGG_QKEY, &c, sizeof(c)); /* not the NIC */
+    c.qpn = RTE_BE32(2 << 16);
+    datagram(f, host_ip(1), AGG_NIC_QPN, AGG_QPN, AGG_QKEY, &c, sizeof(c)); /* another slot */
+    assert_int_equal(f->n, 0);
+    c.qpn = RTE_BE32(1 << 16);
+    datagram(f, host_ip(1), AGG_NIC_QPN, AGG_QPN, AGG_QKEY, &c, sizeof(c));
+    assert_int_equal(f->n, 1);
+    assert_int_equal(f->out[0].ip, host_ip(0));
+    expect_answer(f, 0, AGG_ABORT, AGG_E_MEMBER_LOST, "rank 1 (h1) is gone");
+    assert_int_equal(f->behind, 3); /* the aggregation node gets all three */
+    end(f);
+}
+
+static void silence_and_missing_members_end_a_job_by_name(void **state)
+{
+    struct fixture *f = at("leaf0");
+
+    (void)state;
+    joins(f, 0, 2, 2);
+    for (unsigned i = 0; i < 40; i++) { /* host 0 speaks, host 1 does not */
+        struct agg_ctl c = join_of(0, 2, KEY);
+
+        f->now += PS_PER_S / 4;
+        c.type = AGG_PROBE;
+        control(f, host_ip(0), SLOT_QPN, &c);
+        f->n = 0;
+        f->ep.tick(f->ep.ctx, f->now);
+        drain(f);
+        if (f->n)
+            break;
+    }
+    expect_answer(f, 0, AGG_ABORT, AGG_E_MEMBER_LOST, "leaf0: h1 is silent");
+    assert_true(protocol_node_idle(f->p));
+    joins(f, 0, 1, 2);
+    for (unsigned i = 0; i < 200 && !protocol_node_idle(f->p); i++) {
+        f->n = 0;
+        f->now += PS_PER_S;
+        f->ep.tick(f->ep.ctx, f->now);
+        drain(f);
+    }
+    expect_answer(f, 0, AGG_ABORT, AGG_E_MEMBER_LOST, "leaf0: h1 has not joined");
+    end(f);
+}
+
+static void a_protocols_mistake_ends_its_job_and_no_other(void **state)
+{
+    struct fixture *f = at("leaf0");
+
+    (void)state;
+    joins(f, 0, 2, 2);
+    data_from(f, host_ip(1), SLOT_QPN, 1, 1, KEY, "kept");
+    assert_false(protocol_node_idle(f->p));
+    data_from(f, host_ip(1), SLOT_QPN, 1, 1, KEY, "beyond");
+    assert_true(f->n >= 2);
+    expect_answer(f, f->n - 1, AGG_ABORT, AGG_E_MEMBER_LOST, "protocol echo: slot 4 of array");
+    end(f); /* the slot that it kept is back */
+}
+
+static void a_host_founds_no_more_than_its_share(void **state)
+{
+    struct fixture *f = at("leaf0");
+    const struct fab_reduce *r = &fab->nodes[f->node].reduce;
+    unsigned founded = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < r->max_groups; i++) {
+        struct agg_ctl c = join_of(0, 2, KEY + i);
+
+        c.group = rte_cpu_to_be_32(100 + i);
+        control(f, host_ip(0), SLOT_QPN, &c);
+        if (f->n)
+            expect_answer(f, 0, AGG_JOIN_REPLY, AGG_E_QUOTA_HOST, "h0 has ");
+        founded += !f->n;
+    }
+    assert_int_equal(founded, r->max_groups * r->host_permille / 1000);
+    joins(f, 0, 2, 2); /* of a job that another host founds, too */
+    protocol_node_cut_off(f->p, f->now);
+    end(f);
+}
+
+static int set_up(void **state)
+{
+    char err[PROTO_TEXT];
+
+    (void)state;
+    test_eal_init();
+    fab = fabric_load("conf/leaf-spine-8.conf", NULL);
+    pool = test_pool(1023);
+    return fab && pool && proto_add(&echo, err) >= 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fabric_free(fab);
+    rte_mempool_free(pool);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_opens_when_all_have_joined_and_packets_reach_all),
+        cmocka_unit_test(a_leaf_joins_above_and_hands_the_answer_down),
+        cmocka_unit_test(joins_that_are_not_their_senders_are_refused_by_name),
+        cmocka_unit_test(packets_of_strangers_reach_no_job),
+        cmocka_unit_test(a_process_that_ends_takes_its_jobs_with_it),
+        cmocka_unit_test(silence_and_missing_members_end_a_job_by_name),
+        cmocka_unit_test(a_protocols_mistake_ends_its_job_and_no_other),
+        cmocka_unit_test(a_host_founds_no_more_than_its_share),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
