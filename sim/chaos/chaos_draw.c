@@ -98,7 +98,7 @@ int chaos_draw_ranks(struct chaos_case *k)
         j->n_trees = 1 + (unsigned)below(k, DRAW_RANKS, trees - j->tree < 2 ? 1 : 2);
     }
     j->window = below(k, DRAW_RANKS, 3) ? 0 : 8u << below(k, DRAW_RANKS, 6);
-    for (int a = 0; a < ALGO_COUNT; a++)
+    for (unsigned a = 0; a < ALGO_USUAL; a++)
         if ((a != ALGO_SHARP || j->n_trees) && chaos_can(k, j, (enum coll_algo)a))
             j->algos |= 1u << a;
     choose_policy(k, j);
@@ -161,7 +161,7 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
     }
     do {
         op->kind = below(k, s, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, s, COLL_KINDS);
-        op->algo = (enum coll_algo)below(k, s, ALGO_COUNT);
+        op->algo = (enum coll_algo)below(k, s, ALGO_USUAL);
     } while (any ? !has(j, c, op->kind, op->algo) : !(j->algos >> op->algo & 1));
 }
 
