@@ -69,6 +69,9 @@ enum coll_algo {
     ALGO_AUTO = ALGO_COUNT /* what the model says is fastest; never in a schedule */
 };
 
+/* Algorithms before this one are there on every fabric that can run them; the others where somebody
+ * names them. */
+#define ALGO_USUAL     ((unsigned)ALGO_PROTOCOL)
 #define COLL_PROTOCOLS (((1u << PROTO_SEATS) - 1) << ALGO_PROTOCOL)
 static inline bool coll_is_protocol(enum coll_algo a)
 {

@@ -86,7 +86,9 @@ static bool flag(config_setting_t *g, const char *key)
 
 static const char *algo_name(unsigned a)
 {
-    return sched_algo_name((enum coll_algo)a);
+    const bool none = coll_is_protocol((enum coll_algo)a) && !coll_protocol((enum coll_algo)a);
+
+    return none ? "" : sched_algo_name((enum coll_algo)a);
 }
 
 static const char *type_name(unsigned t)
@@ -103,7 +105,7 @@ static unsigned by_name(struct reader *r, int line, const char *key, const char 
                         const char *(*name)(unsigned), unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (!strcmp(name(i), have))
+        if (*have && !strcmp(name(i), have))
             return i;
     mistake(r, line, "%s: found \"%.40s\", expected a name such as \"%s\"", key, have, name(0));
     return 0;

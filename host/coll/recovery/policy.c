@@ -27,11 +27,12 @@ int policy_init(struct comm *c, char *err)
         return -EINVAL;
     }
     for (unsigned i = 0; i < cfg->n_policy; i++) {
-        if ((unsigned)cfg->policy[i] >= ALGO_SCHEDULE || seen >> cfg->policy[i] & 1) {
+        enum coll_algo a = cfg->policy[i];
+        bool none = (unsigned)a >= ALGO_SCHEDULE || (coll_is_protocol(a) && !coll_protocol(a));
+
+        if (none || seen >> a & 1) {
             snprintf(err, COMM_TEXT, "policy: %s at place %u",
-                     (unsigned)cfg->policy[i] >= ALGO_SCHEDULE ? "no such algorithm"
-                                                               : "an algorithm twice",
-                     i);
+                     none ? "no such algorithm" : "an algorithm twice", i);
             return -EINVAL;
         }
         if (policy_parts(cfg->policy[i]) && !(cfg->algos >> cfg->policy[i] & 1)) {
