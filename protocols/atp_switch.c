@@ -92,6 +92,7 @@ static void give(struct trib_switch *s, struct aggregator *a, uint32_t i)
 
     s->api->give(s, t->job[a->job - 1], t->array, i);
     a->job = 0;
+    s->api->work(s, sizeof(a->job), 0);
 }
 
 /* What it has, to the server of the packet that is being handled. */
@@ -190,7 +191,7 @@ static void part(struct trib_switch *s, struct trib_job *job, struct aggregator 
 
     if (__builtin_popcountll(h->ranks[0]) + __builtin_popcountll(h->ranks[1]) != 1) {
         s->api->count(s, BAD, 1);
-    } else if (h->flags & RESEND) {
+    } else if (h->flags & (RESEND | FLOATS)) {
         if (its) {
             pass_on(s, job, a);
             give(s, a, i);

@@ -29,10 +29,10 @@ static int place_ranks(struct sweep *s, char *err)
     unsigned per_host = (s->nranks + hosts - 1) / hosts;
     if (per_host > s->fab->slots_per_host) {
         snprintf(err, OPT_ERR,
-                 "-g: found %u, which is %u ranks a host, expected at most %u (%u hosts, "
+                 "%s: found %u, which is %u ranks a host, expected at most %u (%u hosts, "
                  "slots_per_host %u)",
-                 s->nranks, per_host, hosts * s->fab->slots_per_host, hosts,
-                 s->fab->slots_per_host);
+                 s->o->file ? "--schedule" : "-g", s->nranks, per_host,
+                 hosts * s->fab->slots_per_host, hosts, s->fab->slots_per_host);
         return -EINVAL;
     }
     if (s->o->root >= s->nranks) {
@@ -85,17 +85,23 @@ static bool collective_has(const struct sweep *s, enum coll_algo a)
     const struct sched_in in = {
         .kind = s->o->coll, .algo = a, .nranks = 1, .count = 1, .mtu = s->fab->mtu};
     struct sched sc;
-    int rc = sched_init(&sc, &in);
+    int rc;
+
+    if (a == ALGO_SCHEDULE)
+        return s->o->file;
+    rc = sched_init(&sc, &in);
 
     if (!rc)
         sched_free(&sc);
     return rc != -ENOTSUP;
 }
 
-/* NVSwitches read and write members' buffers themselves, and do not reach those that are staged. */
+/* NVSwitches and protocols read and write buffers themselves, and do not reach those that are
+ * staged. */
 static bool beyond_gpus(const struct sweep *s, enum coll_algo a)
 {
-    return s->o->gpu != BUFFER_HOST && (a == ALGO_NVLS || a == ALGO_NVLS_SHARP);
+    return s->o->gpu != BUFFER_HOST &&
+           (a == ALGO_NVLS || a == ALGO_NVLS_SHARP || coll_is_protocol(a));
 }
 
 /* The model can predict it for a few elements on this fabric. */
@@ -107,7 +113,8 @@ static bool fabric_has(const struct sweep *s, enum coll_algo a)
                              .type = DT_FP32,
                              .root = s->o->root,
                              .sparse = s->o->sparse,
-                             .mm_self = s->o->mm_self};
+                             .mm_self = s->o->mm_self,
+                             .file = s->o->file};
     struct coll_prediction p;
 
     args.send = &args;
@@ -140,14 +147,16 @@ static int refuse(const struct sweep *s, const char *option, unsigned bad, char 
     if (s->o->forced)
         option = "TRIB_ALGO";
     list(strcmp(option, "--policy") ? s->exist | 1u << ALGO_AUTO : s->exist, can, sizeof(can));
-    if (!collective_has(s, a))
+    if (a == ALGO_SCHEDULE && !s->o->file)
+        snprintf(err, OPT_ERR, "%s: found schedule, expected --schedule FILE with it", option);
+    else if (!collective_has(s, a))
         snprintf(err, OPT_ERR, "%s: found %s, which %s does not have, expected %s", option,
                  sched_algo_name(a), coll_name(s->o->coll), can);
     else if (beyond_gpus(s, a))
         snprintf(err, OPT_ERR,
-                 "%s: found %s, expected %s with --mem %s: NVSwitches do not reach memory that is "
-                 "staged",
-                 option, sched_algo_name(a), can, s->o->mem);
+                 "%s: found %s, expected %s with --mem %s: %s do not reach memory that is staged",
+                 option, sched_algo_name(a), can, s->o->mem,
+                 coll_is_protocol(a) ? "protocols" : "NVSwitches");
     else if (a == ALGO_SHARP && !s->fab->n_trees)
         snprintf(err, OPT_ERR, "%s: found sharp, expected %s: no switch of %s reduces", option, can,
                  s->o->conf);
@@ -258,6 +267,46 @@ static int check_rows(const struct sweep *s, char *err)
     return -EINVAL;
 }
 
+/* "sum of int32 float, min of int32". */
+static void list_does(const struct trib_protocol *p, char *text, size_t size)
+{
+    size_t at = 0;
+
+    *text = 0;
+    for (int op = 0; op < OP_COUNT && at < size; op++) {
+        unsigned n = 0;
+
+        for (int t = 0; t < DT_COUNT && at < size; t++)
+            if (coll_protocol_does(p, (enum dtype)t, (enum redop)op)) {
+                if (!n++)
+                    at += (size_t)snprintf(text + at, size - at, "%s%s of", at ? ", " : "",
+                                           redop_name((enum redop)op));
+                at += (size_t)snprintf(text + at, at < size ? size - at : 0, " %s", dtype_name(t));
+            }
+    }
+}
+
+/* Refuses rows that a requested protocol does not do. */
+static int check_protocols(const struct sweep *s, char *err)
+{
+    char does[160];
+
+    for (enum coll_algo a = ALGO_PROTOCOL; a <= ALGO_PROTOCOL_LAST; a++)
+        for (int t = 0; s->algos >> a & 1 && t < DT_COUNT; t++)
+            for (int op = 0; op < OP_COUNT; op++) {
+                const struct trib_protocol *p = coll_protocol(a);
+
+                if (!sweep_wants(s, (enum dtype)t, (enum redop)op) ||
+                    coll_protocol_does(p, (enum dtype)t, (enum redop)op))
+                    continue;
+                list_does(p, does, sizeof(does));
+                snprintf(err, OPT_ERR, "--algo: found %s for %s of %s, expected %s", p->name,
+                         redop_name((enum redop)op), dtype_name((enum dtype)t), does);
+                return -EINVAL;
+            }
+    return 0;
+}
+
 int sweep_plan(struct sweep *s, char *err)
 {
     unsigned hw = s->o->algos & 1u << PERF_NVLS_HW, others = s->o->algos & ~hw;
@@ -270,5 +319,7 @@ int sweep_plan(struct sweep *s, char *err)
         rc = choose_trees(s, err);
     if (!rc && (others || !hw))
         rc = choose_algos(s, others, err);
+    if (!rc)
+        rc = check_protocols(s, err);
     return !rc && hw ? choose_hw(s, others, err) : rc;
 }

@@ -8,6 +8,7 @@
 #include "host/bench/dilation_control.h"
 #include "host/bench/exact.h"
 #include "host/bench/link_use.h"
+#include "host/bench/row_counters.h"
 
 struct json_t;
 
@@ -28,10 +29,11 @@ struct run_result {
     unsigned iters;    /* timed operations; fewer than requested if --max-wall requires it */
     uint32_t dilation;
     struct fidelity fid;
-    struct link_use link;      /* of all iters; emulated rows only */
-    char fell_back[COMM_TEXT]; /* why it ran by another algorithm, in part at least; "": not */
-    uint32_t aggregated;       /* timed operations by its own */
-    char cut[ROW_CUT];         /* what --max-wall has left out of it; "": nothing */
+    struct link_use link;        /* of all iters; emulated rows only */
+    char fell_back[COMM_TEXT];   /* why it ran by another algorithm, in part at least; "": not */
+    uint32_t aggregated;         /* timed operations by its own */
+    struct row_counters counted; /* of a protocol */
+    char cut[ROW_CUT];           /* what --max-wall has left out of it; "": nothing */
     struct json_t
         *links; /* for the report: bytes of links, owned by the one that measured; or NULL */
 };
@@ -50,8 +52,10 @@ struct row {
     bool mm_self;  /* of multimem: as in coll_args */
     bool emulated; /* by frames through the fabric: it has links, a dilation and fidelity */
     uint64_t count, bytes;
+    double bound; /* of a protocol that quantises: the largest error of an element; 0: exact */
     struct coll_prediction pred;
-    uint64_t link_bps; /* of the link that the model calls the busiest */
+    uint64_t link_bps;             /* of the link that the model calls the busiest */
+    const struct sched_file *file; /* of ALGO_SCHEDULE */
     struct run_result run[PLACES];
     struct ulp ulp; /* out of place; n 0: not measured */
 };
@@ -59,6 +63,10 @@ struct row {
 struct coll_args row_args(const struct row *r); /* its operation, without buffers */
 /* The requested algorithm: algo, or ALGO_AUTO if that chose it. */
 enum coll_algo row_asked(const struct row *r);
+/* Of algorithms: a schedule from a file has its own. */
+const char *row_algo_name(const struct row *r);
+const char *row_asked_name(const struct row *r);
+bool row_can_be_in_place(const struct row *r);
 /* Names for people and programs; "none" where the collective has no such thing. */
 const char *row_type(const struct row *r);
 const char *row_op(const struct row *r);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/test_pattern.h"
 
+#include "host/bench/value.h"
+
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +31,6 @@ static uint32_t mix(unsigned rank, size_t i)
     return (uint32_t)(x >> 32);
 }
 
-/* Pairs as one number: the value, and below it the index, which is the rank. */
-#define LOC_BITS 20
-#define LOC_MASK ((1 << LOC_BITS) - 1)
-
 /* Element i of rank's contribution. */
 static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t i)
 {
@@ -56,7 +55,7 @@ static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t 
         return (int64_t)(1ull << h % (8 * dtype_size(v->type)));
     case OP_MINLOC:
     case OP_MAXLOC:
-        return (int64_t)(h % 1000) << LOC_BITS | rank;
+        return (int64_t)(h % 1000) << VALUE_LOC_BITS | rank;
     default: {
         int64_t most = limit / v->nranks;
         if (most == 0) /* more ranks than the type can count: some of them contribute */
@@ -89,7 +88,7 @@ static int64_t result(const struct test_pattern *v, size_t i)
         else if (v->op == OP_MINLOC)
             acc = x < acc ? x : acc;
         else if (v->op == OP_MAXLOC) /* of equal values the lowest index stays */
-            acc = x >> LOC_BITS > acc >> LOC_BITS ? x : acc;
+            acc = x >> VALUE_LOC_BITS > acc >> VALUE_LOC_BITS ? x : acc;
         else
             acc += x;
     }
@@ -102,47 +101,6 @@ static void store_bits(enum dtype t, void *buf, size_t i, unsigned rank)
     uint64_t x = (uint64_t)mix(rank, i) << 32 | mix(~rank, i);
 
     memcpy((uint8_t *)buf + i * dtype_size(t), &x, dtype_size(t));
-}
-
-static void store(enum dtype t, void *buf, size_t i, int64_t x)
-{
-    float f = (float)x;
-    double d = (double)x;
-    int32_t pair[2] = {(int32_t)(x >> LOC_BITS), (int32_t)(x & LOC_MASK)};
-    uint16_t h;
-
-    switch (t) {
-    case DT_FP8_E4M3:
-        ((uint8_t *)buf)[i] = fp32_to_fp8_e4m3(f);
-        return;
-    case DT_FP8_E5M2:
-        ((uint8_t *)buf)[i] = fp32_to_fp8_e5m2(f);
-        return;
-    case DT_FP32_LOC:
-        f = (float)pair[0];
-        memcpy(pair, &f, sizeof(f));
-        memcpy((uint8_t *)buf + 8 * i, pair, sizeof(pair));
-        return;
-    case DT_INT32_LOC:
-        memcpy((uint8_t *)buf + 8 * i, pair, sizeof(pair));
-        return;
-    case DT_FP16:
-        h = fp32_to_fp16(f);
-        memcpy((uint16_t *)buf + i, &h, sizeof(h));
-        return;
-    case DT_BF16:
-        h = fp32_to_bf16(f);
-        memcpy((uint16_t *)buf + i, &h, sizeof(h));
-        return;
-    case DT_FP32:
-        memcpy((float *)buf + i, &f, sizeof(f));
-        return;
-    case DT_FP64:
-        memcpy((double *)buf + i, &d, sizeof(d));
-        return;
-    default: /* little-endian: an integer's low bytes come first */
-        memcpy((uint8_t *)buf + i * dtype_size(t), &x, dtype_size(t));
-    }
 }
 
 int pattern_init(struct test_pattern *v)
@@ -180,6 +138,7 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
     size_t count = most < PATTERN_PERIOD ? (size_t)most : PATTERN_PERIOD;
 
     pattern_sample(v, NULL, NULL, 0);
+    v->bound = 0;
     if (v->count >= count && v->type == type && v->op == op && v->nranks == l->nranks &&
         v->reduces == reduces)
         return;
@@ -192,12 +151,28 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
     v->one_of = LAYOUT_NOTHING;
 }
 
+void pattern_within(struct test_pattern *v, double bound)
+{
+    v->bound = bound;
+}
+
+double pattern_most(enum dtype type, enum redop op, unsigned nranks)
+{
+    int64_t most = exact_limit[type];
+
+    if (op == OP_PROD)
+        return dtype_is_float(type) ? 2 : 127;
+    if (op == OP_SUM || op == OP_AVG)
+        most /= nranks;
+    return most ? (double)most : 1;
+}
+
 static const uint8_t *period_of_all(struct test_pattern *v)
 {
     if (v->have_all)
         return v->all;
     for (size_t i = 0; i < v->count; i++)
-        store(v->type, v->all, i, result(v, i));
+        value_store(v->type, v->all, i, result(v, i));
     if (v->op == OP_AVG)
         arith_divide(v->all, v->type, v->nranks, v->count);
     v->have_all = true;
@@ -212,7 +187,7 @@ static const uint8_t *period(struct test_pattern *v, unsigned source)
         return v->one;
     for (size_t i = 0; i < v->count; i++) {
         if (v->reduces)
-            store(v->type, v->one, i, contribution(v, source, i));
+            value_store(v->type, v->one, i, contribution(v, source, i));
         else
             store_bits(v->type, v->one, i, source);
     }
@@ -340,9 +315,16 @@ static uint64_t touched(const struct test_pattern *v, const uint8_t *buf, uint64
     return wrong;
 }
 
+static bool is_within(const struct test_pattern *v, const uint8_t *got, const uint8_t *want,
+                      unsigned source)
+{
+    return source == LAYOUT_ALL && v->bound > 0 &&
+           fabs(value_of(v->type, got) - value_of(v->type, want)) <= v->bound;
+}
+
 /* Elements that are no samples. */
 static uint64_t plain_wrong(const struct test_pattern *v, const uint8_t *buf, const uint8_t *p,
-                            uint64_t first, uint64_t n)
+                            unsigned source, uint64_t first, uint64_t n)
 {
     size_t size = dtype_size(v->type);
     uint64_t wrong = 0;
@@ -355,7 +337,8 @@ static uint64_t plain_wrong(const struct test_pattern *v, const uint8_t *buf, co
         if (!memcmp(got, r.want, r.n * size))
             continue;
         for (size_t i = 0; i < r.n; i++)
-            wrong += memcmp(got + i * size, r.want + i * size, size) != 0;
+            wrong += memcmp(got + i * size, r.want + i * size, size) != 0 &&
+                     !is_within(v, got + i * size, r.want + i * size, source);
     }
     return wrong;
 }
@@ -382,7 +365,8 @@ static uint64_t sampled_wrong(const struct test_pattern *v, const uint8_t *buf, 
     size_t size = dtype_size(v->type);
     unsigned k = samples_from(s, first);
     uint64_t done = k < s->n && s->at[k] - first < n ? s->at[k] - first : n;
-    uint64_t wrong = plain_wrong(v, buf, p, first, done), in_period = (first + done) % v->count;
+    uint64_t wrong = plain_wrong(v, buf, p, source, first, done),
+             in_period = (first + done) % v->count;
 
     while (done < n) {
         uint64_t next = k + 1 < s->n ? s->at[k + 1] - first : n;
@@ -392,7 +376,7 @@ static uint64_t sampled_wrong(const struct test_pattern *v, const uint8_t *buf, 
         in_period = in_period + 1 < v->count ? in_period + 1 : 0;
         if (in_period + next > v->count ||
             memcmp(buf + done * size, p + in_period * size, next * size) != 0)
-            wrong += plain_wrong(v, buf + done * size, p, first + done, next);
+            wrong += plain_wrong(v, buf + done * size, p, source, first + done, next);
         done += next;
         in_period += next;
         while (in_period >= v->count)
@@ -418,7 +402,7 @@ uint64_t pattern_wrong(struct test_pattern *v, const void *buf, unsigned source,
         return n ? touched(v, buf, n) : 0;
     const uint8_t *p = period(v, source);
     return v->samples ? sampled_wrong(v, buf, p, source, first, n)
-                      : plain_wrong(v, buf, p, first, n);
+                      : plain_wrong(v, buf, p, source, first, n);
 }
 
 /* ---- both buffers of a rank ---- */

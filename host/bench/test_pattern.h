@@ -40,6 +40,7 @@ struct test_pattern {
      * results there are not compared. */
     const uint8_t *want;
     unsigned ways;
+    double bound; /* of the reduction: an element so far from the exact result is right, too */
     const uint8_t *given;  /* contributions by rank and sample; NULL: they are computed */
     struct device *device; /* buffers are filled and compared in its memory; NULL: the host's. A
                               failure stays in device_error(). */
@@ -54,6 +55,11 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
  * the caller's, and so do the results. */
 void pattern_sample(struct test_pattern *v, const struct samples *s, const uint8_t *want,
                     unsigned ways);
+
+/* After pattern_set(), which makes it 0. Of types that are one number. */
+void pattern_within(struct test_pattern *v, double bound);
+/* No contribution is further from zero. */
+double pattern_most(enum dtype type, enum redop op, unsigned nranks);
 
 /* Elements [first, first + n) of a rank's stream, or of the reduction (LAYOUT_ALL). */
 void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);

@@ -44,10 +44,11 @@ enum msg_type {
     MSG_DONE,
     MSG_PROGRESS,
     MSG_FAIL,
-    MSG_STOP,    /* during a RUN: the rank answers (PROGRESS) with the number of operations begun */
-    MSG_LIMIT,   /* struct msg_progress: the RUN ends after this many */
-    MSG_FABRIC,  /* after INIT, to a rank elsewhere: the text of the fabric's conf */
-    MSG_GRANTED, /* when all are connected: requests the switches' grants */
+    MSG_STOP,   /* during a RUN: the rank answers (PROGRESS) with the number of operations begun */
+    MSG_LIMIT,  /* struct msg_progress: the RUN ends after this many */
+    MSG_FABRIC, /* after INIT, to a rank elsewhere: the text of the fabric's conf */
+    MSG_SCHEDULE, /* after them: the text of a schedule, where INIT says so, in pieces */
+    MSG_GRANTED,  /* when all are connected: requests the switches' grants */
 };
 
 #define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)
@@ -55,6 +56,7 @@ enum msg_type {
 
 struct msg_init {
     uint32_t rank, nranks, group, window, algos, n_trees, n_policy;
+    uint32_t schedule;              /* bytes of the schedule that follows; 0: none */
     int32_t gpu;                    /* buffer.h */
     uint8_t policy[ALGO_COUNT + 1]; /* in order; padded */
     uint16_t tree[COLL_TREES];
@@ -64,6 +66,7 @@ struct msg_prepare {
     uint32_t coll, algo, type, op, root, sparse, in_place, mm_self;
     uint32_t sampled; /* whether some elements are samples.h's */
     uint64_t count;
+    double bound; /* as in struct row */
 };
 struct msg_run {
     uint32_t n, progress; /* progress: whether to report it */
@@ -80,10 +83,11 @@ struct msg_done {
     int64_t ps;      /* RUN: fabric time from this rank's first operation to the end of its last */
     int64_t late_ns; /* RUN: wall time by which its first operation began too late */
     uint64_t wrong;  /* CHECK */
-    int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock */
-    struct ulp ulp;              /* ERROR */
-    uint32_t aggregated;         /* RUN: operations that ended by the requested algorithm */
-    uint32_t algo;               /* PREPARE: the one that the row would run by now */
+    int64_t entered_ps, left_ps;     /* CHECK of a barrier, by the fabric's clock */
+    struct ulp ulp;                  /* ERROR */
+    uint64_t counted[TRIB_COUNTERS]; /* RUN: by the row's protocol during it */
+    uint32_t aggregated;             /* RUN: operations that ended by the requested algorithm */
+    uint32_t algo;                   /* PREPARE: the one that the row would run by now */
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
     struct coll_grant granted; /* GRANTED: the first's */

@@ -41,7 +41,8 @@ static struct coll_args args_of(const struct rank *k)
                               .op = p->op,
                               .root = p->root,
                               .sparse = p->sparse,
-                              .mm_self = p->mm_self};
+                              .mm_self = p->mm_self,
+                              .file = k->file};
 }
 
 /* *own: whether the requested algorithm did all of it; may be NULL. */
@@ -86,6 +87,7 @@ static int fill(struct rank *k)
     struct layout l = layout_of(k);
 
     pattern_set(&k->val, &l, k->row.type, k->row.op);
+    pattern_within(&k->val, k->row.bound);
     pattern_sample(&k->val, k->row.sampled ? &k->samples : NULL, NULL, 0);
     pattern_prepare(&k->val, &l, k->buf[0], k->buf[1]);
     return gpu_check(k);
@@ -158,7 +160,9 @@ int rank_run(struct rank *k, const struct msg *m)
         return rank_fail(k, "malformed RUN", NULL);
     int64_t late, start = wait_for_start(k, run.start_ps, &late);
     int64_t staged = staging_ns(k);
-    uint32_t aggregated = 0;
+    struct msg_done d = {0};
+    uint64_t before[TRIB_COUNTERS];
+    comm_counted(k->comm, k->row.algo, before);
     report = clock_mono_ns() + PROGRESS_NS;
     k->limit = run.n;
     k->stop_after = 0;
@@ -167,7 +171,7 @@ int rank_run(struct rank *k, const struct msg *m)
         k->op = i + 1;
         if (operate(k, &own) || (k->stop_after == k->op && rank_wait_limit(k)))
             return -ECANCELED;
-        aggregated += own;
+        d.aggregated += own;
         if (run.progress && k->init.rank == 0 && clock_mono_ns() >= report) {
             struct msg_progress pr = {i + 1, 0};
             report = clock_mono_ns() + PROGRESS_NS;
@@ -176,11 +180,14 @@ int rank_run(struct rank *k, const struct msg *m)
     }
     uint32_t ops = k->op;
     k->op = k->stop_after = 0;
-    return rank_answer(k, &(struct msg_done){.ops = ops,
-                                             .ps = clock_fabric_ps(k->sh) - start,
-                                             .late_ns = late,
-                                             .staging_ns = staging_ns(k) - staged,
-                                             .aggregated = aggregated});
+    d.ps = clock_fabric_ps(k->sh) - start;
+    d.ops = ops;
+    d.late_ns = late;
+    d.staging_ns = staging_ns(k) - staged;
+    comm_counted(k->comm, k->row.algo, d.counted);
+    for (unsigned i = 0; i < TRIB_COUNTERS; i++)
+        d.counted[i] -= before[i];
+    return rank_answer(k, &d);
 }
 
 /* A barrier moves no data; the check is that no rank leaves it before the last one has entered.

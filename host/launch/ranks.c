@@ -303,6 +303,8 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
         dilation_compare(&run->fid, &s->tries, run->dilation, run->time_us);
     run->valid = true;
     run->aggregated = a->aggregated;
+    run->counted.n = 0;
+    row_counters_add_ranks(&run->counted, a->by, a->counted);
     run->staging_us = (double)a->staging_ns * 1e-3 / run->iters / run->dilation;
     if (s->dilation.adaptive)
         dilation_learn(&s->dilation, a->pred, s->nranks, lag, run->dilation, run->fid.ok);
@@ -351,7 +353,8 @@ static int prepare(struct sweep *s, const struct row *r, int place, struct answe
                                .sparse = r->sparse,
                                .in_place = place == IN_PLACE,
                                .mm_self = r->mm_self,
-                               .count = r->count};
+                               .count = r->count,
+                               .bound = r->bound};
     int rc = sample(s, r, r->algo, false);
 
     memcpy(a->before, s->fell_back, sizeof(a->before));
@@ -371,7 +374,7 @@ int ranks_place(struct sweep *s, struct row *r, int place)
     char label[120];
     int rc;
 
-    snprintf(label, sizeof(label), "%s %llu B %s %s %s", sched_algo_name(r->algo),
+    snprintf(label, sizeof(label), "%s %llu B %s %s %s", row_algo_name(r),
              (unsigned long long)r->bytes, row_type(r), row_op(r),
              place == IN_PLACE ? "in-place" : "out-of-place");
     a.label = label;

@@ -72,6 +72,8 @@ int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
     if (!rank && d.granted.asked)
         sweep_granted(a->s, &d.granted);
     a->aggregated = d.aggregated < a->aggregated ? d.aggregated : a->aggregated;
+    for (unsigned i = 0; i < TRIB_COUNTERS; i++)
+        a->counted[i] += d.counted[i];
     a->algo = d.algo;
     if (*d.fell_back)
         memcpy(a->s->fell_back, d.fell_back, sizeof(d.fell_back));
@@ -117,6 +119,7 @@ int ranks_command(struct sweep *s, uint32_t type, const void *body, size_t len, 
     rc = job_bcast(s->job, type, body, len);
 
     a->ps = 0;
+    memset(a->counted, 0, sizeof(a->counted));
     a->wrong = 0;
     a->entered_ps = INT64_MIN;
     a->left_ps = INT64_MAX;

@@ -65,16 +65,24 @@ bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
     return lost * (double)frames > GIVEN_UP;
 }
 
+bool chaos_only_noise(const struct chaos_case *k)
+{
+    for (unsigned i = 0; i < k->plan.n; i++)
+        if (k->plan.e[i].of != FAULT_LINK || k->plan.e[i].down || k->plan.e[i].up ||
+            k->plan.e[i].reorder > 0)
+            return false;
+    return true;
+}
+
 bool chaos_only_late(const struct chaos_case *k)
 {
     for (unsigned i = 0; i < k->plan.n; i++) {
         const struct fault_event *e = &k->plan.e[i];
 
-        if (e->of != FAULT_LINK || e->loss > 0 || e->dup > 0 || e->reorder > 0 || e->corrupt > 0 ||
-            e->down || e->up)
+        if (e->loss > 0 || e->dup > 0 || e->reorder > 0 || e->corrupt > 0)
             return false;
     }
-    return true;
+    return chaos_only_noise(k);
 }
 
 /* Jobs of one case that are connected at the same time. */

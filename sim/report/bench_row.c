@@ -2,6 +2,7 @@
 /* One row in one place: warm-up, timed operations, checks. */
 #include "host/coll/alg/sched.h"
 #include "sim/report/bench_priv.h"
+#include "sim/report/protocol_counters.h"
 #include "switch/net/net_stats.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static void show(struct bench *b, double now)
     if (past < (b->cfg.terminal ? TERMINAL_S : LOG_S))
         return;
     fprintf(stderr, "%s%s %llu B %s, %s: %.3f of about %.3f ms, %.2f M events/s, %.0f s left%s",
-            b->cfg.terminal ? "\r\033[K" : "trib-sim: ", sched_algo_name(b->row->algo),
+            b->cfg.terminal ? "\r\033[K" : "trib-sim: ", row_algo_name(b->row),
             (unsigned long long)b->row->bytes, b->place == IN_PLACE ? "in-place" : "out-of-place",
             b->what, done * 1e-9, want * 1e-9,
             (double)(world_events(b->w) - b->shown_events) / past * 1e-6, left,
@@ -169,6 +170,7 @@ static int fill(struct bench *b, char *err)
         struct layout l = layout_of(b, i);
 
         pattern_set(&b->val, &l, b->row->type, b->row->op);
+        pattern_within(&b->val, b->row->bound);
         pattern_sample(&b->val, s->ways ? &s->at : NULL, s->want, s->ways);
         b->val.given = s->given;
         pattern_prepare(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
@@ -311,10 +313,16 @@ static void read_sent(const struct bench *b, uint64_t *sent)
         net_sent_bytes(world_net(b->w), b->cfg.fab, d, &sent[d]);
 }
 
+static void read_protocol(const struct bench *b, struct row_counters *r)
+{
+    protocol_counters_read(b->j, b->w, b->cfg.fab, b->cfg.nranks, b->row->algo, r);
+}
+
 int bench_place(struct bench *b, struct row *r, int place, char *err)
 {
     const struct perf_opts *o = b->cfg.o;
     struct run_result *run = &r->run[place];
+    struct row_counters before;
     int rc;
 
     T_ASSERT(place >= 0 && place < PLACES, "a row has no such place");
@@ -331,11 +339,14 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
         background_flow_begin(b->background);
     if (!rc) {
         read_sent(b, b->sent_before);
+        read_protocol(b, &before);
         rc = operate(b, timed_ops, o->iters, &run->time_us, err);
     }
     if (rc)
         return rc;
     read_sent(b, b->sent);
+    read_protocol(b, &run->counted);
+    row_counters_since(&run->counted, &before);
     run->valid = true;
     run->iters = o->iters;
     run->link = link_use_busiest(b->cfg.fab, b->sent_before, b->sent);

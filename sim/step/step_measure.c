@@ -201,7 +201,7 @@ static int choose(const struct measurement *ms, const struct measured_group *g,
                   struct step_collective *u, char *err)
 {
     struct coll_args a = args_of(u, u->ranks, u->bytes);
-    unsigned hosts = ((1u << ALGO_COUNT) - 1) & ~SWITCH_ALGOS;
+    unsigned hosts = ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS;
     struct coll_prediction p[STEP_METHODS];
     char why[COLL_WHY];
     int rc;

@@ -91,7 +91,7 @@ void pn_emit(void *ctx, void *job, int to, const void *head, uint32_t head_bytes
     if (to == PROTO_FORWARD) {
         if (p->target)
             send_packet(j, rte_be_to_cpu_32(p->target->ip), rte_be_to_cpu_32(p->target->qpn),
-                        p->from, 0xffff, &x);
+                        p->sender, 0xffff, &x);
     } else if (to == TRIB_PARENT) {
         send_packet(j, p->cfg.fab->nodes[j->up].ip, PROTO_QPN, PROTO_FROM_SWITCH, j->up_child, &x);
     } else {
@@ -160,12 +160,10 @@ static void data_input(struct protocol_node *p, const struct roce_pkt *k)
         t.data = p->scratch;
     }
     t.marked = (k->tos & 3) == 3;
+    p->sender = rte_be_to_cpu_16(h.from);
     p->target = h.flags & PROTO_F_TARGET
                     ? (const struct proto_target *)(const void *)(at + sizeof(h))
                     : NULL;
-    p->from = rte_be_to_cpu_16(h.from);
-    if (TRIB_IS(t.from, TRIB_CHILD(0)) && j->child[TRIB_INDEX(t.from)].who.is_member)
-        p->from = (uint16_t)j->child[TRIB_INDEX(t.from)].rank;
     proto_switch_packet(p->sw[j->seat], j->job, &t, p->now);
     p->target = NULL;
 }
@@ -342,6 +340,16 @@ bool protocol_node_idle(const struct protocol_node *p)
         if (p->sw[i] && proto_switch_counters(p->sw[i])->slots)
             return false;
     return !p->n_jobs && p->out_head == p->out_tail;
+}
+
+unsigned protocol_node_jobs_of(const struct protocol_node *p, uint64_t key)
+{
+    const struct pn_job *j;
+    unsigned n = 0;
+
+    LIST_FOREACH(j, &p->jobs, link)
+    n += j->key == key;
+    return n;
 }
 
 void protocol_node_print(const struct protocol_node *p,

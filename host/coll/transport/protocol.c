@@ -369,6 +369,14 @@ int64_t comm_deadline(const struct comm *c)
     return t;
 }
 
+void comm_counted(const struct comm *c, enum coll_algo a, uint64_t n[TRIB_COUNTERS])
+{
+    memset(n, 0, TRIB_COUNTERS * sizeof(*n));
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
+        if (ALGO_PROTOCOL + c->protocols->p[i].seat == a && c->protocols->p[i].half)
+            memcpy(n, proto_rank_counters(c->protocols->p[i].half), TRIB_COUNTERS * sizeof(*n));
+}
+
 /* ---- operations ---- */
 
 struct protocol *protocol_of_lane(const struct comm *c, const struct lane *l)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Check values: exact in every type whatever the order, and every wrong element is found. */
 #include "host/bench/test_pattern.h"
+#include "host/bench/value.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -325,9 +326,46 @@ static void samples_are_compared_with_their_results(void **state)
     pattern_free(&v);
 }
 
+/* An element is right up to the bound, and wrong beyond it; inputs have none. */
+static void errors_beyond_a_bound_are_counted(void **state)
+{
+    static const enum dtype rows[] = {DT_FP32, DT_FP64, DT_FP16, DT_BF16, DT_INT32};
+    struct layout l = all_reduce(0, 4, COUNT);
+    uint8_t buf[COUNT * 8];
+    struct test_pattern v;
+
+    (void)state;
+    assert_int_equal(pattern_init(&v), 0);
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+        for (int64_t off = 0; off <= 9; off++) {
+            const enum dtype t = rows[r];
+            uint64_t changed = 0, wrong;
+
+            pattern_set(&v, &l, t, OP_SUM);
+            pattern_within(&v, 5);
+            pattern_fill(&v, buf, LAYOUT_ALL, 0, COUNT);
+            for (size_t i = 0; i < COUNT; i += 10) {
+                int64_t x = (int64_t)value_of(t, buf + i * dtype_size(t));
+
+                if (t == DT_BF16 && (x < -80 || x > 80)) /* else not every integer is one */
+                    continue;
+                value_store(t, buf, i, x + (i % 20 ? off : -off));
+                changed++;
+            }
+            assert_true(changed > 0);
+            wrong = pattern_wrong(&v, buf, LAYOUT_ALL, 0, COUNT);
+            assert_int_equal(wrong, off > 5 ? changed : 0);
+            pattern_fill(&v, buf, 2, 0, COUNT);
+            value_store(t, buf, 7, (int64_t)value_of(t, buf + 7 * dtype_size(t)) ? 0 : 1);
+            assert_int_equal(pattern_wrong(&v, buf, 2, 0, COUNT), 1);
+        }
+    pattern_free(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_beyond_a_bound_are_counted),
         cmocka_unit_test(any_order_gives_the_expected_bits),
         cmocka_unit_test(ranks_contribute_different_values),
         cmocka_unit_test(every_wrong_element_is_counted),
