@@ -6,7 +6,7 @@
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   hostile                                 attacks of one process or user on others, each repelled
-#   matrix kills clocks clock-faults chaos mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
+#   matrix kills clocks clock-faults chaos mutations protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   docs-test                               commands and links of README.md and docs/
@@ -62,7 +62,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/trib_telemetry.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/trib_telemetry.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -71,6 +71,7 @@ ROOM_base        := base
 ROOM_fabric      := $(addprefix fabric,/ /conf /routing /report /theory)
 ROOM_aggregation := aggregation
 ROOM_protocols   := $(addprefix protocols,/ /host)
+ROOM_check       := protocols/check
 ROOM_roce        := $(addprefix roce,/ /cc)
 ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
 ROOM_io          := $(addprefix io,/ /memif /telemetry)
@@ -81,7 +82,7 @@ ROOM_bench       := host/bench
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols roce switch io hca kernels coll bench launch sim support
+ROOMS := base fabric aggregation protocols check roce switch io hca kernels coll bench launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -91,6 +92,7 @@ ON_base        := base
 ON_fabric      := fabric $(ON_base)
 ON_aggregation := aggregation $(ON_fabric)
 ON_protocols   := protocols $(ON_aggregation)
+ON_check       := check $(ON_protocols)
 ON_roce        := roce $(ON_aggregation)
 ON_switch      := switch protocols $(ON_roce)
 ON_io          := io $(ON_switch)
@@ -104,9 +106,10 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
+         $(BUILD)/trib-check-protocol \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -190,6 +193,11 @@ $(BUILD)/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -ljansson -o $@
 
+# It loads shared objects, and needs nothing of DPDK.
+$(BUILD)/trib-check-protocol: $(call obj,protocols/check/trib_check_protocol.c) $(call lib,check protocols aggregation base)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -ljansson -lm -ldl -o $@
+
 # Loaded by the system's libibverbs in a program that lost LD_PRELOAD.
 $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 	@echo "  LD    $@"
@@ -207,6 +215,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+
+# Protocols need nothing but their public header: no DPDK is linked.
+STAR := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/protocols/star*.c))
+$(filter $(BUILD)/tests/protocols/test_%,$(TESTS)): %: %.o $(STAR) $(call lib,$(ON_protocols))
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -ldl -o $@
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
@@ -344,6 +358,12 @@ mutations:
 	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libsupport.a
 	$(Q)BUILD=build-checked CC="$(CC)" tests/mutations.sh
 
+# Bugs of one line in aggregation protocols (tests/protocols/mutations.txt): trib check-protocol must find each. DRAW=10 draws ten of each protocol.
+protocol-mutations:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/trib-check-protocol
+	$(Q)BUILD=$(BUILD) CC="$(CC)" tests/protocols/mutations.sh
+
 # Bugs of rounding and of the order of sums planted on purpose: the column #wrong must show each. Two minutes.
 rounding:
 	$(Q)scripts/setup.sh test
@@ -446,15 +466,19 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry) scripts/trib scripts/trib-sweep
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-check-protocol) scripts/trib scripts/trib-sweep
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
-CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf)
-PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep)
+CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched)
+PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-check-protocol)
+# Of aggregation protocols that are built outside of the tree.
+HEADERS := $(wildcard include/tributary/*.h)
+EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
+CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules)
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/tributary/conf/jobs" "$(TO)/share/doc/tributary/img"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img"
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
@@ -466,6 +490,10 @@ install: all
 	install -m 644 $(BUILD)/completion/trib.bash "$(TO)/$(COMPLETIONS)/trib"
 	for f in $(filter-out trib,$(notdir $(BIN))); do ln -sf trib "$(TO)/$(COMPLETIONS)/$$f" || exit 1; done
 	install -m 644 $(BUILD)/completion/_trib "$(TO)/share/zsh/site-functions"
+	install -d "$(TO)/include/tributary" "$(TO)/lib/pkgconfig" "$(TO)/share/tributary/examples/protocol"
+	install -m 644 $(HEADERS) "$(TO)/include/tributary"
+	sed 's/@VERSION@/$(shell sed -n 's/.*TRIB_VERSION "\(.*\)".*/\1/p' base/version.h)/' scripts/tributary.pc.in >"$(TO)/lib/pkgconfig/tributary.pc"
+	install -m 644 $(EXAMPLES) "$(TO)/share/tributary/examples/protocol"
 uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
 	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
@@ -474,7 +502,10 @@ uninstall:
 	rm -f "$(TO)/share/zsh/site-functions/_trib"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
-	for d in lib/tributary share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf/jobs share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
+	rm -f "$(TO)/lib/pkgconfig/tributary.pc"
+	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
+	for d in include/tributary lib/tributary share/tributary/examples/protocol share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -118,6 +118,8 @@ void options_help(const struct option_program *p, FILE *out)
     for (unsigned i = 0; option_word(p, i, &at); i++) {
         if (!i)
             fputs("\nArguments:\n", out);
+        if (at.row->how & OPTION_HIDDEN)
+            continue;
         describe(&at, text, sizeof(text));
         print_left(out, at.row->arg, text);
     }
@@ -251,6 +253,8 @@ void options_man(const struct option_program *p, FILE *out)
     for (unsigned i = 0; option_word(p, i, &at); i++) {
         if (!i)
             fputs(".SH ARGUMENTS\n", out);
+        if (at.row->how & OPTION_HIDDEN)
+            continue;
         roff_row(out, &at);
     }
     fputs(".SH OPTIONS\n", out);
@@ -294,7 +298,8 @@ void options_complete(const struct option_program *p, FILE *out)
     struct option_at at;
 
     for (unsigned i = 0; option_word(p, i, &at); i++)
-        complete_row(out, &at, NULL);
+        if (!(at.row->how & OPTION_HIDDEN))
+            complete_row(out, &at, NULL);
     for (unsigned i = 0; option_at(p, i, &at); i++) {
         if (at.hidden)
             continue;

@@ -6,6 +6,7 @@
 #include <tributary/protocol.h>
 
 extern const struct trib_protocol trib_switchml; /* pool of slots at the switches, two versions */
+extern const struct trib_protocol trib_atp;      /* hashed aggregators, servers behind them */
 extern const struct trib_protocol trib_ps;       /* parameter server on the ranks */
 
 #endif

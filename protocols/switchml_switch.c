@@ -137,7 +137,7 @@ static void from_parent(struct trib_switch *s, struct trib_job *job, struct entr
         return;
     }
     memcpy(e->value, pkt->data, h->count * 4u);
-    s->api->work(s, h->count * 4u, 0);
+    s->api->work(s, h->count * 4u, 1);
     e->ahead = h->ahead;
     e->state = DONE;
     entry_send(s, job, e, TRIB_CHILDREN, DOWN);

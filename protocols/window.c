@@ -126,6 +126,14 @@ void window_answer(struct window *w, struct trib_rank *r, uint32_t i)
     w->busy--;
 }
 
+void window_resend(struct window *w, uint32_t i)
+{
+    struct flight *f = &w->flight[i];
+
+    f->tries += f->tries < 255;
+    enqueue(w, i);
+}
+
 int window_overdue(struct window *w, struct trib_rank *r)
 {
     int64_t now = r->api->now(r), next = TRIB_NEVER;
@@ -142,8 +150,7 @@ int window_overdue(struct window *w, struct trib_rank *r)
         if (f->state != FLIGHT_SENT)
             continue;
         if (f->due_ps <= now) {
-            f->tries += f->tries < 255;
-            enqueue(w, i);
+            window_resend(w, i);
             n++;
         } else if (f->due_ps < next) {
             next = f->due_ps;

@@ -44,6 +44,8 @@ void window_queue(struct window *w, struct trib_rank *r, uint32_t i, uint64_t se
 void window_pump(struct window *w, struct trib_rank *r, window_send send);
 /* Flight i is answered. */
 void window_answer(struct window *w, struct trib_rank *r, uint32_t i);
+/* Flight i, sent and not answered, is to be sent again at once. */
+void window_resend(struct window *w, uint32_t i);
 /* At the timer: queues what is overdue and returns how many. -1: nothing is answered any more. */
 int window_overdue(struct window *w, struct trib_rank *r);
 

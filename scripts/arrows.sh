@@ -9,7 +9,7 @@ rooms='include/tributary
 base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
-protocols protocols/host
+protocols protocols/host protocols/check
 roce/cc roce
 switch/queue switch switch/reduce switch/multimem switch/protocol switch/net
 io io/memif io/telemetry

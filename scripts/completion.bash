@@ -39,7 +39,7 @@ _trib_word() { # _trib_word PROGRAM CURRENT
         [ -z "$long$short" ] && all+=" $values"
     done < <(_trib_rows "$1")
     case "$1" in
-    trib-keep | trib-enter | trib-sweep) ;;
+    trib-keep | trib-enter | trib-sweep | trib-check-protocol) ;;
     *) all+=" $(trib --help=confs 2>/dev/null)" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$all" -- "$2"; compgen -f -- "$2")

@@ -45,7 +45,7 @@ _trib() {
     if [[ $PREFIX == -* ]]; then
         compadd -l -d texts -- $names
     else
-        [[ $program == trib-(keep|enter|sweep) ]] || values+=(${(f)"$(trib --help=confs 2>/dev/null)"})
+        [[ $program == trib-(keep|enter|sweep|check-protocol) ]] || values+=(${(f)"$(trib --help=confs 2>/dev/null)"})
         compadd -- $values
         _files
     fi

@@ -4,6 +4,8 @@
  */
 #include "sim/sim_options.h"
 
+#include "host/bench/schedule_option.h"
+#include "host/coll/alg/sched_file.h"
 #include "switch/net/net.h"
 
 #include <errno.h>
@@ -166,7 +168,8 @@ const struct option_program sim_program = {
         "[OPTION...] CONF [COLLECTIVE]\n"
         "CONF --workload FILE [--seed N] [-J FILE]\n"
         "CONF --jobs FILE [--seed N] [--faults FILE] [--counters] [--trace FILE] [-J FILE]\n"
-        "[CONF] --chaos SEED [--faults FILE] [--max-wall SECONDS] [--save-case FILE]\n"
+        "[CONF] --chaos SEED [--algo PROTOCOL] [--faults FILE] [--max-wall SECONDS]\n"
+        "    [--save-case FILE]\n"
         "--chaos-case FILE [--max-wall SECONDS]",
     .text = "Runs collectives on the fabric CONF in virtual time, with the tables, checks and "
             "options of trib-perf. Fabric, ranks and clock are in this process: nothing else is "
@@ -212,6 +215,11 @@ static int check_together(const struct sim_opts *own, const struct perf_opts *o,
         snprintf(err, OPT_ERR,
                  "--links: found neither --trace nor --counters, expected one of "
                  "which it says the links");
+        return OPT_BAD;
+    }
+    if (own->place == PLACE_IN && o->file && !o->file->place[1]) {
+        snprintf(err, OPT_ERR, "--place: found in, expected out: %.120s says place out",
+                 o->schedule);
         return OPT_BAD;
     }
     if (own->place == PLACE_IN && (!coll_can_be_in_place(o->coll) || o->error)) {
@@ -268,7 +276,7 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
     static const char *const known[] = {
         "seed",     "payload",    "place",           "threads", "frames",   "workload",
         "chaos",    "faults",     "background-flow", "trace",   "counters", "links",
-        "max-wall", "chaos-case", "save-case",       NULL};
+        "max-wall", "chaos-case", "save-case",       "algo",    NULL};
     const struct option_row *too = options_given_other(&sim_program, r, known);
 
     if (own->chaos_case && (own->chaos || own->faults || own->save_case || o->conf)) {
@@ -280,12 +288,22 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
         return OPT_BAD;
     }
     own->conf = o->conf;
+    if (options_given(&sim_program, r, "algo")) {
+        own->chaos_algo = __builtin_ctz(o->algos | 1u << 31);
+        if (own->chaos_case || o->algos != 1u << own->chaos_algo ||
+            !coll_protocol((enum coll_algo)own->chaos_algo)) {
+            snprintf(err, OPT_ERR,
+                     "--chaos: found --algo, expected the name of one protocol, or none");
+            return OPT_BAD;
+        }
+    }
     if (options_given(&sim_program, r, "max-wall"))
         own->seed_wall = o->max_wall;
     if (!too && r->n_words < 2)
         return OPT_OK;
     snprintf(err, OPT_ERR,
-             "--chaos: found %s%s too, expected at most a CONF, --faults and --max-wall",
+             "--chaos: found %s%s too, expected at most a CONF, --algo PROTOCOL, --faults and "
+             "--max-wall",
              too ? "--" : "", too ? too->name : coll_name(o->coll));
     return OPT_BAD;
 }
@@ -307,6 +325,8 @@ static int check(struct sim_opts *own, struct perf_opts *o, const struct option_
         rc = check_step(o, r, err);
     if (!rc)
         rc = check_support(o, err);
+    if (!rc)
+        rc = schedule_option_load(o, &sim_program, r, err);
     if (!rc)
         rc = perf_options_check(o, err);
     if (!rc)
@@ -331,6 +351,6 @@ bool sim_options_begin(struct sim_opts *own, struct perf_opts *o, int argc, char
         return false;
     if (!check(own, o, &r, err))
         return true;
-    *code = options_wrong(&sim_program, err);
+    *code = *err ? options_wrong(&sim_program, err) : OPT_BAD; /* else it is said already */
     return false;
 }

@@ -21,6 +21,7 @@ struct sim_opts {
     const char *chaos_case;      /* file of a case to replay; NULL: none */
     const char *save_case;       /* of chaos: file that gets the seed's case; NULL: none */
     const char *conf;            /* of chaos: the fabric; NULL: drawn */
+    int chaos_algo;              /* of chaos: the protocol that jobs run; 0: none */
     double seed_wall;            /* of chaos: seconds a seed may take; 0: the usual */
     const char *links;           /* names, of the trace and the counters; NULL: all */
     const char *workload;        /* a training step's file instead of a collective; NULL: none */

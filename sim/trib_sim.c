@@ -9,6 +9,7 @@
 #include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
+#include "host/bench/schedule_option.h"
 #include "protocols/host/conf.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
@@ -323,6 +324,20 @@ static int with_workload(struct sim *m)
     return stopped ? EXIT_INTERRUPTED : rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_WRONG : EXIT_OK;
 }
 
+/* 0; -EINVAL, reported: lengths have nothing that a protocol could look at. */
+static int check_payload(const struct sim *m, const struct jobs_plan *p)
+{
+    for (unsigned i = 0; i < p->n && m->own.payload == PAYLOAD_NONE; i++)
+        if (p->job[i].algos & COLL_PROTOCOLS) {
+            fprintf(
+                stderr,
+                "trib-sim: --payload: found none, expected data: a protocol of %s looks at it\n",
+                p->job[i].name);
+            return -EINVAL;
+        }
+    return 0;
+}
+
 /* Runs the jobs when nothing can be refused any more. */
 static int run_jobs(struct sim *m, const struct jobs_plan *p)
 {
@@ -372,7 +387,7 @@ static int with_jobs(struct sim *m)
         code = EXIT_USAGE;
     } else if (errs && p) {
         m->s->nranks = p->nranks;
-        if (load_plan(m))
+        if (check_payload(m, p) || load_plan(m))
             code = EXIT_USAGE;
         else if (begin_watch(m))
             fprintf(stderr, "trib-sim: %s\n", m->s->cause);
@@ -435,6 +450,7 @@ int main(int argc, char **argv)
         return campaign_run(&(struct campaign_cfg){.seeds = m.own.chaos,
                                                    .conf = m.own.conf,
                                                    .faults = m.own.faults,
+                                                   .algo = m.own.chaos_algo,
                                                    .wall_s = m.own.seed_wall,
                                                    .case_file = m.own.chaos_case,
                                                    .save_file = m.own.save_case});
@@ -444,5 +460,6 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     code = sim_main(&m);
+    schedule_option_free(&m.o);
     return atomic_output_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
 }

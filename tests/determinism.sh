@@ -45,7 +45,7 @@ same() {
             run "$build" "$tmp/$name.$n" "$@"
             if [ -z "$first" ]; then
                 first=$tmp/$name.$n
-                grep -q '^ *[0-9]' "$first/table" || { echo "FAILED $name: no row"; tail -n 5 "$first/table"; failed=1; }
+                grep -qE '^ *[0-9]|^  [a-z]+ +[0-9]+ +[a-z_]+ ' "$first/table" || { echo "FAILED $name: no row"; tail -n 5 "$first/table"; failed=1; }
                 continue
             fi
             for what in table json trace.pcapng; do
@@ -79,6 +79,7 @@ same stochastic "$tmp/stochastic.conf" --algo sharp -b 16K -e 16K -d half,f8e4m3
 same nvls conf/h100-node.conf --algo nvls,ring -b 1M -e 1M --links n0g0
 same rails conf/rail-2x4.conf --algo hier_sharp,nvls_sharp -b 256K -e 256K
 same lengths conf/rail-4x8.conf --algo hier_sharp -b 256K -e 256K --payload none --links n0g0,n0g1
+same jobs conf/leaf-spine-8.conf --jobs conf/jobs/eight.conf --faults conf/faults/flap.conf
 counts=(1 2 3 4)
 same by-threads conf/leaf-spine-8.conf --algo all -b 64K -e 64K -d float,bfloat16 --error
 same fall conf/leaf-spine-8.conf --algo ring,sharp -b 256K -e 256K --faults conf/faults/flap.conf

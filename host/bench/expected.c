@@ -280,7 +280,8 @@ static int make_ranks(struct expected *x, const struct coll_args *a, bool in_pla
                           .in_place = in_place,
                           .mtu = j->fab->mtu,
                           .mm_self = a->mm_self,
-                          .topo = &x->topo.sched};
+                          .topo = &x->topo.sched,
+                          .file = a->file};
 
     if (rc)
         return rc;

@@ -20,6 +20,7 @@ struct rank {
         struct clock_page clock;
     } * own;
     struct fabric *fab;
+    struct sched_file *file;                     /* of rows by ALGO_SCHEDULE; NULL: none */
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;
     struct comm *comm;

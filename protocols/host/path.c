@@ -139,6 +139,32 @@ int64_t proto_across_ps(const struct proto_ways *w, uint32_t bytes)
     return most;
 }
 
+/* Hosts that are cabled to each other use a port for each neighbour. */
+static bool has_cables(const struct fabric *f)
+{
+    for (unsigned i = 0; i < f->n_links; i++)
+        if (f->nodes[f->links[i].a].kind == FAB_HOST && f->nodes[f->links[i].b].kind == FAB_HOST)
+            return true;
+    return false;
+}
+
+bool proto_all_reach(const struct proto_ways *w)
+{
+    const struct fabric *f = w->fab;
+
+    if (!has_cables(f))
+        return true;
+    for (unsigned m = next_member(w, 0); m < FAB_MAX_MEMBERS; m = next_member(w, m + 1))
+        for (unsigned o = next_member(w, 0); o < FAB_MAX_MEMBERS; o = next_member(w, o + 1)) {
+            unsigned a = host_of(w, m), b = host_of(w, o);
+
+            if (a != b && proto_path_ps(f, f->hosts[a], proto_host_port(w, a), f->hosts[b],
+                                        proto_host_port(w, b), 0) < 0)
+                return false;
+        }
+    return true;
+}
+
 int64_t proto_round_trip_ps(const struct proto_ways *w, uint32_t bytes)
 {
     int64_t up = proto_up_ps(w, bytes);

@@ -27,6 +27,8 @@ int64_t proto_path_ps(const struct fabric *f, uint16_t from, uint16_t from_port,
 int64_t proto_up_ps(const struct proto_ways *w, uint32_t bytes);
 int64_t proto_down_ps(const struct proto_ways *w, uint32_t bytes);
 int64_t proto_across_ps(const struct proto_ways *w, uint32_t bytes);
+/* Whether every rank reaches every other by the one port that protocols use. */
+bool proto_all_reach(const struct proto_ways *w);
 /* To the root and back; without a tree to another rank and back. */
 int64_t proto_round_trip_ps(const struct proto_ways *w, uint32_t bytes);
 /* Switches from a rank to the root, the root included; 0 without a tree. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct trib_protocol *seats[PROTO_SEATS] = {&trib_switchml, &trib_ps};
+static const struct trib_protocol *seats[PROTO_SEATS] = {&trib_switchml, &trib_ps, &trib_atp};
 
 const struct trib_protocol *proto_at(unsigned seat)
 {

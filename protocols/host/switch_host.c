@@ -84,14 +84,14 @@ static struct trib_array *api_array(struct trib_switch *pub, struct trib_job *jo
                                     uint32_t n, uint32_t bytes)
 {
     struct proto_switch *s = of(pub);
-    uint64_t size = (uint64_t)n * bytes;
+    const uint32_t slot = bytes > 1u << 20 ? 0 : (bytes + 7) & ~7u;
+    const uint64_t size = (uint64_t)n * slot;
     struct trib_array *a;
     unsigned i = 0;
 
     while (i < PROTO_ARRAYS && s->array[i])
         i++;
-    if (!s->arrays_open || i == PROTO_ARRAYS || !size || bytes > 1u << 20 ||
-        size > s->cfg.memory - s->cnt.memory)
+    if (!s->arrays_open || i == PROTO_ARRAYS || !size || size > s->cfg.memory - s->cnt.memory)
         return NULL;
     a = calloc(1, sizeof(*a));
     if (!a)
@@ -99,8 +99,8 @@ static struct trib_array *api_array(struct trib_switch *pub, struct trib_job *jo
     snprintf(a->name, sizeof(a->name), "%s", name);
     a->job = job ? job_of(job) : NULL;
     a->n = n;
-    a->bytes = (bytes + 7) & ~7u;
-    a->mem = aligned_alloc(64, (((uint64_t)n + 1) * a->bytes + 63) & ~63ull);
+    a->bytes = slot;
+    a->mem = aligned_alloc(64, (size + slot + 63) & ~63ull);
     a->owner = calloc(n, sizeof(*a->owner));
     if (!a->mem || !a->owner) {
         free(a->mem);
@@ -108,10 +108,9 @@ static struct trib_array *api_array(struct trib_switch *pub, struct trib_job *jo
         free(a);
         return NULL;
     }
-    memset(a->mem, 0, ((uint64_t)n + 1) * a->bytes);
-    a->bytes = (bytes + 7) & ~7u;
+    memset(a->mem, 0, size + slot);
     s->array[i] = a;
-    s->cnt.memory += (uint64_t)a->n * a->bytes;
+    s->cnt.memory += size;
     if (s->cnt.memory > s->cnt.memory_peak)
         s->cnt.memory_peak = s->cnt.memory;
     return a;

@@ -200,6 +200,7 @@ static void run_seed(struct campaign *c)
                             .save_file = c->cfg->save_file,
                             .conf_dir = c->conf_dir,
                             .faults = c->cfg->faults,
+                            .algo = c->cfg->algo,
                             .pool = c->pool,
                             .drawn = drawn,
                             .planned = planned,

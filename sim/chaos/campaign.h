@@ -9,6 +9,7 @@ struct campaign_cfg {
     const char *seeds;     /* "17", or "1-1000" */
     const char *conf;      /* file of the fabric; NULL: drawn */
     const char *faults;    /* file of a fault plan; NULL: drawn */
+    int algo;              /* as in struct chaos_cfg */
     double wall_s;         /* limit of wall time for a seed; 0: a minute */
     const char *case_file; /* instead of seeds: the file of a case; NULL: none */
     const char *save_file; /* of one seed: its case is written to it; NULL: not */

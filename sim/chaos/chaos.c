@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A case from a seed or a file, its run, and its report. */
 #include "base/events.h"
+#include "host/coll/alg/sched.h"
 #include "sim/chaos/case.h"
 #include "switch/queue/link_fault.h"
 
@@ -96,23 +97,36 @@ static int draw(struct chaos_case *k)
     return rc;
 }
 
+/* The algorithm of a job that has no other. */
+static const char *only(const struct chaos_job *j)
+{
+    return j->goes_on ? "" : j->n_policy ? sched_algo_name(j->policy[0]) : "sharp";
+}
+
 static int get_case(struct chaos_case *k)
 {
     struct chaos_report *rep = k->rep;
     int rc = k->cfg->case_file ? case_load(k, k->cfg->case_file, rep->verdict) : draw(k);
 
+    if (rc == -ENOTSUP && k->cfg->algo) {
+        snprintf(rep->what, sizeof(rep->what), "%s", k->shape);
+        snprintf(rep->verdict, sizeof(rep->verdict), "left out: %s cannot run on it",
+                 sched_algo_name((enum coll_algo)k->cfg->algo));
+        return rc;
+    }
     if (rc) {
         rep->ok = false;
         return rc;
     }
     rep->verdict[0] = '\0';
-    snprintf(rep->what, sizeof(rep->what), "%s, %u ranks%s", k->shape, k->job[0].nranks,
-             k->job[0].goes_on ? "" : ", only SHARP");
+    snprintf(rep->what, sizeof(rep->what), "%s, %u ranks%s%s", k->shape, k->job[0].nranks,
+             k->job[0].goes_on ? "" : ", only ", only(&k->job[0]));
     for (unsigned i = 1; i < k->n_jobs; i++) {
         size_t at = strlen(rep->what);
 
-        snprintf(rep->what + at, sizeof(rep->what) - at, ", %u %s%s", k->job[i].nranks,
-                 chaos_start_name(k->job[i].start), k->job[i].goes_on ? "" : " only SHARP");
+        snprintf(rep->what + at, sizeof(rep->what) - at, ", %u %s%s%s", k->job[i].nranks,
+                 chaos_start_name(k->job[i].start), k->job[i].goes_on ? "" : " only ",
+                 only(&k->job[i]));
     }
     snprintf(rep->what + strlen(rep->what), sizeof(rep->what) - strlen(rep->what), ", %u faults",
              k->plan.n);

@@ -24,6 +24,7 @@ struct chaos_cfg {
     const char *conf;         /* the file that fab is from */
     const char *conf_dir;     /* of the presets; read where fab is NULL */
     const char *faults;       /* file of a fault plan; NULL: drawn */
+    int algo;                 /* a protocol that all jobs run (enum coll_algo); 0: drawn, none */
     const char *case_file;    /* file of a case; NULL: drawn from the seed */
     const char *save_file;    /* the case is written to it; NULL: not */
     struct rte_mempool *pool;

@@ -33,6 +33,21 @@ bool chaos_can(const struct chaos_case *k, const struct chaos_job *j, enum coll_
     return false;
 }
 
+bool chaos_wants(const struct chaos_case *k, enum coll_algo algo)
+{
+    return k->cfg->algo ? algo == (enum coll_algo)k->cfg->algo : !coll_is_protocol(algo);
+}
+
+/* A protocol has nothing to fall back to. */
+void chaos_protocol_policy(const struct chaos_case *k, struct chaos_job *j)
+{
+    if (!k->cfg->algo)
+        return;
+    j->policy[0] = (enum coll_algo)k->cfg->algo;
+    j->n_policy = 1;
+    j->goes_on = false;
+}
+
 static unsigned scale_out_trees(const struct fabric *f)
 {
     unsigned n = 0;
@@ -83,7 +98,7 @@ static void choose_policy(struct chaos_case *k, struct chaos_job *j)
     for (unsigned i = 0, first = (unsigned)below(k, DRAW_RANKS, 4); i < 4; i++)
         if (j->algos >> by_switches[(first + i) % 4] & 1)
             j->policy[j->n_policy++] = by_switches[(first + i) % 4];
-    T_ASSERT(j->n_policy < ALGO_COUNT, "a policy has more algorithms than there are");
+    T_ASSERT(j->n_policy < CHAOS_ALGOS, "a policy has more algorithms than there are");
     j->policy[j->n_policy++] = ALGO_RING;
 }
 
@@ -98,10 +113,12 @@ int chaos_draw_ranks(struct chaos_case *k)
         j->n_trees = 1 + (unsigned)below(k, DRAW_RANKS, trees - j->tree < 2 ? 1 : 2);
     }
     j->window = below(k, DRAW_RANKS, 3) ? 0 : 8u << below(k, DRAW_RANKS, 6);
-    for (unsigned a = 0; a < ALGO_USUAL; a++)
-        if ((a != ALGO_SHARP || j->n_trees) && chaos_can(k, j, (enum coll_algo)a))
+    for (int a = 0; a < CHAOS_ALGOS; a++)
+        if ((a != ALGO_SHARP || j->n_trees) && chaos_wants(k, (enum coll_algo)a) &&
+            chaos_can(k, j, (enum coll_algo)a))
             j->algos |= 1u << a;
     choose_policy(k, j);
+    chaos_protocol_policy(k, j);
     j->group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000);
     j->key = random_next(&k->rng[DRAW_RANKS]);
     j->ops = 1 + (unsigned)below(k, DRAW_OPS, 3);
@@ -140,7 +157,7 @@ static bool has(const struct chaos_job *j, struct comm *c, enum coll_kind kind, 
 static bool has_any(const struct chaos_job *j, struct comm *c)
 {
     for (int kind = 0; kind < COLL_KINDS; kind++)
-        for (int algo = 0; algo < ALGO_COUNT; algo++)
+        for (int algo = 0; algo < CHAOS_ALGOS; algo++)
             if (has(j, c, (enum coll_kind)kind, (enum coll_algo)algo))
                 return true;
     return false;
@@ -154,6 +171,11 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
     enum chaos_stream s = stream_of(k, j);
     bool any = has_any(j, c);
 
+    if (k->cfg->algo) {
+        op->kind = COLL_ALLREDUCE;
+        op->algo = (enum coll_algo)k->cfg->algo;
+        return;
+    }
     if (j->bytes == CHAOS_LONG && has(j, c, COLL_ALLREDUCE, ALGO_NVLS)) {
         op->kind = COLL_ALLREDUCE;
         op->algo = ALGO_NVLS;
@@ -161,7 +183,7 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
     }
     do {
         op->kind = below(k, s, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, s, COLL_KINDS);
-        op->algo = (enum coll_algo)below(k, s, ALGO_USUAL);
+        op->algo = (enum coll_algo)below(k, s, CHAOS_ALGOS);
     } while (any ? !has(j, c, op->kind, op->algo) : !(j->algos >> op->algo & 1));
 }
 
@@ -181,7 +203,8 @@ void chaos_draw_op(struct chaos_case *k, const struct chaos_job *j, struct comm 
     do {
         op->type = (enum dtype)below(k, s, DT_COUNT);
         op->op = (enum redop)below(k, s, OP_COUNT);
-    } while (!arith_valid(op->op, op->type));
+    } while (!arith_valid(op->op, op->type) ||
+             (k->cfg->algo && !coll_protocol_does(coll_protocol(op->algo), op->type, op->op)));
     op->root = (unsigned)below(k, s, j->nranks);
     op->count = below(k, s, 2) ? counts[below(k, s, 11)] : below(k, s, 20000);
     if (op->kind != COLL_ALLREDUCE)

@@ -44,9 +44,10 @@ bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j)
 
 /* RC gives up a packet after eight transmissions without an answer. With loss on all of many links
  * that happens within a few hundred packets and is no defect: more than this share of the frames
- * that crossed a link is expected to end so. */
+ * that crossed a link is expected to end so. A packet that is overtaken is dropped, as one that is
+ * lost; where that is usual, slices of many packets give up, too. */
 #define GIVEN_UP 1e-3
-bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
+static bool gives_up(const struct chaos_case *k, uint64_t frames, bool overtaken)
 {
     unsigned tiers = 1;
     double whole = 1, lost = 1;
@@ -58,11 +59,30 @@ bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
 
         for (unsigned hop = 0; e->of == FAULT_LINK && e->which == FAULT_ALL && hop < 4 * tiers;
              hop++)
-            whole *= (e->loss > 0 ? 1 - e->loss : 1) * (e->corrupt > 0 ? 1 - e->corrupt : 1);
+            whole *= (e->loss > 0 ? 1 - e->loss : 1) * (e->corrupt > 0 ? 1 - e->corrupt : 1) *
+                     (overtaken && e->reorder > 0 ? 1 - e->reorder : 1);
     }
     for (unsigned i = 0; i < 8; i++)
         lost *= 1 - whole;
     return lost * (double)frames > GIVEN_UP;
+}
+
+bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
+{
+    return gives_up(k, frames, false);
+}
+
+bool chaos_may_leave_switches(const struct chaos_case *k, uint64_t frames)
+{
+    return gives_up(k, frames, true);
+}
+
+bool chaos_only_noise(const struct chaos_case *k)
+{
+    for (unsigned i = 0; i < k->plan.n; i++)
+        if (k->plan.e[i].of != FAULT_LINK || k->plan.e[i].down || k->plan.e[i].up)
+            return false;
+    return true;
 }
 
 bool chaos_only_late(const struct chaos_case *k)
@@ -70,11 +90,10 @@ bool chaos_only_late(const struct chaos_case *k)
     for (unsigned i = 0; i < k->plan.n; i++) {
         const struct fault_event *e = &k->plan.e[i];
 
-        if (e->of != FAULT_LINK || e->loss > 0 || e->dup > 0 || e->reorder > 0 || e->corrupt > 0 ||
-            e->down || e->up)
+        if (e->loss > 0 || e->dup > 0 || e->reorder > 0 || e->corrupt > 0)
             return false;
     }
-    return true;
+    return chaos_only_noise(k);
 }
 
 /* Jobs of one case that are connected at the same time. */

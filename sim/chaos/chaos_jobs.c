@@ -91,6 +91,11 @@ static void choose_algos(struct chaos_case *k, struct chaos_job *j)
 {
     static const enum coll_algo some[] = {ALGO_SHARP, ALGO_NVLS, ALGO_RING};
 
+    if (k->cfg->algo) {
+        j->algos = k->job[0].algos;
+        chaos_protocol_policy(k, j);
+        return;
+    }
     for (unsigned i = 0; i < RTE_DIM(some); i++)
         if (k->job[0].algos >> some[i] & 1 && chaos_can(k, j, some[i]))
             j->algos |= 1u << some[i];

@@ -8,13 +8,15 @@
 #include "sim/chaos/chaos.h"
 #include "sim/job/sim_job.h"
 
-#define CHAOS_RANKS     16u      /* of a job, at most */
-#define CHAOS_BUFFER    262144u  /* bytes of a rank's data in an operation, at most */
-#define CHAOS_FAULTY    65536u   /* the same where there are faults */
-#define CHAOS_LONG      1048576u /* the same of long ones: several slices of multimem in flight */
-#define CHAOS_OTHERS    8192u    /* the same of another job than the first */
-#define CHAOS_OPS       16u      /* operations of a job, at most */
-#define CHAOS_JOBS      4u       /* of a case, at most */
+#define CHAOS_RANKS  16u      /* of a job, at most */
+#define CHAOS_BUFFER 262144u  /* bytes of a rank's data in an operation, at most */
+#define CHAOS_FAULTY 65536u   /* the same where there are faults */
+#define CHAOS_LONG   1048576u /* the same of long ones: several slices of multimem in flight */
+#define CHAOS_OTHERS 8192u    /* the same of another job than the first */
+#define CHAOS_OPS    16u      /* operations of a job, at most */
+#define CHAOS_JOBS   4u       /* of a case, at most */
+/* Algorithms that are drawn: a schedule from a file has ranks of its own. */
+#define CHAOS_ALGOS     ALGO_SCHEDULE
 #define CHAOS_PROCESSES (CHAOS_JOBS * CHAOS_RANKS)
 
 /* One stream of draws for each kind of draw, so that one kind can change without the others. */
@@ -47,7 +49,7 @@ struct chaos_job {
     uint64_t key;
     unsigned algos; /* bit of each algorithm that ranks and fabric have */
     uint32_t window;
-    enum coll_algo policy[ALGO_COUNT];
+    enum coll_algo policy[CHAOS_ALGOS];
     unsigned n_policy;
     bool goes_on; /* an algorithm without switches is left whatever switches refuse or fail */
     struct job_op op[CHAOS_OPS]; /* read from a file, or drawn so far */
@@ -82,6 +84,9 @@ static inline uint64_t below(struct chaos_case *k, enum chaos_stream s, uint64_t
 /* Adds the processes of a job whose hosts, or whose ranks in the first job, are known. False: a
  * host has no slot for one. */
 bool chaos_place(struct chaos_case *k, struct chaos_job *j);
+/* Whether the case may use the algorithm: of protocols the one that was asked for, alone. */
+bool chaos_wants(const struct chaos_case *k, enum coll_algo algo);
+void chaos_protocol_policy(const struct chaos_case *k, struct chaos_job *j);
 bool chaos_can(const struct chaos_case *k, const struct chaos_job *j, enum coll_algo algo);
 
 /* 0, or -errno with the reason in why (CHAOS_TEXT bytes). */
@@ -102,8 +107,12 @@ const char *chaos_op_text(const struct job_op *op, char *buf, size_t size);
 /* What may be expected of a job under the case's faults. */
 bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j);
 bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames);
+/* The same where frames that are overtaken count as lost. */
+bool chaos_may_leave_switches(const struct chaos_case *k, uint64_t frames);
 /* Whether links only delay frames, and nothing else is wrong: then no frame is sent twice. */
 bool chaos_only_late(const struct chaos_case *k);
+/* The same of links that lose, double and reorder some, too: then no path is given up. */
+bool chaos_only_noise(const struct chaos_case *k);
 /* Whether aggregation nodes may refuse it what it asks for. */
 bool chaos_contended(const struct chaos_case *k, const struct chaos_job *j);
 /* Whether they may know its group as another job's. */

@@ -2,9 +2,11 @@
 /* A job's data: inputs of its ranks, and the check of their results. */
 #include "sim/job/sim_job_priv.h"
 
+#include "protocols/host/conf.h"
 #include "sim/job/oracle.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +52,35 @@ static int reduce_all(struct job *j, const struct job_op *op, const void *const 
                        out);
 }
 
+/* How far an element may be from the exact result: protocols that quantise floats state a bound. */
+static double tolerance(const struct job *j, const void *const *in)
+{
+    const struct trib_protocol *p = coll_protocol(j->op.algo);
+    bool mean = j->op.op == OP_AVG;
+    int64_t key[TRIB_KEYS];
+    double most = 0, bound;
+
+    if (!p || !p->bound || j->op.type != DT_FP32)
+        return 0;
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        for (size_t i = 0; i < j->op.count; i++)
+            most = fmax(most, fabs((double)((const float *)in[r])[i]));
+    proto_conf(j->cfg.fab, p, key);
+    bound =
+        p->bound(key, TRIB_FLOAT32, mean ? TRIB_SUM : (enum trib_sum)j->op.op, j->cfg.nranks, most);
+    return mean ? bound / j->cfg.nranks + most * 0x1p-23 : bound;
+}
+
+/* Elements that are further from the exact ones than the bound; NaN is as far as can be. */
+static uint64_t beyond(const float *got, const float *want, size_t n, double bound)
+{
+    uint64_t wrong = 0;
+
+    for (size_t i = 0; i < n; i++)
+        wrong += !(fabs((double)got[i] - (double)want[i]) <= bound);
+    return wrong;
+}
+
 /* Compares the receive buffer of rank r with the expected one: all of it where it is not the send
  * buffer, which must be unchanged then. */
 static uint64_t check_rank(struct job *j, unsigned r, const void *const *in, const void *reduced,
@@ -59,13 +90,17 @@ static uint64_t check_rank(struct job *j, unsigned r, const void *const *in, con
     struct member *m = &j->mem[r];
     bool apart = m->send == m->in;
     uint64_t wrong;
+    double bound;
     size_t bytes;
 
     memset(want, 0xa5, j->bytes);
     T_ASSERT(m->copy, "a rank is checked whose input was not kept");
     bytes = oracle_expect(&a, r, j->cfg.nranks, in, reduced, want);
     T_ASSERT(bytes <= j->bytes, "a result is longer than the rank's buffer");
-    wrong = oracle_wrong(m->recv, want, a.type, bytes / dtype_size(a.type));
+    bound = tolerance(j, in);
+    wrong = bound > 0 ? beyond((const float *)(void *)m->recv, (const float *)(void *)want,
+                               bytes / 4, bound)
+                      : oracle_wrong(m->recv, want, a.type, bytes / dtype_size(a.type));
     if (apart && m->recv == m->out)
         wrong += memcmp(m->recv + bytes, want + bytes, j->bytes - bytes) != 0;
     if (apart)

@@ -2,12 +2,14 @@
 /* A job of a world from state to state. */
 #include "sim/jobs/jobs_run.h"
 
+#include "switch/protocol/protocol_node.h"
 #include "switch/reduce/an.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define OPS_PS (100 * PS_PER_S) /* longer than ranks wait for each other */
+#define OPS_PS     (100 * PS_PER_S) /* longer than ranks wait for each other */
+#define RELEASE_PS (2 * PS_PER_S)   /* until switches must have given everything back */
 
 /* ---- what switches hold ---- */
 
@@ -17,24 +19,52 @@ static unsigned groups_of(struct jobs_world *r, const struct jobs_running *u)
     unsigned n = 0;
 
     for (uint16_t i = 0; i < f->n_nodes; i++) {
-        const struct an *an = f->nodes[i].kind == FAB_SWITCH ? net_an(world_net(r->w), i) : NULL;
+        const struct an *an = net_an(world_net(r->w), i);
+        const struct protocol_node *p = net_protocols(world_net(r->w), i);
 
         n += an ? an_groups_of(an, u->key) : 0;
+        n += p ? protocol_node_jobs_of(p, u->key) : 0;
     }
     return n;
 }
 
-/* Notes a death, and the moment at which a job that has died or ended holds nothing any more. */
+/* Whether what the job holds may still change: JOINs of ranks that have died can be on their way. */
+static bool unsettled(const struct jobs_world *r, const struct jobs_running *u)
+{
+    const struct jobs_result *res = u->res;
+
+    if (res->died_ps >= 0 && u->state < JOBS_GONE)
+        return true;
+    return res->released_ps < 0 ||
+           (res->died_ps >= 0 && jobs_since_zero(r) < res->died_ps + JOBS_SETTLE_PS);
+}
+
+/* Notes a death, and the moment from which on a job that has died or ended holds nothing any
+ * more. */
 static void watch(struct jobs_world *r, struct jobs_running *u)
 {
     struct jobs_result *res = u->res;
+    unsigned held;
 
     if (r->plan.n && res->died_ps < 0 && r->zero_ps >= 0 && u->state < JOBS_GONE)
         for (unsigned n = 0; n < u->job->nranks && res->died_ps < 0; n++)
             if (world_dead(r->w, u->world_rank[n]))
                 res->died_ps = jobs_since_zero(r);
-    if (res->released_ps < 0 && (u->state == JOBS_GONE || res->died_ps >= 0) && !groups_of(r, u))
+    if ((u->state < JOBS_GONE && res->died_ps < 0) || !unsettled(r, u))
+        return;
+    held = groups_of(r, u);
+    res->groups = RTE_MAX(res->groups, held);
+    if (held)
+        res->released_ps = JOBS_NEVER;
+    else if (res->released_ps < 0)
         res->released_ps = jobs_since_zero(r);
+}
+
+bool jobs_over(const struct jobs_world *r, const struct jobs_running *u)
+{
+    int64_t late = u->res->ended_ps + JOBS_CONNECT_PS + RELEASE_PS;
+
+    return u->state == JOBS_GONE && (!unsettled(r, u) || jobs_since_zero(r) >= late);
 }
 
 /* ---- from one state to the next ---- */
@@ -48,6 +78,8 @@ static void leave(struct jobs_world *r, struct jobs_running *u)
 
 static void end(struct jobs_world *r, struct jobs_running *u, enum jobs_end how, const char *why)
 {
+    if (how == JOBS_DIED && u->res->died_ps < 0)
+        u->res->died_ps = jobs_since_zero(r);
     u->res->end = u->res->died_ps >= 0 ? JOBS_DIED : how;
     snprintf(u->res->why, sizeof(u->res->why), "%.*s", COMM_TEXT - 1, why);
     u->res->ended_ps = jobs_since_zero(r);
@@ -120,6 +152,11 @@ static unsigned living(const struct jobs_running *u)
         if (!job_dead(u->j, n))
             return n;
     return 0;
+}
+
+static bool all_dead(const struct jobs_running *u)
+{
+    return u->j && job_dead(u->j, living(u));
 }
 
 static void bind_op(struct jobs_world *r, struct jobs_running *u)
@@ -244,7 +281,9 @@ void jobs_advance(struct jobs_world *r, struct jobs_running *u)
 
         before = u->state;
         watch(r, u);
-        if (u->state == JOBS_WAITING && may_start(r, u))
+        if (u->state < JOBS_RUNNING && all_dead(u))
+            end(r, u, JOBS_DIED, "before its first operation");
+        else if (u->state == JOBS_WAITING && may_start(r, u))
             jobs_open(r, u);
         else if (u->state == JOBS_CONNECTING)
             connected(r, u);

@@ -7,6 +7,8 @@
 #include "sim/jobs/jobs_ops.h"
 
 #define JOBS_CONNECT_PS (60 * PS_PER_S) /* fabric time, for connecting and for leaving */
+/* For frames in flight when the last rank has left or died. */
+#define JOBS_SETTLE_PS (100 * PS_PER_US)
 
 enum jobs_state {
     JOBS_WAITING,
@@ -56,5 +58,7 @@ struct job *jobs_open_one(const struct jobs_world *r);
 void jobs_open(struct jobs_world *r, struct jobs_running *u);
 /* Changes the job's state as long as one is over; after each event. */
 void jobs_advance(struct jobs_world *r, struct jobs_running *u);
+/* It has gone, and so has all that it held. */
+bool jobs_over(const struct jobs_world *r, const struct jobs_running *u);
 
 #endif

@@ -16,9 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RELEASE_PS  (2 * PS_PER_S)    /* until switches must have given everything back */
-#define SETTLE_PS   (100 * PS_PER_US) /* for frames in flight when the last rank has left */
-#define POOL_EVENTS 64u               /* events between two readings of the pool's level */
+#define POOL_EVENTS 64u /* events between two readings of the pool's level */
 
 /* Jobs that repeat until the others have ended do so in the iteration that runs then. */
 static void cut_loops(struct jobs_world *r)
@@ -26,29 +24,30 @@ static void cut_loops(struct jobs_world *r)
     for (unsigned i = 0; i < r->n; i++)
         if (r->of[i].job->repeat && r->of[i].state < JOBS_LEAVING)
             return;
-    for (unsigned i = 0; i < r->n; i++)
-        if (!r->of[i].job->repeat && !r->cfg->iterations && r->of[i].state == JOBS_RUNNING)
-            job_loop_cut(r->of[i].j, r->of[i].job->n_ops);
+    for (unsigned i = 0; i < r->n; i++) {
+        struct jobs_running *u = &r->of[i];
+
+        if (u->job->repeat || u->state != JOBS_RUNNING || u->until_ps != PS_NEVER)
+            continue;
+        job_loop_cut(u->j, u->job->n_ops);
+        u->until_ps = world_now(r->w) + u->loop.limit_ps;
+    }
 }
 
 /* ---- time ---- */
 
 static bool over(const struct jobs_world *r)
 {
-    for (unsigned i = 0; i < r->n; i++) {
-        const struct jobs_running *u = &r->of[i];
-        int64_t late = u->res->ended_ps + r->zero_ps + JOBS_CONNECT_PS + RELEASE_PS;
-
-        if (u->state != JOBS_GONE || (u->res->released_ps < 0 && world_now(r->w) < late))
+    for (unsigned i = 0; i < r->n; i++)
+        if (!jobs_over(r, &r->of[i]))
             return false;
-    }
     return true;
 }
 
 /* The next time at which something is due that is no event of the world. */
 static int64_t next_due(const struct jobs_world *r)
 {
-    int64_t due = world_now(r->w) + PS_PER_S;
+    int64_t due = world_now(r->w) + JOBS_SETTLE_PS;
 
     for (unsigned i = 0; i < r->n && r->zero_ps >= 0; i++)
         if (r->of[i].state == JOBS_WAITING)
@@ -222,7 +221,7 @@ static void free_world(struct jobs_world *r)
 static int read_totals(struct jobs_world *r, struct jobs_totals *t)
 {
     const struct jobs_world_cfg *cfg = r->cfg;
-    int64_t settled = world_now(r->w) + SETTLE_PS;
+    int64_t settled = world_now(r->w) + JOBS_SETTLE_PS;
     int rc = 0;
 
     while (world_step(r->w, settled))

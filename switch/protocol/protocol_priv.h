@@ -64,6 +64,7 @@ struct protocol_node {
     uint32_t psn, next_xid;
     int64_t now, look_ps;
     const struct proto_target *target; /* of the packet that is being handled; NULL: none */
+    uint16_t sender;                   /* of it: what is forwarded goes on in its name */
     struct {
         uint64_t bad, strangers, lost, sent, control;
     } cnt;

@@ -3,7 +3,7 @@
 # What programs say of their options: --help has every option of the table, --version, the nearest name for a mistyped one, exit codes,
 # manual pages that render without a warning, completion.
 . "$(dirname "$0")/lib.sh"
-programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-keep trib-enter trib-sweep trib'
+programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-keep trib-enter trib-sweep trib-check-protocol trib'
 program() {
     case "$1" in trib | trib-sweep) echo "$root/scripts/$1" ;; *) echo "$TRIB_BUILD/$1" ;; esac
 }
@@ -18,8 +18,10 @@ for p in $programs; do
     has '^[Uu]sage: trib' "$tmp/help.out"
     [ -s "$tmp/stderr.out" ] && fail "$p --help: found '$(cat "$tmp/stderr.out")' on stderr"
     [ "$(wc -L <"$tmp/help.out")" -le 150 ] || fail "$p --help: a line of $(wc -L <"$tmp/help.out") columns"
+    has_not '\(null\)' "$tmp/help.out"
     [ "$p" = trib ] && continue
     "$at" --help=complete >"$tmp/complete.out" || fail "$p --help=complete: exit code $?"
+    has_not '\(null\)' "$tmp/complete.out"
     n=0
     while IFS= read -r name; do
         n=$((n + 1))
@@ -53,6 +55,8 @@ typo trib-keep 'COMMAND: found "lst", expected one of start, .*did you mean list
 typo trib-keep 'stop: found 0 arguments, expected 1' stop
 typo trib-enter 'found no LIBRARY, expected' h0
 typo trib-sweep 'found --mrege, expected an option of trib-sweep' --mrege a b
+typo trib-check-protocol 'found --sedes, .*did you mean --seeds\?' tally --sedes 3
+typo trib-check-protocol 'found "tlaly", expected a shared object \(tlaly.so\) or one of' tlaly
 typo trib "found 'mdoel', .*; did you mean model\\?" mdoel
 typo trib "found 'prf', .*; did you mean perf\\?" help prf
 

@@ -24,6 +24,9 @@ done
 for f in flap conf/faults/flap.conf faults/flap.conf; do
     installed sim leaf-spine-8 -b 4K -e 4K --faults $f >"$tmp/sim.out" 2>&1 || fail "sim --faults $f: $(tail -n 2 "$tmp/sim.out")"
 done
+for j in two conf/jobs/two.conf; do
+    installed sim leaf-spine-8 --jobs $j >"$tmp/sim.out" 2>&1 || fail "sim --jobs $j: $(tail -n 2 "$tmp/sim.out")"
+done
 for w in llama3-70b conf/workloads/llama3-70b.conf; do
     installed model h100-superpod-4096 --workload $w >"$tmp/model.out" 2>&1 || fail "model --workload $w: $(tail -n 2 "$tmp/model.out")"
 done
@@ -34,6 +37,20 @@ installed exec two-hosts h0 -- ibv_devices >"$tmp/exec.out" 2>&1 || fail "exec"
 has trib0 "$tmp/exec.out"
 installed down two-hosts >/dev/null || fail "down"
 [ ! -e "$run" ] || fail "left $run"
+
+# A protocol is built in a folder of its own against what is installed: pkg-config alone says where. It gives paths with blanks with
+# a backslash, which a Makefile does not read; hence the link.
+command -v pkg-config >/dev/null || skip "no pkg-config"
+ln -s "$prefix" "$tmp/prefix"
+export PKG_CONFIG_PATH=$tmp/prefix/lib/pkgconfig
+[ "$(pkg-config --modversion tributary)" = "$(installed --version | sed 's/.* //')" ] || fail "pkg-config: version $(pkg-config --modversion tributary)"
+cp -r "$prefix/share/tributary/examples/protocol" "$tmp/mine"
+make -s -C "$tmp/mine" CFLAGS='-O2 -Wall -Wextra -Werror' >"$tmp/make.out" 2>&1 || fail "make of the example: $(cat "$tmp/make.out")"
+(cd "$tmp/mine" && "$prefix/bin/trib" check-protocol tally.so --quick) >"$tmp/check.out" 2>&1 || fail "check-protocol: exit code $?"
+has '^tally: 12 of 12 properties$' "$tmp/check.out"
+installed check-protocol "$tmp/mine/template.so" >"$tmp/template.out" 2>&1
+[ $? = 1 ] || fail "the template is not refused"
+has 'protocol "TODO": its name is not 1 to 15 characters' "$tmp/template.out"
 
 # Uninstalled: nothing is left but what somebody else put there.
 touch "$prefix/share/tributary/conf/mine.conf"

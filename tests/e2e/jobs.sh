@@ -4,11 +4,11 @@
 # a job that dies; and what is refused.
 . "$(dirname "$0")/lib.sh"
 
-jobs() { trib sim "$@" 2>"$tmp/err"; } # jobs CONF --jobs FILE ...
+several() { trib sim "$@" 2>"$tmp/err"; } # several CONF --jobs FILE ...
 
 # eight jobs of different algorithms: right, slower than alone, and three runs alike
 for i in 1 2 3; do
-    jobs leaf-spine-8 --jobs eight -J "$tmp/$i.json" --seed 7 >"$tmp/$i.out" || fail "eight jobs: $(cat "$tmp/err")"
+    several leaf-spine-8 --jobs eight -J "$tmp/$i.json" --seed 7 >"$tmp/$i.out" || fail "eight jobs: $(cat "$tmp/err")"
 done
 cmp "$tmp/1.json" "$tmp/2.json" && cmp "$tmp/1.json" "$tmp/3.json" || fail "runs differ"
 cmp "$tmp/1.out" "$tmp/2.out" && cmp "$tmp/1.out" "$tmp/3.out" || fail "runs print different tables"
@@ -24,7 +24,7 @@ jq -e '([.jobs[] | .results_checked == 2 * .ranks * .iterations * (.operations |
 has "^# Jain's fairness index of 8 jobs" "$tmp/1.out"
 
 # alone a job takes what its row takes
-jobs leaf-spine-8 --jobs two -J "$tmp/two.json" >"$tmp/two.out" || fail "two jobs: $(cat "$tmp/err")"
+several leaf-spine-8 --jobs two -J "$tmp/two.json" >"$tmp/two.out" || fail "two jobs: $(cat "$tmp/err")"
 trib sim leaf-spine-8 all_reduce -g 8 -b 1M -e 1M --algo sharp --place out -n 8 -J "$tmp/row.json" >/dev/null 2>&1 || fail "the row"
 jq -e --slurpfile r "$tmp/row.json" '.jobs[1].alone_us / $r[0].results[0].time_us - 1 | fabs < 0.01' "$tmp/two.json" >/dev/null ||
     fail "alone: $(jq '.jobs[1]' "$tmp/two.json"), row: $(jq '.results[0].time_us' "$tmp/row.json")"
@@ -40,7 +40,7 @@ jobs = (
     { name = "after"; hosts = "h0:h5"; algorithm = "sharp"; size = "256KiB"; repeat = 4; trees = [ 0 ]; start = "100us"; }
 );
 CONF
-jobs "$tmp/tight.conf" --jobs "$tmp/quota.conf" -J "$tmp/q.json" --counters --links leaf0 --trace "$tmp/q.pcapng" >"$tmp/q.out"
+several "$tmp/tight.conf" --jobs "$tmp/quota.conf" -J "$tmp/q.json" --counters --links leaf0 --trace "$tmp/q.pcapng" >"$tmp/q.out"
 [ $? = 1 ] || fail "a job that was refused without a fallback: expected exit code 1"
 has 'falls: by ring: JOIN refused by leaf[01]: over quota: groups: leaf[01] has 2 groups, at most 2' "$tmp/q.out"
 has 'ends: refused: rank [0-7]: JOIN refused by leaf[01]: over quota: groups' "$tmp/q.out"
@@ -59,9 +59,17 @@ jq -e '.links | length > 0' "$tmp/q.json" >/dev/null || fail "no links"
 cat >"$tmp/faults.conf" <<'CONF'
 faults = ( { link = "leaf0-spine0"; loss = "1%"; }, { at = "30us"; rank = 1; die = true; } );
 CONF
-jobs leaf-spine-8 --jobs two --faults "$tmp/faults.conf" -J "$tmp/f.json" >"$tmp/f.out" || fail "faults: $(cat "$tmp/err" "$tmp/f.out")"
+several leaf-spine-8 --jobs two --faults "$tmp/faults.conf" -J "$tmp/f.json" >"$tmp/f.out" || fail "faults: $(cat "$tmp/err" "$tmp/f.out")"
 jq -e '.jobs[0].end == "died" and .jobs[0].died_us == 30 and .jobs[1].end == "done" and .jobs[1].wrong == 0 and .jobs[1].iterations == 8' \
     "$tmp/f.json" >/dev/null || fail "faults: $(cat "$tmp/f.json")"
+
+# aggregation protocols: exact, or within their bound; what one that dies held at switches is back
+several leaf-spine-8 --jobs protocols -J "$tmp/p.json" >"$tmp/p.out" || fail "protocols: $(cat "$tmp/err" "$tmp/p.out")"
+jq -e '.jobs | map({key: .name, value: .}) | from_entries |
+    .float.end == "died" and .float.iterations > 0 and .float.group.groups_at_switches > 0 and .float.released_us - .float.died_us < 1e6 and
+    .float.operations[0].bound > 0 and .switchml.operations[0].bound == null and
+    .switchml.end == "done" and .ps.end == "done" and .sharp.end == "done" and .ring.end == "done" and
+    ([.[] | .wrong] | add) == 0 and ([.[] | .operations[0] | .ran_by == .asked] | all)' "$tmp/p.json" >/dev/null || fail "protocols: $(cat "$tmp/p.json")"
 
 # NVSwitches, and lengths instead of data: the same times
 cat >"$tmp/nv.conf" <<'CONF'
@@ -69,10 +77,10 @@ jobs = ( { name = "nvls"; hosts = "all"; algorithm = "nvls"; size = "1MiB"; repe
          { name = "pull"; hosts = "all"; algorithm = "nvls"; collective = "all_gather"; size = "1MiB"; repeat = 4; },
          { name = "ring"; hosts = "all"; algorithm = "ring"; size = "1MiB"; repeat = 2; } );
 CONF
-jobs h100-node --jobs "$tmp/nv.conf" -J "$tmp/nv.json" >"$tmp/nv.out" || fail "nvls: $(cat "$tmp/err" "$tmp/nv.out")"
+several h100-node --jobs "$tmp/nv.conf" -J "$tmp/nv.json" >"$tmp/nv.out" || fail "nvls: $(cat "$tmp/err" "$tmp/nv.out")"
 jq -e '.jobs[0].released_us - .jobs[0].died_us < 1e6 and .jobs[0].group.groups_at_switches >= 4 and ([.jobs[].wrong] | add) == 0' \
     "$tmp/nv.json" >/dev/null || fail "nvls: $(cat "$tmp/nv.json")"
-jobs h100-node --jobs "$tmp/nv.conf" --payload none -J "$tmp/nvl.json" >/dev/null || fail "nvls, lengths: $(cat "$tmp/err")"
+several h100-node --jobs "$tmp/nv.conf" --payload none -J "$tmp/nvl.json" >/dev/null || fail "nvls, lengths: $(cat "$tmp/err")"
 jq -e --slurpfile l "$tmp/nvl.json" '[.jobs[].time_us] == [$l[0].jobs[].time_us] and $l[0].jobs[0].wrong == null' "$tmp/nv.json" >/dev/null ||
     fail "lengths: $(jq '[.jobs[].time_us]' "$tmp/nv.json" "$tmp/nvl.json")"
 
@@ -91,4 +99,5 @@ refuses 'found neither --trace nor --counters' leaf-spine-8 --jobs two --links l
 refuses 'found .*jobs' --chaos 1 --jobs two
 refuses 'no readable file' leaf-spine-8 --jobs "$tmp/none.conf"
 refuses 'rank: found 8, expected one of 8' leaf-spine-8 --jobs two --faults <(echo 'faults = ( { rank = 8; die = true; } );')
+refuses 'payload: found none, expected data: a protocol of switchml' leaf-spine-8 --jobs protocols --payload none
 refuses 'two.conf:[0-9]+: hosts: found "h6", expected' two-hosts --jobs two

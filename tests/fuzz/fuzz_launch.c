@@ -78,7 +78,8 @@ static void as_rank(const struct msg *m)
 
     if (m->type == MSG_INIT && !msg_read_init(m, &in, host)) {
         check(in.rank < in.nranks && in.nranks <= FAB_MAX_MEMBERS, "a rank that is not in the job");
-        check(in.n_trees <= COLL_TREES && in.n_policy <= ALGO_COUNT, "more than the tables have");
+        check(in.n_trees <= COLL_TREES && in.n_policy <= ALGO_SCHEDULE,
+              "more than the tables have");
     }
     if (m->type == MSG_PREPARE && !msg_read_prepare(m, nranks, buf_bytes, &p))
         fill(&p);

@@ -39,11 +39,8 @@ struct star *star_new(const struct star_conf *c)
 
         w->h = (struct half){.star = s, .timer_ps = TRIB_NEVER};
         w->up.rate_bps = w->down.rate_bps = 16 * s->c.rate_bps;
-        w->s = (struct trib_switch){.api = &star_switch_api,
-                                    .key = s->key,
-                                    .payload = s->c.payload,
-                                    .rate_bps = s->c.rate_bps,
-                                    .round_trip_ps = round_trip(s)};
+        w->s =
+            (struct trib_switch){.api = &star_switch_api, .key = s->key, .payload = s->c.payload};
     }
     return s;
 }
@@ -57,7 +54,10 @@ static int join(struct star *s, int job, int k)
     unsigned first, leaves = s->c.leaves < j->nranks ? s->c.leaves : j->nranks;
     int rc = 0;
 
-    *tj = (struct trib_job){.nranks = j->nranks, .index = (uint32_t)job};
+    *tj = (struct trib_job){.nranks = j->nranks,
+                            .index = (uint32_t)job,
+                            .rate_bps = s->c.rate_bps,
+                            .round_trip_ps = round_trip(s)};
     tj->n_below = k == ROOT ? j->nranks : star_ranks_below(s, job, k, &first);
     tj->n_children = k == ROOT ? leaves : tj->n_below;
     tj->root = k == ROOT || leaves == 1;

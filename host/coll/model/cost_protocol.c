@@ -44,7 +44,7 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
     if (n_trees && tree[0] < fab->n_trees &&
         fab_group_top(fab, &fab->trees[tree[0]], &members) != FAB_NONE)
         q.ways.tree = &fab->trees[tree[0]];
-    if (proto->sw && !q.ways.tree)
+    if ((proto->sw && !q.ways.tree) || !proto_all_reach(&q.ways))
         return -ENOTSUP;
     proto_conf(fab, proto, key);
     q.m = (struct trib_model){.key = key,

@@ -299,10 +299,10 @@ static void a_policy_names_what_was_set_up(void **state)
     cfg.policy[1] = ALGO_DIRECT; /* the hosts' own need nothing to be set up */
     assert_int_equal(comm_create(&c, &cfg, blob, err), 0);
     comm_destroy(c);
-    cfg.n_policy = ALGO_COUNT + 1;
+    cfg.n_policy = ALGO_SCHEDULE + 1;
     assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
-    snprintf(want, sizeof(want), "a policy of %d algorithms: there are %d", ALGO_COUNT + 1,
-             ALGO_COUNT);
+    snprintf(want, sizeof(want), "a policy of %d algorithms: there are %d", ALGO_SCHEDULE + 1,
+             ALGO_SCHEDULE);
     assert_string_equal(err, want);
     cfg.n_policy = ALGO_USUAL; /* all algorithms at once are allowed */
     for (unsigned i = 0; i < ALGO_USUAL; i++)

@@ -280,6 +280,20 @@ static void memory_is_limited_and_comes_back(void **state)
     assert_non_null(strstr(err, "memory: 100 bytes"));
 }
 
+/* A slot of 100 bytes takes 104. */
+static void memory_is_limited_by_whole_slots(void **state)
+{
+    struct proto_job_cfg cfg = {.nranks = 2, .n_children = 2, .n_below = 2, .root = true};
+    struct proto_switch *s = made(8 * 16 + 4 * 104 - 1);
+    struct proto_job *job;
+    char err[PROTO_TEXT];
+
+    (void)state;
+    assert_int_equal(proto_job_open(s, &cfg, 100, &job, err), -ENOSPC);
+    assert_int_equal(proto_switch_counters(s)->memory_peak, 8 * 16);
+    proto_switch_destroy(s);
+}
+
 static void timers_run_once_when_they_are_due(void **state)
 {
     struct proto_switch *s = made(4096);
@@ -330,6 +344,7 @@ int main(void)
         cmocka_unit_test(work_is_counted_by_packet),
         cmocka_unit_test(what_a_job_keeps_is_named_and_given_back),
         cmocka_unit_test(memory_is_limited_and_comes_back),
+        cmocka_unit_test(memory_is_limited_by_whole_slots),
         cmocka_unit_test(timers_run_once_when_they_are_due),
         cmocka_unit_test(other_versions_and_names_are_refused_by_name),
     };

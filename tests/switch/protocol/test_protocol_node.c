@@ -317,6 +317,7 @@ static void a_job_opens_when_all_have_joined_and_packets_reach_all(void **state)
     assert_int_equal(f->n, 1);
     assert_int_equal(f->out[0].ip, 0x0a0a0a0a);
     assert_int_equal(f->out[0].qpn, 0x050001);
+    assert_int_equal(f->out[0].bytes[offsetof(struct proto_head, from) + 1], 1); /* in its name */
     assert_int_equal(f->behind, 0);
     for (unsigned r = 0; r < 2; r++) {
         struct agg_ctl c = join_of(r, 2, KEY);

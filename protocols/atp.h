@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ATP (Lao et al., NSDI 2021): docs/aggregation-protocols.md.
+ *
+ * Blocks of a packet each are numbered through all operations; block q belongs to the parameter
+ * server q mod V, a rank. Packets to it pass the sender's first switch, which sums them in an
+ * aggregator that a hash of job and block chooses, if that is free or this block's; else they go on
+ * as they are. The server adds what it gets until it has every rank, and sends the result to the
+ * first switches, which free the aggregator and multicast.
+ *
+ * Everything at a switch may be dropped at any time: a rank without a result sends its part again
+ * with RESEND, which passes the switch unsummed, behind what the aggregator has. The server adds a
+ * sum only if it has none of its ranks, so nothing counts twice, and the part alone always fits.
+ */
+#ifndef TRIB_PROTOCOLS_ATP_H
+#define TRIB_PROTOCOLS_ATP_H
+
+#include "protocols/builtin.h"
+#include "protocols/window.h"
+
+/* In order of the table of keys. */
+enum { KEY_SERVERS, KEY_AGGREGATORS, KEY_WINDOW, KEY_PACKET, KEY_SCALE, KEY_TIMEOUT, KEY_PATIENCE };
+
+enum { PART = 1, RESULT }; /* kind */
+/* flags; FLOATS: of a part with an element that has no fixed point, or a result with such a part */
+enum { RESEND = 1, COLLISION = 2, MARKED = 4, FLOATS = 8 };
+
+struct head {
+    uint64_t seq;
+    uint64_t ranks[TRIB_RANKS / 64]; /* whose parts the data is the sum of */
+    uint16_t window;                 /* of the sender: it has the result of seq - window */
+    uint16_t count;                  /* elements */
+    uint8_t kind, flags, type;
+    uint8_t fan_in; /* ranks whose parts of this block pass the sender's first switch */
+};
+_Static_assert(sizeof(struct head) == 32, "head on the wire");
+
+/* What both ends, and the formula, derive from keys and fabric. */
+struct atp_shape {
+    uint32_t servers, window, elements; /* window: blocks in flight, a multiple of servers */
+    int64_t round_ps;                   /* a full window there and back */
+};
+uint32_t atp_elements(const int64_t *key, uint32_t payload);
+struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload, uint32_t buffers,
+                           uint64_t rate_bps, int64_t round_trip);
+bool atp_supports(enum trib_type type, enum trib_sum op);
+/* Whether lengths and fields are possible; ranks in the bitmap are below nranks. */
+bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t nranks);
+/* The largest integer that a rank may send: n of them fit into 31 bits. */
+static inline int32_t atp_limit(uint32_t nranks)
+{
+    return INT32_MAX / (int32_t)nranks;
+}
+
+extern const struct trib_switch_half atp_switch;
+extern const struct trib_rank_half atp_rank;
+
+#endif

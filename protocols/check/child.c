@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A property's process. A timer of CPU time sees whether the number of packets still grows; the
+ * parent sees what signal ended the child, and waits for MOST_WALL seconds at most.
+ */
+#include "protocols/check/property.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_WALL 300 /* s */
+#define LOOKS     4   /* of half a second of CPU time each, in which nothing happens */
+
+/* Of the child. */
+static struct property_found *mine;
+
+/* Two looks at one packet of one seed are a loop that does not end: a packet takes microseconds. */
+static void look(int signal)
+{
+    static uint64_t seed, packet, packets;
+    static unsigned same;
+
+    (void)signal;
+    if (mine->seed == seed && mine->packet == packet && mine->packets == packets) {
+        if (++same == LOOKS) {
+            static const char text[] = "a function of the protocol does not return";
+
+            memcpy(mine->text, text, sizeof(text));
+            mine->failed = true;
+            _exit(1);
+        }
+        return;
+    }
+    same = 0;
+    seed = mine->seed;
+    packet = mine->packet;
+    packets = mine->packets;
+}
+
+_Noreturn static void child(const struct property_plan *plan, enum property p,
+                            struct property_found *found)
+{
+    const struct itimerval half = {{0, 500000}, {0, 500000}};
+    const struct rlimit no_core = {0, 0};
+    uint64_t last = plan->last;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setrlimit(RLIMIT_CORE, &no_core);
+    mine = found;
+    signal(SIGVTALRM, look);
+    setitimer(ITIMER_VIRTUAL, &half, NULL);
+    mallopt(M_PERTURB, 0xb1);
+    /* Of what may be forged, most does not matter. */
+    if (p == P_HOSTILE && last > plan->first)
+        last *= 3;
+    for (uint64_t s = plan->first; s <= last && property_seed(plan, p, s, found); s++)
+        if (p == P_VERSIONS)
+            break;
+    if (plan->trace)
+        fflush(plan->trace);
+    found->ended = true;
+    _exit(0);
+}
+
+/* Its exit status; -ETIME: it did not end. */
+static int wait_for(pid_t pid, int *status)
+{
+    for (unsigned ms = 0; ms < MOST_WALL * 1000u; ms += ms < 100 ? 1 : 10) {
+        const struct timespec pause = {0, ms < 100 ? 1000000 : 10000000};
+        pid_t ended = waitpid(pid, status, WNOHANG);
+
+        if (ended == pid)
+            return 0;
+        if (ended < 0)
+            return -errno;
+        nanosleep(&pause, NULL);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, status, 0);
+    return -ETIME;
+}
+
+int property_run(const struct property_plan *plan, enum property p, struct property_found *found)
+{
+    struct property_found *shared =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status = 0, rc;
+    pid_t pid;
+
+    if (shared == MAP_FAILED)
+        return -errno;
+    fflush(NULL);
+    pid = fork();
+    if (!pid)
+        child(plan, p, shared);
+    if (pid < 0) {
+        rc = -errno;
+        munmap(shared, sizeof(*shared));
+        return rc;
+    }
+    rc = wait_for(pid, &status);
+    *found = *shared;
+    munmap(shared, sizeof(*shared));
+    if (rc == -ETIME)
+        snprintf(found->text, sizeof(found->text), "has not ended after %d s", MOST_WALL);
+    else if (WIFSIGNALED(status))
+        snprintf(found->text, sizeof(found->text),
+                 "a function of the protocol ends by signal %d, %s", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else if (!found->ended && !found->failed)
+        snprintf(found->text, sizeof(found->text), "a function of the protocol exits, code %d",
+                 WEXITSTATUS(status));
+    if (rc == -ETIME || !found->ended)
+        found->failed = true;
+    return rc == -ETIME ? 0 : rc;
+}

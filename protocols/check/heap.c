@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The allocator's functions, in front of the C library's own. mallinfo2() does not do: it counts
+ * blocks that wait in a thread's cache as allocated.
+ */
+#include "protocols/check/heap.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+static size_t live;
+
+size_t heap_bytes(void)
+{
+    return live;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+#define PUBLIC __attribute__((visibility("default")))
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+
+static void *counted(void *p)
+{
+    live += p ? malloc_usable_size(p) : 0;
+    return p;
+}
+
+PUBLIC void *malloc(size_t n)
+{
+    return counted(__libc_malloc(n));
+}
+
+PUBLIC void *calloc(size_t n, size_t size)
+{
+    return counted(__libc_calloc(n, size));
+}
+
+PUBLIC void *realloc(void *p, size_t n)
+{
+    size_t before = p ? malloc_usable_size(p) : 0;
+    void *q = __libc_realloc(p, n);
+
+    if (q || !n)
+        live -= before;
+    return counted(q);
+}
+
+PUBLIC void *memalign(size_t align, size_t n)
+{
+    return counted(__libc_memalign(align, n));
+}
+
+PUBLIC void *aligned_alloc(size_t align, size_t n)
+{
+    return counted(__libc_memalign(align, n));
+}
+
+PUBLIC int posix_memalign(void **p, size_t align, size_t n)
+{
+    void *q = counted(__libc_memalign(align, n));
+
+    if (!q)
+        return ENOMEM;
+    *p = q;
+    return 0;
+}
+
+PUBLIC void free(void *p)
+{
+    live -= p ? malloc_usable_size(p) : 0;
+    __libc_free(p);
+}
+
+#endif
