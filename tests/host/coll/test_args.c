@@ -4,6 +4,7 @@
  * communicator stays usable; named on all ranks where they differ between them.
  */
 #include "host/coll/alg/sched.h"
+#include "host/coll/alg/sched_file.h"
 #include "tests/host/coll/coll_fixture.h"
 
 #include <errno.h>
@@ -277,6 +278,57 @@ static void ranks_that_differ_all_fail_by_name(void **state)
                     disagree(kind, algo, d);
 }
 
+/* A broadcast from rank 0. */
+static struct sched_file *broadcast_file(const char *name)
+{
+    static struct fab_errors errs;
+    char text[200 + 64 * RANKS];
+    int at = snprintf(text, sizeof(text),
+                      "schedule %s\ncollective broadcast\nranks %u\nchunks 1\nroot 0\n"
+                      "rank 0\n0 copy in:0 out:0\n",
+                      name, RANKS);
+
+    for (unsigned r = 1; r < RANKS; r++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "%u send %u in:0 after 0\n", r, r);
+    for (unsigned r = 1; r < RANKS; r++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "rank %u\n0 recv 0 out:0\n", r);
+    return sched_file_parse(text, name, &errs);
+}
+
+/* The files of all ranks are the same, or none runs. */
+static void ranks_with_other_files_all_fail_by_name(void **state)
+{
+    struct sched_file *file[2] = {broadcast_file("one"), broadcast_file("other")};
+
+    (void)state;
+    assert_true(file[0] && file[1]);
+    for (unsigned differ = 0; differ < 2; differ++) {
+        struct fixture *g = open_fixture(1u << ALGO_SCHEDULE);
+
+        for (unsigned r = 0; r < RANKS; r++) {
+            struct coll_args a = good(COLL_BROADCAST, ALGO_SCHEDULE, r);
+
+            req[r] = NULL;
+            a.file = file[differ && r == RANKS - 1];
+            start(g, r, &a);
+        }
+        if (differ)
+            assert_true(fixture_run(g, 5 * PS_PER_S, true, fixture_failed));
+        else
+            assert_true(fixture_run(g, PS_PER_S, false, all_done));
+        for (unsigned r = 0; r < RANKS; r++) {
+            if (!differ || r == RANKS - 1) /* the others may have done their part before */
+                assert_int_equal(coll_test(req[r]), differ ? -EIO : 1);
+            if (differ)
+                assert_non_null(strstr(comm_error(g->comm[r]), "disagrees"));
+            coll_free(req[r]);
+        }
+        fixture_free(g, differ);
+    }
+    sched_file_free(file[0]);
+    sched_file_free(file[1]);
+}
+
 /* ---- communicators ---- */
 
 static void a_policy_names_what_was_set_up(void **state)
@@ -290,7 +342,7 @@ static void a_policy_names_what_was_set_up(void **state)
                            .algos = 1u << ALGO_RING,
                            .n_policy = 2,
                            .policy = {ALGO_RING, ALGO_SHARP}};
-    char err[COMM_TEXT] = "", blob[COMM_BLOB];
+    char err[COMM_TEXT] = "", want[COMM_TEXT], blob[COMM_BLOB];
     struct comm *c;
 
     (void)state;
@@ -301,7 +353,9 @@ static void a_policy_names_what_was_set_up(void **state)
     comm_destroy(c);
     cfg.n_policy = ALGO_SCHEDULE + 1;
     assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
-    assert_string_equal(err, "a policy of 12 algorithms: there are 11");
+    snprintf(want, sizeof(want), "a policy of %d algorithms: there are %d", ALGO_SCHEDULE + 1,
+             ALGO_SCHEDULE);
+    assert_string_equal(err, want);
     cfg.n_policy = ALGO_SCHEDULE; /* all algorithms at once are allowed */
     for (unsigned i = 0; i < ALGO_SCHEDULE; i++)
         cfg.policy[i] = (enum coll_algo)i;
@@ -320,6 +374,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refused_in_words_and_nothing_is_lost),
         cmocka_unit_test(there_is_no_such_collective),
         cmocka_unit_test(ranks_that_differ_all_fail_by_name),
+        cmocka_unit_test(ranks_with_other_files_all_fail_by_name),
         cmocka_unit_test(a_policy_names_what_was_set_up),
     };
 
