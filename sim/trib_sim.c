@@ -101,6 +101,8 @@ static void row_done(struct sweep *s)
 {
     struct sim *m = s->ctx;
 
+    for (int place = 0; m->counters && s->n_rows && place < PLACES; place++)
+        row_counters_print(&s->rows[s->n_rows - 1].run[place].counted, stdout);
     if (m->o.json && atomic_output_is_file(m->o.json))
         write_report(m, "not finished");
 }

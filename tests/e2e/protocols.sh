@@ -36,6 +36,9 @@ for p in $protocols; do
     right "$tmp/$p.json" "$p" 2
 done
 
+trib sim "$conf/single-switch-4.conf" --algo switchml -d int32 -b 4K -e 4K --counters > "$tmp/counters.out" 2>&1 || fail "--counters"
+has '^# protocol: .*switch_packets 16,' "$tmp/counters.out"
+
 # Not among the usual ones.
 trib sim "$conf/single-switch-4.conf" --algo all -b 4K -e 4K > "$tmp/all.out" 2>&1 || fail "all"
 has_not 'Algorithm: (switchml|ps|atp)' "$tmp/all.out"
