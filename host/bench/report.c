@@ -82,8 +82,8 @@ static json_t *run_json(const struct row *r, int place)
         "root", row_root(r), "in_place", place == IN_PLACE, "time_us", run->time_us, "algbw_GBps",
         row_algbw(r, run->time_us), "busbw_GBps", row_busbw(r, run->time_us), "wrong",
         run->checked ? json_integer((json_int_t)run->wrong) : json_null(), "predicted_us",
-        r->pred.time_ps ? json_real(row_predicted_us(r)) : json_null(), "dilation",
-        (json_int_t)run->dilation, "iters", (json_int_t)run->iters, "fidelity",
+        r->pred.time_ps && !r->pred.guessed ? json_real(row_predicted_us(r)) : json_null(),
+        "dilation", (json_int_t)run->dilation, "iters", (json_int_t)run->iters, "fidelity",
         fidelity_json(&run->fid));
     if (!j)
         return NULL;

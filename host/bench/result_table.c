@@ -173,7 +173,7 @@ static void print_model(FILE *out, const struct row *r, const struct run_result 
     double link = r->emulated ? row_link_ratio(r, run) : 0;
     char model[24] = "-";
 
-    if (r->pred.time_ps)
+    if (r->pred.time_ps && !r->pred.guessed)
         time_cell(model, sizeof(model), row_predicted_us(r));
     fprintf(out, " %9s", model);
     if (run->valid && row_predicted_us(r) > 0)

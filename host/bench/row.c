@@ -81,7 +81,7 @@ double row_busbw(const struct row *r, double time_us)
 
 double row_predicted_us(const struct row *r)
 {
-    return r->pred.time_ps > 1 ? (double)r->pred.time_ps * 1e-6 : 0;
+    return r->pred.time_ps > 1 && !r->pred.guessed ? (double)r->pred.time_ps * 1e-6 : 0;
 }
 
 static struct link_use predicted_link(const struct row *r)

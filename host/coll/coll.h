@@ -255,6 +255,8 @@ void coll_free(struct coll_req *req); /* a running operation goes on by itself *
  */
 struct coll_prediction {
     int64_t time_ps;
+    bool
+        guessed; /* of a protocol without a formula: of use for a dilation, and for nobody to see */
     uint64_t busiest_link_bytes;
     uint32_t busiest_dirlink;
     unsigned handoffs;

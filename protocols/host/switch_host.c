@@ -412,7 +412,9 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
     job->ctx = cfg->ctx;
     s->job[i] = job;
     s->arrays_open = true;
+    s->current = job;
     rc = s->cfg.protocol->sw->job_open(&s->pub, &job->pub);
+    s->current = NULL;
     s->arrays_open = false;
     if (rc) {
         s->cnt.refused++;
@@ -432,7 +434,9 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
 void proto_job_close(struct proto_switch *s, struct proto_job *job, int64_t now_ps, char *leak)
 {
     s->now = now_ps;
+    s->current = job;
     s->cfg.protocol->sw->job_close(&s->pub, &job->pub);
+    s->current = NULL;
     job_free(s, job, leak);
 }
 

@@ -53,6 +53,8 @@ _Static_assert(sizeof(struct proto_head) == 16 && sizeof(struct proto_target) ==
 #define PROTO_PAD(bytes) (((bytes) + 3u) & ~3u)
 /* Bytes of a packet before the protocol's own, at most. */
 #define PROTO_HEAD_MAX (sizeof(struct proto_head) + sizeof(struct proto_target))
+/* Bytes of the protocol's head and data that fit a packet, the padding between them included. */
+#define PROTO_PAYLOAD(mtu) ((uint32_t)((mtu)-PROTO_HEAD_MAX - 4))
 
 /* Of a job with this number and key, by the protocol of that name. */
 static inline uint32_t proto_tag(uint32_t job, uint64_t key, const char *name)

@@ -129,13 +129,13 @@ int job_destroy(struct job *j);
 /*
  * Creation and end in parts, for several jobs of a world that are stepped by job_step().
  * job_open() begins to connect; job_opened() returns -EAGAIN until that has ended, then what
- * job_create() does. job_close() begins to leave, job_free() frees, whether all ranks have left or
+ * job_create() does. job_close() begins to leave, job_discard() frees, whether all ranks have left or
  * not; what switches still hold then goes by itself.
  */
 int job_open(struct job **j, const struct job_cfg *cfg, char *err);
 int job_opened(struct job *j, char *err);
 void job_close(struct job *j);
 bool job_closed(struct job *j);
-void job_free(struct job *j);
+void job_discard(struct job *j);
 
 #endif

@@ -231,7 +231,7 @@ static void free_ranks(struct job *j)
     }
 }
 
-void job_free(struct job *j)
+void job_discard(struct job *j)
 {
     free_ranks(j);
     for (struct job *p = j->next; p != j; p = p->next)
@@ -256,6 +256,6 @@ int job_destroy(struct job *j)
     /* Aggregation nodes still leave each other, and repeat LEAVEs that are lost. */
     if (j->next == j)
         job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, ans_idle, j);
-    job_free(j);
+    job_discard(j);
     return rc;
 }

@@ -262,7 +262,7 @@ static void finish(struct jobs_world *r, struct jobs_running *u)
 
 static void gone(struct jobs_running *u)
 {
-    job_free(u->j);
+    job_discard(u->j);
     u->j = u->ops.j = NULL;
     u->state = JOBS_GONE;
 }

@@ -209,7 +209,7 @@ static void free_world(struct jobs_world *r)
         if (r->of[i].j && r->of[i].state == JOBS_RUNNING)
             job_loop_finish(r->of[i].j);
         if (r->of[i].j)
-            job_free(r->of[i].j);
+            job_discard(r->of[i].j);
         jobs_ops_free(&r->of[i].ops);
         free(r->of[i].world_rank);
     }

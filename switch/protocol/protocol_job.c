@@ -105,7 +105,7 @@ void pn_end(struct pn_job *j, const struct pn_child *culprit, const char *why)
         struct pn_child *k = &j->child[i];
         struct agg_ctl c = pn_about(j, k->xid, k->who.first_member);
 
-        if (!k->joined || k->left || k == culprit)
+        if (!k->joined || k->left || (culprit && k == culprit))
             continue;
         c.status = RTE_BE16(AGG_E_MEMBER_LOST);
         join_text(c.text, "%s", why);

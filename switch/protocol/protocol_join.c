@@ -37,7 +37,7 @@ static unsigned count_below(const struct pn_job *j, uint16_t node, unsigned dept
 
 static uint32_t payload_of(const struct protocol_node *p)
 {
-    return p->cfg.fab->mtu - (uint32_t)PROTO_HEAD_MAX;
+    return PROTO_PAYLOAD(p->cfg.fab->mtu);
 }
 
 static int start_protocol(struct protocol_node *p, unsigned seat, char *err)

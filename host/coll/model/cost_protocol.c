@@ -28,6 +28,15 @@ static int64_t across_ps(const struct trib_model *m, uint32_t bytes)
     return proto_across_ps(&((const struct asked *)m)->ways, bytes);
 }
 
+/* A vector up, a vector down, and as much again for what is not known. */
+static int64_t guess(const struct asked *q)
+{
+    double bytes = (double)q->m.count * dtype_size((enum dtype)q->m.type) + q->m.overhead;
+
+    return proto_round_trip_ps(&q->ways, q->m.payload) +
+           (int64_t)(4 * bytes * 8e12 / (double)q->m.rate_bps);
+}
+
 int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                      const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
                      struct coll_prediction *p)
@@ -51,7 +60,7 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
                               .nranks = nranks,
                               .count = a->count,
                               .type = (enum trib_type)a->type,
-                              .payload = fab->mtu - (uint32_t)PROTO_HEAD_MAX,
+                              .payload = PROTO_PAYLOAD(fab->mtu),
                               .overhead = PROTO_OVERHEAD,
                               .levels = proto_levels(&q.ways),
                               .leaves = proto_leaves(&q.ways),
@@ -63,5 +72,8 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
     *p = (struct coll_prediction){.handoffs = 2 + 2 * q.m.levels, .busiest_dirlink = UINT32_MAX};
     if (proto->model && coll_protocol_does(proto, a->type, a->op))
         p->time_ps = proto->model(&q.m);
+    p->guessed = p->time_ps <= 0;
+    if (p->guessed)
+        p->time_ps = guess(&q);
     return 0;
 }

@@ -165,7 +165,7 @@ void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn)
 static int open_half(struct comm *c, struct protocol *e, char *err)
 {
     const struct proto_ways w = ways(c);
-    const uint32_t payload = c->mtu - PROTO_HEAD_MAX;
+    const uint32_t payload = PROTO_PAYLOAD(c->mtu);
     struct proto_rank_cfg cfg = {.protocol = e->p,
                                  .key = e->key,
                                  .rank = c->cfg.rank,
