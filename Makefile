@@ -78,7 +78,7 @@ ROOM_io          := $(addprefix io,/ /memif /telemetry)
 ROOM_hca         := $(addprefix host/hca,/ /memory /io)
 ROOM_kernels     := host/kernels
 ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
-ROOM_bench       := host/bench
+ROOM_bench       := $(addprefix host/bench,/ /verify)
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
@@ -215,6 +215,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+
+# Protocols need nothing but their public header: no DPDK is linked.
+STAR := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/protocols/star*.c))
+$(filter $(BUILD)/tests/protocols/test_%,$(TESTS)): %: %.o $(STAR) $(call lib,$(ON_protocols))
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -ldl -o $@
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
@@ -463,15 +469,16 @@ lint:
 BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-check-protocol) scripts/trib scripts/trib-sweep
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
-CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf)
+CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched)
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
+CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules)
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/tributary/conf/jobs" "$(TO)/share/doc/tributary/img"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img"
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
@@ -498,7 +505,7 @@ uninstall:
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for d in include/tributary lib/tributary share/tributary/examples/protocol share/tributary/examples share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf/jobs share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in include/tributary lib/tributary share/tributary/examples/protocol share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -21,8 +21,9 @@
 /* In order of the table of keys. */
 enum { KEY_SERVERS, KEY_AGGREGATORS, KEY_WINDOW, KEY_PACKET, KEY_SCALE, KEY_TIMEOUT, KEY_PATIENCE };
 
-enum { PART = 1, RESULT };                      /* kind */
-enum { RESEND = 1, COLLISION = 2, MARKED = 4 }; /* flags */
+enum { PART = 1, RESULT }; /* kind */
+/* flags; FLOATS: of a part with an element that has no fixed point, or a result with such a part */
+enum { RESEND = 1, COLLISION = 2, MARKED = 4, FLOATS = 8 };
 
 struct head {
     uint64_t seq;

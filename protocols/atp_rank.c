@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESENT, AGAIN, DUPLICATES, OVERLAPS, HALVED, IGNORED, BAD };
-static const char *const counters[] = {"resent", "again",   "duplicates", "overlaps",
-                                       "halved", "ignored", "bad",        NULL};
+enum { RESENT, AGAIN, DUPLICATES, OVERLAPS, HALVED, IGNORED, BAD, OVERFLOWS };
+static const char *const counters[] = {"resent",  "again", "duplicates", "overlaps", "halved",
+                                       "ignored", "bad",   "overflows",  NULL};
 
 /* A server's: collects a block and keeps the result of `window` blocks before, as in ps.c. */
 struct slot {
@@ -20,6 +20,7 @@ struct slot {
     uint32_t n_seen;
     bool queued;
     int32_t *sum, *result;
+    double *floats; /* sum of the parts that came as floats, in place of integers */
 };
 
 /* E17, of a server: its first block without a result, and how many later ones have come since. */
@@ -44,6 +45,7 @@ struct rank {
     int32_t *values;                 /* a packet, as integers */
     struct slot *slot;
     int32_t *memory;
+    double *floats;
     uint32_t *queue; /* slots that owe results: a ring */
     uint32_t head, queued, slots;
 };
@@ -59,6 +61,7 @@ static void atp_close(struct trib_rank *r)
     free(me->lane);
     free(me->slot);
     free(me->memory);
+    free(me->floats);
     free(me->queue);
     free(me);
 }
@@ -72,12 +75,14 @@ static int server_open(struct trib_rank *r)
     me->slot = calloc(me->slots, sizeof(*me->slot));
     me->queue = calloc(me->slots, sizeof(*me->queue));
     me->memory = calloc(me->slots, 2ul * n * sizeof(*me->memory));
-    if (!me->slot || !me->queue || !me->memory)
+    me->floats = calloc(me->slots, n * sizeof(*me->floats));
+    if (!me->slot || !me->queue || !me->memory || !me->floats)
         return -ENOMEM;
     for (uint32_t i = 0; i < me->slots; i++) {
         me->slot[i].seq = i * (uint64_t)me->shape.servers + r->rank;
         me->slot[i].sum = me->memory + 2ul * i * n;
         me->slot[i].result = me->slot[i].sum + n;
+        me->slot[i].floats = me->floats + (size_t)i * n;
     }
     for (unsigned i = 0; i < r->nranks; i++)
         if (i != r->rank)
@@ -138,7 +143,7 @@ static uint16_t block(const struct rank *me, uint64_t k, uint64_t *first)
     return (uint16_t)(left < me->shape.elements ? left : me->shape.elements);
 }
 
-/* False: an element is beyond what n ranks may add up. */
+/* False: an element is beyond what n ranks may add up, or no number. */
 static bool to_fixed(struct trib_rank *r, const char *from, uint32_t n)
 {
     struct rank *me = r->self;
@@ -180,12 +185,12 @@ static bool atp_send(struct trib_rank *r, uint32_t i)
     h.fan_in = (uint8_t)(me->below - (r->switch_of[server] == r->switch_of[r->rank]));
     data = (const char *)me->op.send + first;
     if (me->op.type == TRIB_FLOAT32) {
-        if (!to_fixed(r, data, h.count)) {
-            fail(r, "atp: an element is no number, or beyond 2^31 / (ranks x scale): choose a "
-                    "smaller scale");
-            return true;
+        if (to_fixed(r, data, h.count)) {
+            data = me->values;
+        } else { /* E18: as floats, to the server */
+            h.flags |= FLOATS;
+            r->api->count(r, OVERFLOWS, !f->tries);
         }
-        data = me->values;
     }
     if (server == r->rank) {
         if (f->tries) /* it is there already */
@@ -266,7 +271,7 @@ static void result_input(struct trib_rank *r, const struct head *h, const void *
         r->api->count(r, IGNORED, 1);
         return;
     }
-    if (h->type == TRIB_FLOAT32)
+    if (h->type == TRIB_FLOAT32 && !(h->flags & FLOATS))
         for (uint32_t k = 0; k < h->count; k++) {
             int32_t q;
             float x;
@@ -344,11 +349,23 @@ static void pay_all(struct trib_rank *r)
     }
 }
 
+/* Integers and floats together, as floats. */
+static void join_floats(const struct trib_rank *r, struct slot *s)
+{
+    for (uint32_t i = 0; i < s->first.count; i++) {
+        float x = (float)(s->floats[i] + s->sum[i] / (double)r->key[KEY_SCALE]);
+
+        memcpy(&s->sum[i], &x, 4);
+    }
+}
+
 static void complete(struct trib_rank *r, struct slot *s)
 {
     struct rank *me = r->self;
     int32_t *was = s->result;
 
+    if (s->first.flags & FLOATS)
+        join_floats(r, s);
     s->result = s->sum;
     s->sum = was;
     s->kept = s->first;
@@ -365,6 +382,19 @@ static void complete(struct trib_rank *r, struct slot *s)
     result_input(r, &s->kept, s->result, false);
 }
 
+static void add_floats(struct slot *s, const void *data)
+{
+    if (!(s->first.flags & FLOATS))
+        memset(s->floats, 0, s->first.count * sizeof(*s->floats));
+    s->first.flags |= FLOATS;
+    for (uint32_t i = 0; i < s->first.count; i++) {
+        float x;
+
+        memcpy(&x, (const char *)data + i * 4ull, 4);
+        s->floats[i] += x;
+    }
+}
+
 /* The first sum, or one that has no rank of those before it. */
 static void add(struct trib_rank *r, struct slot *s, const struct head *h, const void *data,
                 bool marked)
@@ -372,13 +402,16 @@ static void add(struct trib_rank *r, struct slot *s, const struct head *h, const
     if (!s->n_seen) {
         s->first = *h;
         s->first.flags = 0;
-        memcpy(s->sum, data, h->count * 4u);
-    } else if (h->type != s->first.type || h->count != s->first.count) {
+        memset(s->sum, 0, h->count * 4u);
+    }
+    if (h->type != s->first.type || h->count != s->first.count) {
         r->api->count(r, BAD, 1);
         return;
-    } else {
-        r->api->reduce(r, s->sum, data, h->count, TRIB_INT32, TRIB_SUM);
     }
+    if (h->flags & FLOATS)
+        add_floats(s, data);
+    else
+        r->api->reduce(r, s->sum, data, h->count, TRIB_INT32, TRIB_SUM);
     if (marked || h->flags & MARKED)
         s->first.flags |= MARKED;
     for (unsigned i = 0; i < TRIB_RANKS / 64; i++) {

@@ -191,7 +191,7 @@ static void part(struct trib_switch *s, struct trib_job *job, struct aggregator 
 
     if (__builtin_popcountll(h->ranks[0]) + __builtin_popcountll(h->ranks[1]) != 1) {
         s->api->count(s, BAD, 1);
-    } else if (h->flags & RESEND) {
+    } else if (h->flags & (RESEND | FLOATS)) {
         if (its) {
             pass_on(s, job, a);
             give(s, a, i);

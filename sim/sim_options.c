@@ -4,6 +4,8 @@
  */
 #include "sim/sim_options.h"
 
+#include "host/bench/schedule_option.h"
+#include "host/coll/alg/sched_file.h"
 #include "switch/net/net.h"
 
 #include <errno.h>
@@ -215,6 +217,11 @@ static int check_together(const struct sim_opts *own, const struct perf_opts *o,
                  "which it says the links");
         return OPT_BAD;
     }
+    if (own->place == PLACE_IN && o->file && !o->file->place[1]) {
+        snprintf(err, OPT_ERR, "--place: found in, expected out: %.120s says place out",
+                 o->schedule);
+        return OPT_BAD;
+    }
     if (own->place == PLACE_IN && (!coll_can_be_in_place(o->coll) || o->error)) {
         snprintf(err, OPT_ERR, "--place: found in, expected out: %s",
                  o->error ? "--error is measured there" : "the collective has no other");
@@ -319,6 +326,8 @@ static int check(struct sim_opts *own, struct perf_opts *o, const struct option_
     if (!rc)
         rc = check_support(o, err);
     if (!rc)
+        rc = schedule_option_load(o, &sim_program, r, err);
+    if (!rc)
         rc = perf_options_check(o, err);
     if (!rc)
         rc = options_force_algo(o, getenv("TRIB_ALGO"), err);
@@ -342,6 +351,6 @@ bool sim_options_begin(struct sim_opts *own, struct perf_opts *o, int argc, char
         return false;
     if (!check(own, o, &r, err))
         return true;
-    *code = options_wrong(&sim_program, err);
+    *code = *err ? options_wrong(&sim_program, err) : OPT_BAD; /* else it is said already */
     return false;
 }

@@ -9,6 +9,7 @@
 #include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
+#include "host/bench/schedule_option.h"
 #include "protocols/host/conf.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
@@ -100,6 +101,8 @@ static void row_done(struct sweep *s)
 {
     struct sim *m = s->ctx;
 
+    for (int place = 0; m->counters && s->n_rows && place < PLACES; place++)
+        row_counters_print(&s->rows[s->n_rows - 1].run[place].counted, stdout);
     if (m->o.json && atomic_output_is_file(m->o.json))
         write_report(m, "not finished");
 }
@@ -323,6 +326,20 @@ static int with_workload(struct sim *m)
     return stopped ? EXIT_INTERRUPTED : rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_WRONG : EXIT_OK;
 }
 
+/* 0; -EINVAL, reported: lengths have nothing that a protocol could look at. */
+static int check_payload(const struct sim *m, const struct jobs_plan *p)
+{
+    for (unsigned i = 0; i < p->n && m->own.payload == PAYLOAD_NONE; i++)
+        if (p->job[i].algos & COLL_PROTOCOLS) {
+            fprintf(
+                stderr,
+                "trib-sim: --payload: found none, expected data: a protocol of %s looks at it\n",
+                p->job[i].name);
+            return -EINVAL;
+        }
+    return 0;
+}
+
 /* Runs the jobs when nothing can be refused any more. */
 static int run_jobs(struct sim *m, const struct jobs_plan *p)
 {
@@ -372,7 +389,7 @@ static int with_jobs(struct sim *m)
         code = EXIT_USAGE;
     } else if (errs && p) {
         m->s->nranks = p->nranks;
-        if (load_plan(m))
+        if (check_payload(m, p) || load_plan(m))
             code = EXIT_USAGE;
         else if (begin_watch(m))
             fprintf(stderr, "trib-sim: %s\n", m->s->cause);
@@ -445,5 +462,6 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     code = sim_main(&m);
+    schedule_option_free(&m.o);
     return atomic_output_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
 }

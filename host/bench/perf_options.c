@@ -47,7 +47,7 @@ static const char *list_algos(unsigned i)
 
 static const char *list_policy(unsigned i)
 {
-    return i >= ALGO_COUNT ? NULL : is_empty_seat(i) ? "" : sched_algo_name((enum coll_algo)i);
+    return i >= ALGO_SCHEDULE ? NULL : is_empty_seat(i) ? "" : sched_algo_name((enum coll_algo)i);
 }
 
 static const char *list_collectives(unsigned i)
@@ -190,6 +190,12 @@ static const struct option_row algorithms[] = {
      .shown = "ring,sharp",
      .help = "all that can do it, or a list of algorithms; auto is the fastest by the model, "
              "nvls-hw this machine's own GPUs; protocols (switchml, ps, atp) run when named only"},
+    {.name = "schedule",
+     .arg = "FILE",
+     AT(schedule),
+     .type = OPTION_TEXT,
+     .help = "run the schedule of a file, verified before anything starts; collective, ranks and "
+             "root are the file's. Beside --algo it is one more algorithm"},
     {.name = "policy",
      .arg = "LIST",
      .type = OPTION_CALL,
@@ -443,7 +449,11 @@ int options_force_algo(struct perf_opts *o, const char *name, char *err)
         return OPT_BAD;
     }
     o->forced = true;
-    if (o->algos < 1u << ALGO_COUNT) { /* and nothing after it */
+    if (o->schedule && !(o->algos >> ALGO_SCHEDULE & 1)) {
+        snprintf(err, OPT_ERR, "TRIB_ALGO: found \"%.64s\", expected none with --schedule", name);
+        return OPT_BAD;
+    }
+    if (o->algos < 1u << ALGO_SCHEDULE) { /* and nothing after it */
         o->policy[0] = (enum coll_algo)__builtin_ctz(o->algos);
         o->n_policy = 1;
     }

@@ -44,9 +44,11 @@ struct perf_opts {
     double max_wall; /* seconds that a row may last */
     double run_wall; /* and one timed run of it */
     const char *json;
-    const char *rsh; /* how ranks start on hosts that are outside */
-    const char *mem; /* --mem; NULL: host */
-    int gpu;         /* BUFFER_HOST, or the GPU whose memory buffers are in */
+    const char *rsh;         /* how ranks start on hosts that are outside */
+    const char *schedule;    /* --schedule; NULL: none */
+    struct sched_file *file; /* and what is in it (schedule_option.h) */
+    const char *mem;         /* --mem; NULL: host */
+    int gpu;                 /* BUFFER_HOST, or the GPU whose memory buffers are in */
 };
 
 enum { OPT_OK = 0, OPT_BAD = 2 };

@@ -3,7 +3,7 @@
  * Planning before a rank is started: hosts of ranks, aggregation trees, and which algorithms the
  * collective has and the fabric can run. Refuses what cannot work.
  */
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/nvls_hw.h"
 #include "host/bench/sweep.h"
 
@@ -29,10 +29,10 @@ static int place_ranks(struct sweep *s, char *err)
     unsigned per_host = (s->nranks + hosts - 1) / hosts;
     if (per_host > s->fab->slots_per_host) {
         snprintf(err, OPT_ERR,
-                 "-g: found %u, which is %u ranks a host, expected at most %u (%u hosts, "
+                 "%s: found %u, which is %u ranks a host, expected at most %u (%u hosts, "
                  "slots_per_host %u)",
-                 s->nranks, per_host, hosts * s->fab->slots_per_host, hosts,
-                 s->fab->slots_per_host);
+                 s->o->file ? "--schedule" : "-g", s->nranks, per_host,
+                 hosts * s->fab->slots_per_host, hosts, s->fab->slots_per_host);
         return -EINVAL;
     }
     if (s->o->root >= s->nranks) {
@@ -85,7 +85,11 @@ static bool collective_has(const struct sweep *s, enum coll_algo a)
     const struct sched_in in = {
         .kind = s->o->coll, .algo = a, .nranks = 1, .count = 1, .mtu = s->fab->mtu};
     struct sched sc;
-    int rc = sched_init(&sc, &in);
+    int rc;
+
+    if (a == ALGO_SCHEDULE)
+        return s->o->file;
+    rc = sched_init(&sc, &in);
 
     if (!rc)
         sched_free(&sc);
@@ -109,7 +113,8 @@ static bool fabric_has(const struct sweep *s, enum coll_algo a)
                              .type = DT_FP32,
                              .root = s->o->root,
                              .sparse = s->o->sparse,
-                             .mm_self = s->o->mm_self};
+                             .mm_self = s->o->mm_self,
+                             .file = s->o->file};
     struct coll_prediction p;
 
     args.send = &args;
@@ -142,7 +147,9 @@ static int refuse(const struct sweep *s, const char *option, unsigned bad, char 
     if (s->o->forced)
         option = "TRIB_ALGO";
     list(strcmp(option, "--policy") ? s->exist | 1u << ALGO_AUTO : s->exist, can, sizeof(can));
-    if (!collective_has(s, a))
+    if (a == ALGO_SCHEDULE && !s->o->file)
+        snprintf(err, OPT_ERR, "%s: found schedule, expected --schedule FILE with it", option);
+    else if (!collective_has(s, a))
         snprintf(err, OPT_ERR, "%s: found %s, which %s does not have, expected %s", option,
                  sched_algo_name(a), coll_name(s->o->coll), can);
     else if (beyond_gpus(s, a))

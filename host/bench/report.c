@@ -22,7 +22,7 @@ static json_t *fidelity_json(const struct fidelity *f)
 /* Keys that only some rows have. */
 static void add_extras(json_t *j, const struct row *r, int place)
 {
-    json_object_set_new(j, "asked", json_string(perf_algo_name(row_asked(r))));
+    json_object_set_new(j, "asked", json_string(row_asked_name(r)));
     if (r->chosen)
         json_object_set_new(j, "why", json_string(r->why));
     if (*r->run[place].fell_back) {
@@ -77,7 +77,7 @@ static json_t *run_json(const struct row *r, int place)
 
     json_t *j = json_pack(
         "{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:o, s:I, s:I, s:o}",
-        "collective", coll_name(r->coll), "algo", perf_algo_name(r->algo), "size_bytes",
+        "collective", coll_name(r->coll), "algo", row_algo_name(r), "size_bytes",
         (json_int_t)r->bytes, "count", (json_int_t)r->count, "type", row_type(r), "op", row_op(r),
         "root", row_root(r), "in_place", place == IN_PLACE, "time_us", run->time_us, "algbw_GBps",
         row_algbw(r, run->time_us), "busbw_GBps", row_busbw(r, run->time_us), "wrong",
@@ -97,11 +97,11 @@ static void add_missing(json_t **list, const struct row *r, int place)
 {
     if (!*list)
         *list = json_array();
-    json_array_append_new(*list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b, s:s}", "collective",
-                                           coll_name(r->coll), "algo", perf_algo_name(r->algo),
-                                           "size_bytes", (json_int_t)r->bytes, "type", row_type(r),
-                                           "op", row_op(r), "in_place", place == IN_PLACE, "reason",
-                                           r->run[place].cut));
+    json_array_append_new(*list,
+                          json_pack("{s:s, s:s, s:I, s:s, s:s, s:b, s:s}", "collective",
+                                    coll_name(r->coll), "algo", row_algo_name(r), "size_bytes",
+                                    (json_int_t)r->bytes, "type", row_type(r), "op", row_op(r),
+                                    "in_place", place == IN_PLACE, "reason", r->run[place].cut));
 }
 
 int report_write(const char *path, const struct perf_opts *o, unsigned nranks,

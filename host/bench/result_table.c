@@ -76,9 +76,9 @@ void table_left_out(FILE *out, enum coll_algo algo, const char *why)
     fprintf(out, "#\n# Left out: %s: %s\n", perf_algo_name(algo), why);
 }
 
-void table_columns(FILE *out, enum coll_algo algo, bool staged)
+void table_columns(FILE *out, const char *algo, bool staged)
 {
-    fprintf(out, "#\n# Algorithm: %s\n", perf_algo_name(algo));
+    fprintf(out, "#\n# Algorithm: %s\n", algo);
     fprintf(out, "# %10s %12s %8s %6s %5s  %35s  %35s\n", "", "", "", "", "",
             "out-of-place           ", "in-place             ");
     fprintf(out,
@@ -292,22 +292,21 @@ static const struct row *partner(const struct row *rows, unsigned n, const struc
     return NULL;
 }
 
-static void compare_head(FILE *out, const struct row *r, enum coll_algo base, enum coll_algo other)
+static void compare_head(FILE *out, const struct row *r, const struct row *s)
 {
     bool time = r->coll == COLL_BARRIER; /* it has no bandwidth */
     const char *what = time ? "time" : "algbw", *unit = time ? "(us)" : "(GB/s)";
-    char name[2][32];
+    char name[2][48];
 
-    snprintf(name[0], sizeof(name[0]), "%s %s", perf_algo_name(base), what);
-    snprintf(name[1], sizeof(name[1]), "%s %s", perf_algo_name(other), what);
-    if (base == ALGO_RING && other == ALGO_SHARP && r->coll == COLL_ALLREDUCE)
+    snprintf(name[0], sizeof(name[0]), "%s %s", row_asked_name(r), what);
+    snprintf(name[1], sizeof(name[1]), "%s %s", row_asked_name(s), what);
+    if (row_asked(r) == ALGO_RING && row_asked(s) == ALGO_SHARP && r->coll == COLL_ALLREDUCE)
         fprintf(out,
                 "#\n# SHARP against ring, out-of-place (for large sizes theory says 2(N-1)/N = "
                 "%.3f)\n",
                 row_asymptote(r->nranks));
     else
-        fprintf(out, "#\n# %s against %s, out-of-place\n", perf_algo_name(other),
-                perf_algo_name(base));
+        fprintf(out, "#\n# %s against %s, out-of-place\n", row_asked_name(s), row_asked_name(r));
     fprintf(out, "# %10s %8s %6s  %16s %16s %9s %9s\n", "size", "type", "redop", name[0], name[1],
             "speed-up", "theory");
     fprintf(out, "# %10s %8s %6s  %16s %16s\n", "(B)", "", "", unit, unit);
@@ -326,7 +325,7 @@ static void compare_with(FILE *out, const struct row *rows, unsigned n, enum col
         if (!s)
             continue;
         if (!started)
-            compare_head(out, r, base, other);
+            compare_head(out, r, s);
         started = true;
         double tr = r->run[OUT_OF_PLACE].time_us, ts = s->run[OUT_OF_PLACE].time_us;
         bool time = r->coll == COLL_BARRIER;
@@ -372,7 +371,7 @@ void table_error(FILE *out, const struct row *rows, unsigned n)
             started = true;
         }
         fprintf(out, "%12" PRIu64 " %8s %6s %12s  %10.4f %10.4f\n", r->bytes, row_type(r),
-                row_op(r), perf_algo_name(r->algo), row_ulp_mean(r), r->ulp.max);
+                row_op(r), row_algo_name(r), row_ulp_mean(r), r->ulp.max);
     }
     fflush(out);
 }

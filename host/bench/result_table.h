@@ -14,7 +14,7 @@
 void table_header(FILE *out, const char *program, const struct perf_opts *o,
                   const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
 /* staged: with the time of copies to and from a GPU. */
-void table_columns(FILE *out, enum coll_algo algo, bool staged);
+void table_columns(FILE *out, const char *algo, bool staged);
 void table_memory(FILE *out, const char *where);
 /* The switches' grants, if they are smaller than requested. */
 void table_granted(FILE *out, const struct coll_grant *g);

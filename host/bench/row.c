@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/row.h"
 
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/perf_options.h"
+#include "host/coll/alg/sched_file.h"
 
 struct coll_args row_args(const struct row *r)
 {
@@ -13,12 +14,28 @@ struct coll_args row_args(const struct row *r)
                               .op = r->op,
                               .root = r->root,
                               .sparse = r->sparse,
-                              .mm_self = r->mm_self};
+                              .mm_self = r->mm_self,
+                              .file = r->file};
 }
 
 enum coll_algo row_asked(const struct row *r)
 {
     return r->chosen ? ALGO_AUTO : r->algo;
+}
+
+const char *row_algo_name(const struct row *r)
+{
+    return r->algo == ALGO_SCHEDULE && r->file ? r->file->name : perf_algo_name(r->algo);
+}
+
+const char *row_asked_name(const struct row *r)
+{
+    return r->chosen ? perf_algo_name(ALGO_AUTO) : row_algo_name(r);
+}
+
+bool row_can_be_in_place(const struct row *r)
+{
+    return coll_can_be_in_place(r->coll) && !(r->file && !r->file->place[IN_PLACE]);
 }
 
 const char *row_type(const struct row *r)

@@ -6,7 +6,7 @@
 #define TRIB_HOST_BENCH_ROW_H
 
 #include "host/bench/dilation_control.h"
-#include "host/bench/exact.h"
+#include "host/bench/verify/exact.h"
 #include "host/bench/link_use.h"
 #include "host/bench/row_counters.h"
 
@@ -54,7 +54,8 @@ struct row {
     uint64_t count, bytes;
     double bound; /* of a protocol that quantises: the largest error of an element; 0: exact */
     struct coll_prediction pred;
-    uint64_t link_bps; /* of the link that the model calls the busiest */
+    uint64_t link_bps;             /* of the link that the model calls the busiest */
+    const struct sched_file *file; /* of ALGO_SCHEDULE */
     struct run_result run[PLACES];
     struct ulp ulp; /* out of place; n 0: not measured */
 };
@@ -62,6 +63,10 @@ struct row {
 struct coll_args row_args(const struct row *r); /* its operation, without buffers */
 /* The requested algorithm: algo, or ALGO_AUTO if that chose it. */
 enum coll_algo row_asked(const struct row *r);
+/* Of algorithms: a schedule from a file has its own. */
+const char *row_algo_name(const struct row *r);
+const char *row_asked_name(const struct row *r);
+bool row_can_be_in_place(const struct row *r);
 /* Names for people and programs; "none" where the collective has no such thing. */
 const char *row_type(const struct row *r);
 const char *row_op(const struct row *r);

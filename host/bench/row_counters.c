@@ -52,6 +52,18 @@ void row_counters_since(struct row_counters *r, const struct row_counters *befor
     }
 }
 
+void row_counters_print(const struct row_counters *r, FILE *out)
+{
+    unsigned shown = 0;
+
+    for (unsigned i = 0; i < r->n; i++)
+        if (r->c[i].v)
+            fprintf(out, "%s %s %llu", shown++ ? "," : "# protocol:", r->c[i].name,
+                    (unsigned long long)r->c[i].v);
+    if (shown)
+        fputc('\n', out);
+}
+
 json_t *row_counters_json(const struct row_counters *r)
 {
     json_t *j = r->n ? json_object() : NULL;

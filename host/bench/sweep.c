@@ -7,9 +7,10 @@
 #include "host/bench/tolerance.h"
 
 #include "base/assert.h"
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/nvls_hw.h"
 #include "host/bench/result_table.h"
+#include "host/coll/alg/sched_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static int predict(struct sweep *s, struct row *r)
     if (!rc && r->pred.time_ps <= 0 && !coll_is_protocol(r->algo))
         r->pred.time_ps = 1; /* a single rank: nothing moves */
     if (rc) {
-        snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", perf_algo_name(row_asked(r)),
+        snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", row_asked_name(r),
                  (unsigned long long)r->bytes, strerror(-rc));
         if (s->job)
             s->abort_job(s, why);
@@ -100,7 +101,7 @@ static int hw_place(struct sweep *s, struct row *r, int place)
     char label[80];
     int rc;
 
-    snprintf(label, sizeof(label), "%s %llu B %s %s", perf_algo_name(r->algo),
+    snprintf(label, sizeof(label), "%s %llu B %s %s", row_algo_name(r),
              (unsigned long long)r->bytes, row_type(r), row_op(r));
     sweep_show(s, label);
     rc = nvls_hw_place(s->hw, r, place, s->cause);
@@ -127,6 +128,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
                       .nranks = s->nranks,
                       .sparse = s->o->sparse,
                       .mm_self = s->o->mm_self,
+                      .file = algo == ALGO_SCHEDULE ? s->o->file : NULL,
                       .emulated = !s->hw,
                       .staged = *s->memory && !s->hw};
     if (r->coll != COLL_BARRIER) {
@@ -142,7 +144,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     r->bound = row_tolerance(s->fab, r);
     s->n_rows++;
     for (int place = 0; place < PLACES && !rc; place++)
-        if (place == OUT_OF_PLACE || coll_can_be_in_place(r->coll))
+        if (place == OUT_OF_PLACE || row_can_be_in_place(r))
             rc = s->place(s, r, place);
     if (!rc || (rc == -ETIMEDOUT && *r->run[OUT_OF_PLACE].cut) || *r->run[IN_PLACE].cut)
         table_row(stdout, r); /* the last one, where --max-wall ended the job */
@@ -173,6 +175,7 @@ struct row sweep_largest(const struct sweep *s)
                     .nranks = s->nranks,
                     .sparse = s->o->sparse,
                     .mm_self = s->o->mm_self,
+                    .file = s->o->file,
                     .type = DT_COUNT};
 
     for (int t = 0; t < DT_COUNT; t++)
@@ -193,6 +196,7 @@ unsigned sweep_chosen(struct sweep *s)
     unsigned chosen = 0;
 
     r.chosen = r.emulated = true;
+    r.file = NULL;
     for (unsigned i = 0; i < 2; i++) {
         if (!predict(s, &r))
             chosen |= 1u << r.algo;
@@ -207,7 +211,8 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     unsigned first = s->n_rows;
     int rc = 0;
 
-    table_columns(stdout, algo, *s->memory && !s->hw);
+    table_columns(stdout, algo == ALGO_SCHEDULE ? s->o->file->name : perf_algo_name(algo),
+                  *s->memory && !s->hw);
     for (unsigned i = 0; i < n_sizes && !rc; i++)
         for (int t = 0; t < DT_COUNT && !rc; t++)
             for (int op = 0; op < OP_COUNT && !rc; op++)

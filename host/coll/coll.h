@@ -64,10 +64,14 @@ enum coll_algo {
     ALGO_NVLS_SHARP, /* within the node by multimem, across by SHARP */
     ALGO_PROTOCOL,   /* aggregation protocols (protocols/), by their seats */
     ALGO_PROTOCOL_LAST = ALGO_PROTOCOL + PROTO_SEATS - 1,
+    ALGO_SCHEDULE, /* from a file: coll_args.file */
     ALGO_COUNT,
     ALGO_AUTO = ALGO_COUNT /* what the model says is fastest; never in a schedule */
 };
 
+/* Algorithms before this one are there on every fabric that can run them; the others where somebody
+ * names them. */
+#define ALGO_USUAL     ((unsigned)ALGO_PROTOCOL)
 #define COLL_PROTOCOLS (((1u << PROTO_SEATS) - 1) << ALGO_PROTOCOL)
 static inline bool coll_is_protocol(enum coll_algo a)
 {
@@ -111,7 +115,8 @@ struct comm_cfg {
      * and those that the collective or the ranks do not have; for a barrier, ring stands for
      * direct. Algorithms that need switches must be in algos. Only failed parts are given up.
      * n_policy 0: sharp, ring. If the list has no alternative left, the communicator fails with the
-     * switch's reason.
+     * switch's reason. ALGO_SCHEDULE is in no policy: it has one number of ranks, and needs no
+     * switch.
      */
     unsigned n_policy;
     enum coll_algo policy[ALGO_COUNT];
@@ -189,6 +194,8 @@ int comm_register(struct comm *c, void *buf, size_t bytes);
  * COMM_TEXT bytes. */
 void comm_gpudirect(const struct comm *c, char *text);
 
+struct sched_file; /* host/coll/alg/sched_file.h */
+
 struct coll_args {
     enum coll_kind kind;
     enum coll_algo algo;
@@ -201,6 +208,8 @@ struct coll_args {
     unsigned sparse; /* all-to-all: so many blocks of each rank are not empty; 0: all */
     bool mm_self;    /* NVLS: a GPU's own contribution crosses the switch too (F27), so that 16-bit
                         floats are rounded once; else the GPU adds it itself (F26) */
+    const struct sched_file *file; /* of ALGO_SCHEDULE: the same at all ranks, until the end of the
+                                      operation */
 };
 
 /*

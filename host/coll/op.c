@@ -178,6 +178,7 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
         .sparse = r->id.sparse,
         .mm_self = a->mm_self,
         .topo = &c->topo.sched,
+        .file = a->file,
     };
     int rc = policy_schedule(c, r, &in);
 

@@ -25,7 +25,7 @@
 #define TRIB_HOST_LAUNCH_MSG_H
 
 #include "host/bench/buffer.h"
-#include "host/bench/exact.h"
+#include "host/bench/verify/exact.h"
 #include "io/rundir.h"
 
 #include <stddef.h>
@@ -44,10 +44,11 @@ enum msg_type {
     MSG_DONE,
     MSG_PROGRESS,
     MSG_FAIL,
-    MSG_STOP,    /* during a RUN: the rank answers (PROGRESS) with the number of operations begun */
-    MSG_LIMIT,   /* struct msg_progress: the RUN ends after this many */
-    MSG_FABRIC,  /* after INIT, to a rank elsewhere: the text of the fabric's conf */
-    MSG_GRANTED, /* when all are connected: requests the switches' grants */
+    MSG_STOP,   /* during a RUN: the rank answers (PROGRESS) with the number of operations begun */
+    MSG_LIMIT,  /* struct msg_progress: the RUN ends after this many */
+    MSG_FABRIC, /* after INIT, to a rank elsewhere: the text of the fabric's conf */
+    MSG_SCHEDULE, /* after them: the text of a schedule, where INIT says so, in pieces */
+    MSG_GRANTED,  /* when all are connected: requests the switches' grants */
 };
 
 #define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)
@@ -55,6 +56,7 @@ enum msg_type {
 
 struct msg_init {
     uint32_t rank, nranks, group, window, algos, n_trees, n_policy;
+    uint32_t schedule;              /* bytes of the schedule that follows; 0: none */
     int32_t gpu;                    /* buffer.h */
     uint8_t policy[ALGO_COUNT + 1]; /* in order; padded */
     uint16_t tree[COLL_TREES];

@@ -2,9 +2,10 @@
 #include "host/launch/msg_read.h"
 
 #include "aggregation/arith.h"
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/sampled.h"
+#include "host/coll/alg/sched_file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -43,11 +44,11 @@ int msg_read_init(const struct msg *m, struct msg_init *in, uint16_t *host)
     memcpy(in, m->body, sizeof(*in));
     hosts = m->len - sizeof(*in);
     if (!in->nranks || in->nranks > FAB_MAX_MEMBERS || in->rank >= in->nranks ||
-        in->n_trees > COLL_TREES || in->n_policy > ALGO_COUNT || in->gpu < BUFFER_HOST ||
-        hosts != in->nranks * sizeof(*host))
+        in->n_trees > COLL_TREES || in->n_policy > ALGO_SCHEDULE || in->gpu < BUFFER_HOST ||
+        in->schedule > SCHED_FILE_BYTES || hosts != in->nranks * sizeof(*host))
         return -EPROTO;
     for (unsigned i = 0; i < in->n_policy; i++)
-        if (in->policy[i] >= ALGO_COUNT)
+        if (in->policy[i] >= ALGO_SCHEDULE)
             return -EPROTO;
     memcpy(host, m->body + sizeof(*in), hosts);
     return 0;

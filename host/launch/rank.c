@@ -7,6 +7,7 @@
  */
 #include "host/launch/rank.h"
 #include "host/bench/dilation_control.h"
+#include "host/coll/alg/sched_file.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
 #include "protocols/host/conf.h"
@@ -270,6 +271,26 @@ static int receive_fabric(struct rank *k)
     return set_up_fabric(k);
 }
 
+/* The launcher has verified it; a rank reads no file that may have changed since. */
+static int receive_schedule(struct rank *k)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    char *text = calloc(1, k->init.schedule + 1ul);
+    struct msg m;
+    uint32_t at = 0;
+
+    while (errs && text && at < k->init.schedule && !receive(k, &m) && m.type == MSG_SCHEDULE &&
+           m.len <= k->init.schedule - at) {
+        memcpy(text + at, m.body, m.len);
+        at += m.len;
+    }
+    if (errs && text && at == k->init.schedule)
+        k->file = sched_file_parse(text, "schedule", errs);
+    free(text);
+    free(errs);
+    return k->file ? 0 : rank_fail(k, "malformed SCHEDULE", NULL);
+}
+
 static int open_device(struct rank *k)
 {
     int n = 0;
@@ -415,6 +436,8 @@ int rank_main(int fd, bool elsewhere)
     int rc = receive_init(k);
     if (!rc)
         rc = elsewhere ? receive_fabric(k) : open_fabric(k);
+    if (!rc && k->init.schedule)
+        rc = receive_schedule(k);
     if (!rc)
         rc = open_device(k);
     if (!rc)
@@ -431,6 +454,7 @@ int rank_main(int fd, bool elsewhere)
     buffer_close(&k->memory);
     pattern_free(&k->val);
     msg_free(&k->in);
+    sched_file_free(k->file);
     rundir_close(&k->rd);
     if (k->fab)
         fabric_free(k->fab);

@@ -41,7 +41,8 @@ static struct coll_args args_of(const struct rank *k)
                               .op = p->op,
                               .root = p->root,
                               .sparse = p->sparse,
-                              .mm_self = p->mm_self};
+                              .mm_self = p->mm_self,
+                              .file = k->file};
 }
 
 /* *own: whether the requested algorithm did all of it; may be NULL. */

@@ -3,7 +3,7 @@
 #ifndef TRIB_HOST_LAUNCH_RANK_PRIV_H
 #define TRIB_HOST_LAUNCH_RANK_PRIV_H
 
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 #include "host/launch/msg.h"
 #include "io/shared.h"
 
@@ -20,6 +20,7 @@ struct rank {
         struct clock_page clock;
     } * own;
     struct fabric *fab;
+    struct sched_file *file;                     /* of rows by ALGO_SCHEDULE; NULL: none */
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;
     struct comm *comm;

@@ -374,7 +374,7 @@ int ranks_place(struct sweep *s, struct row *r, int place)
     char label[120];
     int rc;
 
-    snprintf(label, sizeof(label), "%s %llu B %s %s %s", sched_algo_name(r->algo),
+    snprintf(label, sizeof(label), "%s %llu B %s %s %s", row_algo_name(r),
              (unsigned long long)r->bytes, row_type(r), row_op(r),
              place == IN_PLACE ? "in-place" : "out-of-place");
     a.label = label;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connects the ranks of a sweep into one communicator. */
+#include "host/coll/alg/sched_file.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
 
@@ -34,6 +35,16 @@ static int send_fabric(struct sweep *s)
     return rc;
 }
 
+static void send_schedule(struct sweep *s)
+{
+    const char *text = s->o->file ? s->o->file->text : "";
+    size_t bytes = strlen(text);
+
+    for (unsigned r = 0; r < s->nranks; r++)
+        for (size_t at = 0; at < bytes; at += RTE_MIN(bytes - at, (size_t)MSG_MAX))
+            job_send(s->job, r, MSG_SCHEDULE, text + at, RTE_MIN(bytes - at, (size_t)MSG_MAX));
+}
+
 /* Draws an id and a key for the group, which no other job of this fabric has. */
 static int send_init(struct sweep *s)
 {
@@ -44,6 +55,7 @@ static int send_init(struct sweep *s)
                           .algos = s->set_up,
                           .n_trees = s->n_trees,
                           .n_policy = s->o->n_policy,
+                          .schedule = s->o->file ? (uint32_t)strlen(s->o->file->text) : 0,
                           .gpu = s->o->gpu,
                           .buf_bytes = options_buffer(s->o, s->nranks)};
 
@@ -87,6 +99,8 @@ int ranks_connect(struct sweep *s)
     int rc = send_init(s);
     if (!rc)
         rc = send_fabric(s);
+    if (!rc)
+        send_schedule(s);
     if (!rc)
         l.seconds = until, rc = job_gather_within(s->job, MSG_HELLO, &l, take_blob, NULL, &a);
     if (!rc)

@@ -12,6 +12,7 @@
 #include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
+#include "host/bench/schedule_option.h"
 #include "host/bench/sweep.h"
 #include "host/coll/model/memory_need.h"
 #include "host/launch/job_processes.h"
@@ -336,10 +337,13 @@ int main(int argc, char **argv)
     perf_options_init(&o);
     if (!options_begin(&perf_program, (void *[]){&o}, argc - check, argv + check, &r, &code))
         return code;
+    if (schedule_option_load(&o, &perf_program, &r, err))
+        return *err ? options_wrong(&perf_program, err) : EXIT_USAGE;
     if (perf_options_check(&o, err) || options_force_algo(&o, getenv("TRIB_ALGO"), err))
         return options_wrong(&perf_program, err);
     if (can_report(&o))
         return EXIT_USAGE;
     code = check ? check_options(&o) : perf_main(&o);
+    schedule_option_free(&o);
     return atomic_output_end("trib-perf") && code == EXIT_OK ? EXIT_WRONG : code;
 }

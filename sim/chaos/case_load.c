@@ -86,7 +86,9 @@ static bool flag(config_setting_t *g, const char *key)
 
 static const char *algo_name(unsigned a)
 {
-    return sched_algo_name((enum coll_algo)a);
+    const bool none = coll_is_protocol((enum coll_algo)a) && !coll_protocol((enum coll_algo)a);
+
+    return none ? "" : sched_algo_name((enum coll_algo)a);
 }
 
 static const char *type_name(unsigned t)
@@ -103,7 +105,7 @@ static unsigned by_name(struct reader *r, int line, const char *key, const char 
                         const char *(*name)(unsigned), unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (!strcmp(name(i), have))
+        if (*have && !strcmp(name(i), have))
             return i;
     mistake(r, line, "%s: found \"%.40s\", expected a name such as \"%s\"", key, have, name(0));
     return 0;
@@ -166,20 +168,20 @@ static void read_hosts(struct reader *r, config_setting_t *g, struct chaos_job *
         mistake(r, line_of(s), "hosts: found more processes of a host than it has slots");
 }
 
-/* Writes at most ALGO_COUNT; returns how many. */
+/* Writes at most CHAOS_ALGOS; returns how many. */
 static unsigned read_algos(struct reader *r, config_setting_t *root, const char *key,
                            enum coll_algo *algo)
 {
     config_setting_t *s = config_setting_get_member(root, key);
     int n = s ? config_setting_length(s) : 0;
 
-    if (n > (int)ALGO_COUNT)
-        mistake(r, line_of(s), "%s: found %d, expected at most %d", key, n, (int)ALGO_COUNT);
+    if (n > (int)CHAOS_ALGOS)
+        mistake(r, line_of(s), "%s: found %d, expected at most %d", key, n, (int)CHAOS_ALGOS);
     for (int i = 0; !r->rc && i < n; i++) {
         const char *name = config_setting_get_string_elem(s, i);
 
         algo[i] =
-            (enum coll_algo)by_name(r, line_of(s), key, name ? name : "", algo_name, ALGO_COUNT);
+            (enum coll_algo)by_name(r, line_of(s), key, name ? name : "", algo_name, CHAOS_ALGOS);
     }
     return r->rc ? 0 : (unsigned)n;
 }
@@ -187,7 +189,7 @@ static unsigned read_algos(struct reader *r, config_setting_t *root, const char 
 static void read_ranks(struct reader *r, config_setting_t *g, struct chaos_job *j)
 {
     struct chaos_case *k = r->k;
-    enum coll_algo algo[ALGO_COUNT];
+    enum coll_algo algo[CHAOS_ALGOS];
     unsigned n;
 
     read_hosts(r, g, j);
@@ -223,7 +225,7 @@ static void read_op(struct reader *r, config_setting_t *g, const struct chaos_jo
     op->kind = (enum coll_kind)by_name(r, line, "collective", text(r, g, "collective"), coll_name,
                                        COLL_KINDS);
     op->algo = (enum coll_algo)by_name(r, line, "algorithm", text(r, g, "algorithm"), algo_name,
-                                       ALGO_COUNT);
+                                       CHAOS_ALGOS);
     op->type = (enum dtype)by_name(r, line, "type", text(r, g, "type"), type_name, DT_COUNT);
     op->op = (enum redop)by_name(r, line, "op", text(r, g, "op"), op_name, OP_COUNT);
     op->root = (unsigned)number(r, g, "root", n - 1);

@@ -57,7 +57,7 @@ static void put_job(const struct chaos_job *j, FILE *out)
             j->key);
     fprintf(out, "first_tree = %u;\ntrees = %u;\nwindow = %u;\nalgorithms = [", j->tree, j->n_trees,
             j->window);
-    for (unsigned a = 0, n = 0; a < ALGO_COUNT; a++)
+    for (unsigned a = 0, n = 0; a < CHAOS_ALGOS; a++)
         if (j->algos >> a & 1)
             fprintf(out, "%s\"%s\"", n++ ? ", " : "", sched_algo_name((enum coll_algo)a));
     fprintf(out, "];\npolicy = [");

@@ -98,7 +98,7 @@ static void choose_policy(struct chaos_case *k, struct chaos_job *j)
     for (unsigned i = 0, first = (unsigned)below(k, DRAW_RANKS, 4); i < 4; i++)
         if (j->algos >> by_switches[(first + i) % 4] & 1)
             j->policy[j->n_policy++] = by_switches[(first + i) % 4];
-    T_ASSERT(j->n_policy < ALGO_COUNT, "a policy has more algorithms than there are");
+    T_ASSERT(j->n_policy < CHAOS_ALGOS, "a policy has more algorithms than there are");
     j->policy[j->n_policy++] = ALGO_RING;
 }
 
@@ -113,7 +113,7 @@ int chaos_draw_ranks(struct chaos_case *k)
         j->n_trees = 1 + (unsigned)below(k, DRAW_RANKS, trees - j->tree < 2 ? 1 : 2);
     }
     j->window = below(k, DRAW_RANKS, 3) ? 0 : 8u << below(k, DRAW_RANKS, 6);
-    for (int a = 0; a < ALGO_COUNT; a++)
+    for (int a = 0; a < CHAOS_ALGOS; a++)
         if ((a != ALGO_SHARP || j->n_trees) && chaos_wants(k, (enum coll_algo)a) &&
             chaos_can(k, j, (enum coll_algo)a))
             j->algos |= 1u << a;
@@ -157,7 +157,7 @@ static bool has(const struct chaos_job *j, struct comm *c, enum coll_kind kind, 
 static bool has_any(const struct chaos_job *j, struct comm *c)
 {
     for (int kind = 0; kind < COLL_KINDS; kind++)
-        for (int algo = 0; algo < ALGO_COUNT; algo++)
+        for (int algo = 0; algo < CHAOS_ALGOS; algo++)
             if (has(j, c, (enum coll_kind)kind, (enum coll_algo)algo))
                 return true;
     return false;
@@ -183,7 +183,7 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
     }
     do {
         op->kind = below(k, s, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, s, COLL_KINDS);
-        op->algo = (enum coll_algo)below(k, s, ALGO_COUNT);
+        op->algo = (enum coll_algo)below(k, s, ALGO_USUAL);
     } while (any ? !has(j, c, op->kind, op->algo) : !(j->algos >> op->algo & 1));
 }
 

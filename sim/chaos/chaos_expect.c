@@ -68,7 +68,8 @@ bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
 bool chaos_only_noise(const struct chaos_case *k)
 {
     for (unsigned i = 0; i < k->plan.n; i++)
-        if (k->plan.e[i].of != FAULT_LINK || k->plan.e[i].down || k->plan.e[i].up)
+        if (k->plan.e[i].of != FAULT_LINK || k->plan.e[i].down || k->plan.e[i].up ||
+            k->plan.e[i].reorder > 0)
             return false;
     return true;
 }

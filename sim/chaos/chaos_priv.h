@@ -8,13 +8,15 @@
 #include "sim/chaos/chaos.h"
 #include "sim/job/sim_job.h"
 
-#define CHAOS_RANKS     16u      /* of a job, at most */
-#define CHAOS_BUFFER    262144u  /* bytes of a rank's data in an operation, at most */
-#define CHAOS_FAULTY    65536u   /* the same where there are faults */
-#define CHAOS_LONG      1048576u /* the same of long ones: several slices of multimem in flight */
-#define CHAOS_OTHERS    8192u    /* the same of another job than the first */
-#define CHAOS_OPS       16u      /* operations of a job, at most */
-#define CHAOS_JOBS      4u       /* of a case, at most */
+#define CHAOS_RANKS  16u      /* of a job, at most */
+#define CHAOS_BUFFER 262144u  /* bytes of a rank's data in an operation, at most */
+#define CHAOS_FAULTY 65536u   /* the same where there are faults */
+#define CHAOS_LONG   1048576u /* the same of long ones: several slices of multimem in flight */
+#define CHAOS_OTHERS 8192u    /* the same of another job than the first */
+#define CHAOS_OPS    16u      /* operations of a job, at most */
+#define CHAOS_JOBS   4u       /* of a case, at most */
+/* Algorithms that are drawn: a schedule from a file has ranks of its own. */
+#define CHAOS_ALGOS     ALGO_SCHEDULE
 #define CHAOS_PROCESSES (CHAOS_JOBS * CHAOS_RANKS)
 
 /* One stream of draws for each kind of draw, so that one kind can change without the others. */
@@ -47,7 +49,7 @@ struct chaos_job {
     uint64_t key;
     unsigned algos; /* bit of each algorithm that ranks and fabric have */
     uint32_t window;
-    enum coll_algo policy[ALGO_COUNT];
+    enum coll_algo policy[CHAOS_ALGOS];
     unsigned n_policy;
     bool goes_on; /* an algorithm without switches is left whatever switches refuse or fail */
     struct job_op op[CHAOS_OPS]; /* read from a file, or drawn so far */
@@ -107,7 +109,8 @@ bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j);
 bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames);
 /* Whether links only delay frames, and nothing else is wrong: then no frame is sent twice. */
 bool chaos_only_late(const struct chaos_case *k);
-/* The same of links that lose, double and reorder some, too: then no path is given up. */
+/* The same of links that lose and double some, too: then no path is given up. Where frames overtake
+ * each other, connections that carry slices of many packets may be. */
 bool chaos_only_noise(const struct chaos_case *k);
 /* Whether aggregation nodes may refuse it what it asks for. */
 bool chaos_contended(const struct chaos_case *k, const struct chaos_job *j);

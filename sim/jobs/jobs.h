@@ -38,6 +38,7 @@ struct jobs_op {
     unsigned root;
     uint64_t bytes, count; /* bytes as nccl-tests count them; count as in coll_args */
     int64_t model_ps;      /* predicted, alone */
+    double bound;          /* of a protocol that quantises, as in struct row; 0: exact */
 };
 
 struct jobs_job {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations of a job, read from a file and checked against its ranks and the fabric. */
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
+#include "host/bench/tolerance.h"
 #include "host/coll/alg/sched.h"
 #include "sim/jobs/jobs_conf_priv.h"
 
@@ -13,15 +14,18 @@ static const struct key op_keys[] = {JOBS_OP_KEYS};
 
 /* ---- names ---- */
 
+/* "": a seat of protocols that is empty. */
 static const char *algo_name(unsigned i)
 {
-    return sched_algo_name((enum coll_algo)i);
+    bool empty = coll_is_protocol((enum coll_algo)i) && !coll_protocol((enum coll_algo)i);
+
+    return empty ? "" : sched_algo_name((enum coll_algo)i);
 }
 
 int jobs_algo_by_name(const char *name)
 {
     for (unsigned i = 0; i <= ALGO_AUTO; i++)
-        if (!strcmp(name, algo_name(i)))
+        if (*name && !strcmp(name, algo_name(i)))
             return (int)i;
     return -EINVAL;
 }
@@ -56,7 +60,7 @@ static void list_names(const struct jobs_names *n, unsigned long mask, char *tex
 
     *text = '\0';
     for (unsigned i = 0; i < n->n && at < size; i++)
-        if (mask >> i & 1)
+        if ((mask >> i & 1) && *n->name(i))
             at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", n->name(i));
 }
 
@@ -84,6 +88,27 @@ static int read_member(struct jobs_reader *r, config_setting_t *g, const char *k
 }
 
 /* ---- operations ---- */
+
+/* What a protocol reduces, and how exactly. */
+static void check_protocol(struct jobs_reader *r, int line, const struct jobs_job *j,
+                           struct jobs_op *o)
+{
+    const struct trib_protocol *p = coll_protocol(o->algo);
+    const struct row row = {.coll = o->kind,
+                            .algo = o->algo,
+                            .type = o->type,
+                            .op = o->op,
+                            .root = o->root,
+                            .nranks = j->nranks,
+                            .count = o->count,
+                            .bytes = o->bytes};
+
+    if (p && coll_reduces(o->kind) && !coll_protocol_does(p, o->type, o->op))
+        build_error(&r->b, line, "algorithm: found %s for %s of %s, expected one that reduces that",
+                    algo_name(o->algo), op_name(o->op), type_name(o->type));
+    else if (p)
+        o->bound = row_tolerance(r->f, &row);
+}
 
 static void check_algo(struct jobs_reader *r, int line, const struct jobs_job *j, struct jobs_op *o)
 {
@@ -124,6 +149,8 @@ static void check_algo(struct jobs_reader *r, int line, const struct jobs_job *j
                     algo_name(o->algo), j->nranks, r->f->name);
     else
         o->model_ps = pred.time_ps;
+    if (!rc)
+        check_protocol(r, line, j, o);
 }
 
 static void check_op(struct jobs_reader *r, config_setting_t *g, const struct jobs_job *j,

@@ -2,7 +2,7 @@
 #include "sim/jobs/jobs_ops.h"
 
 #include "base/assert.h"
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -72,14 +72,23 @@ static char *buffer(const struct jobs_ops *o, unsigned rank, unsigned k, unsigne
     return (char *)job_buffer(o->j, rank, which) + o->at[k];
 }
 
+/* Sets what the rank's buffers of operation k are filled with and compared with. */
+static struct test_pattern *pattern_of(struct jobs_ops *o, const struct layout *l, unsigned k)
+{
+    const struct jobs_op *op = &o->job->op[k];
+
+    pattern_set(&o->val[k], l, op->type, op->op);
+    pattern_within(&o->val[k], op->bound);
+    return &o->val[k];
+}
+
 static void prepare(struct jobs_ops *o, unsigned rank, unsigned k)
 {
     struct layout l = layout_of(o->job, k, rank);
 
     if (o->lengths)
         return;
-    pattern_set(&o->val[k], &l, o->job->op[k].type, o->job->op[k].op);
-    pattern_prepare(&o->val[k], &l, buffer(o, rank, k, 0), buffer(o, rank, k, 1));
+    pattern_prepare(pattern_of(o, &l, k), &l, buffer(o, rank, k, 0), buffer(o, rank, k, 1));
 }
 
 static void check(struct jobs_ops *o, unsigned rank, unsigned k)
@@ -88,8 +97,8 @@ static void check(struct jobs_ops *o, unsigned rank, unsigned k)
 
     if (o->lengths || o->job->op[k].kind == COLL_BARRIER)
         return;
-    pattern_set(&o->val[k], &l, o->job->op[k].type, o->job->op[k].op);
-    o->wrong += pattern_check(&o->val[k], &l, buffer(o, rank, k, 0), buffer(o, rank, k, 1));
+    o->wrong +=
+        pattern_check(pattern_of(o, &l, k), &l, buffer(o, rank, k, 0), buffer(o, rank, k, 1));
     o->checked++;
 }
 

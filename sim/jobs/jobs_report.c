@@ -187,6 +187,8 @@ static json_t *op_json(const struct jobs_report *r, unsigned i, unsigned k)
         a->iterations ? json_string(sched_algo_name(a->ran_by[k])) : json_null(), "size_bytes",
         (json_int_t)op->bytes, "count", (json_int_t)op->count, "model_us", US(op->model_ps));
 
+    if (op->bound > 0)
+        json_object_set_new(j, "bound", json_real(op->bound));
     if (op->kind != COLL_BARRIER)
         json_object_set_new(j, "type", json_string(dtype_name(op->type)));
     if (coll_reduces(op->kind))

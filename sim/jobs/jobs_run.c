@@ -2,6 +2,7 @@
 /* A job of a world from state to state. */
 #include "sim/jobs/jobs_run.h"
 
+#include "switch/protocol/protocol_node.h"
 #include "switch/reduce/an.h"
 
 #include <errno.h>
@@ -18,9 +19,11 @@ static unsigned groups_of(struct jobs_world *r, const struct jobs_running *u)
     unsigned n = 0;
 
     for (uint16_t i = 0; i < f->n_nodes; i++) {
-        const struct an *an = f->nodes[i].kind == FAB_SWITCH ? net_an(world_net(r->w), i) : NULL;
+        const struct an *an = net_an(world_net(r->w), i);
+        const struct protocol_node *p = net_protocols(world_net(r->w), i);
 
         n += an ? an_groups_of(an, u->key) : 0;
+        n += p ? protocol_node_jobs_of(p, u->key) : 0;
     }
     return n;
 }
@@ -75,6 +78,8 @@ static void leave(struct jobs_world *r, struct jobs_running *u)
 
 static void end(struct jobs_world *r, struct jobs_running *u, enum jobs_end how, const char *why)
 {
+    if (how == JOBS_DIED && u->res->died_ps < 0)
+        u->res->died_ps = jobs_since_zero(r);
     u->res->end = u->res->died_ps >= 0 ? JOBS_DIED : how;
     snprintf(u->res->why, sizeof(u->res->why), "%.*s", COMM_TEXT - 1, why);
     u->res->ended_ps = jobs_since_zero(r);

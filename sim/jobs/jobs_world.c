@@ -24,9 +24,14 @@ static void cut_loops(struct jobs_world *r)
     for (unsigned i = 0; i < r->n; i++)
         if (r->of[i].job->repeat && r->of[i].state < JOBS_LEAVING)
             return;
-    for (unsigned i = 0; i < r->n; i++)
-        if (!r->of[i].job->repeat && !r->cfg->iterations && r->of[i].state == JOBS_RUNNING)
-            job_loop_cut(r->of[i].j, r->of[i].job->n_ops);
+    for (unsigned i = 0; i < r->n; i++) {
+        struct jobs_running *u = &r->of[i];
+
+        if (u->job->repeat || u->state != JOBS_RUNNING || u->until_ps != PS_NEVER)
+            continue;
+        job_loop_cut(u->j, u->job->n_ops);
+        u->until_ps = world_now(r->w) + u->loop.limit_ps;
+    }
 }
 
 /* ---- time ---- */

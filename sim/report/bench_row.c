@@ -40,7 +40,7 @@ static void show(struct bench *b, double now)
     if (past < (b->cfg.terminal ? TERMINAL_S : LOG_S))
         return;
     fprintf(stderr, "%s%s %llu B %s, %s: %.3f of about %.3f ms, %.2f M events/s, %.0f s left%s",
-            b->cfg.terminal ? "\r\033[K" : "trib-sim: ", sched_algo_name(b->row->algo),
+            b->cfg.terminal ? "\r\033[K" : "trib-sim: ", row_algo_name(b->row),
             (unsigned long long)b->row->bytes, b->place == IN_PLACE ? "in-place" : "out-of-place",
             b->what, done * 1e-9, want * 1e-9,
             (double)(world_events(b->w) - b->shown_events) / past * 1e-6, left,

@@ -272,7 +272,7 @@ int counters_end(struct counters *c, struct net *n, struct row *r, int place)
     rec->row = r;
     rec->place = place;
     snprintf(rec->what, sizeof(rec->what), "%s, %llu B, %s %s, %s: %u operation%s",
-             sched_algo_name(r->algo), (unsigned long long)r->bytes, row_type(r), row_op(r),
+             row_algo_name(r), (unsigned long long)r->bytes, row_type(r), row_op(r),
              place == IN_PLACE ? "in-place" : "out-of-place", run->iters,
              run->iters == 1 ? "" : "s");
     run->links = rec->json;

@@ -10,7 +10,7 @@
  */
 #include "sim/step/step.h"
 
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/trees.h"
 #include "host/coll/alg/sched.h"
@@ -201,7 +201,7 @@ static int choose(const struct measurement *ms, const struct measured_group *g,
                   struct step_collective *u, char *err)
 {
     struct coll_args a = args_of(u, u->ranks, u->bytes);
-    unsigned hosts = ((1u << ALGO_COUNT) - 1) & ~SWITCH_ALGOS;
+    unsigned hosts = ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS;
     struct coll_prediction p[STEP_METHODS];
     char why[COLL_WHY];
     int rc;

@@ -134,7 +134,7 @@ int background_flow_end(struct background_flow *b, const struct row *r, int plac
     }
     rec += b->n++;
     rec->rate = rate;
-    snprintf(rec->what, sizeof(rec->what), "%s, %llu B, %s, %s", sched_algo_name(r->algo),
+    snprintf(rec->what, sizeof(rec->what), "%s, %llu B, %s, %s", row_algo_name(r),
              (unsigned long long)r->bytes, row_type(r),
              place == IN_PLACE ? "in-place" : "out-of-place");
     return 0;

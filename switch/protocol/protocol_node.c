@@ -55,13 +55,13 @@ struct packet_parts {
     uint32_t head_bytes, data_bytes;
 };
 
-static void send_packet(struct pn_job *j, uint32_t ip, uint32_t qpn, uint16_t child,
+static void send_packet(struct pn_job *j, uint32_t ip, uint32_t qpn, uint16_t from, uint16_t child,
                         const struct packet_parts *x)
 {
     uint32_t pad = PROTO_PAD(x->head_bytes);
     struct proto_head h = {.magic = PROTO_DATA,
                            .head_bytes = (uint8_t)x->head_bytes,
-                           .from = RTE_BE16(PROTO_FROM_SWITCH),
+                           .from = rte_cpu_to_be_16(from),
                            .child = rte_cpu_to_be_16(child),
                            .job = rte_cpu_to_be_32(j->id),
                            .tag = rte_cpu_to_be_32(j->tag)};
@@ -91,9 +91,9 @@ void pn_emit(void *ctx, void *job, int to, const void *head, uint32_t head_bytes
     if (to == PROTO_FORWARD) {
         if (p->target)
             send_packet(j, rte_be_to_cpu_32(p->target->ip), rte_be_to_cpu_32(p->target->qpn),
-                        0xffff, &x);
+                        p->sender, 0xffff, &x);
     } else if (to == TRIB_PARENT) {
-        send_packet(j, p->cfg.fab->nodes[j->up].ip, PROTO_QPN, j->up_child, &x);
+        send_packet(j, p->cfg.fab->nodes[j->up].ip, PROTO_QPN, PROTO_FROM_SWITCH, j->up_child, &x);
     } else {
         for (unsigned i = 0; i < j->n; i++) {
             const struct pn_child *c = &j->child[i];
@@ -101,7 +101,7 @@ void pn_emit(void *ctx, void *job, int to, const void *head, uint32_t head_bytes
                       (TRIB_IS(to, TRIB_RANK(0)) && c->who.is_member && c->rank == (uint32_t)to);
 
             if (it && !c->left)
-                send_packet(j, c->ip, c->qpn, (uint16_t)i, &x);
+                send_packet(j, c->ip, c->qpn, PROTO_FROM_SWITCH, (uint16_t)i, &x);
         }
     }
 }
@@ -160,6 +160,7 @@ static void data_input(struct protocol_node *p, const struct roce_pkt *k)
         t.data = p->scratch;
     }
     t.marked = (k->tos & 3) == 3;
+    p->sender = rte_be_to_cpu_16(h.from);
     p->target = h.flags & PROTO_F_TARGET
                     ? (const struct proto_target *)(const void *)(at + sizeof(h))
                     : NULL;
@@ -339,6 +340,16 @@ bool protocol_node_idle(const struct protocol_node *p)
         if (p->sw[i] && proto_switch_counters(p->sw[i])->slots)
             return false;
     return !p->n_jobs && p->out_head == p->out_tail;
+}
+
+unsigned protocol_node_jobs_of(const struct protocol_node *p, uint64_t key)
+{
+    const struct pn_job *j;
+    unsigned n = 0;
+
+    LIST_FOREACH(j, &p->jobs, link)
+    n += j->key == key;
+    return n;
 }
 
 void protocol_node_print(const struct protocol_node *p,

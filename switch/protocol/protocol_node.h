@@ -28,6 +28,7 @@ void protocol_node_restart(struct protocol_node *p, const struct endpoint *behin
 void protocol_node_peer_down(struct protocol_node *p, uint16_t peer_node, int64_t now_ps);
 void protocol_node_cut_off(struct protocol_node *p, int64_t now_ps);
 bool protocol_node_idle(const struct protocol_node *p); /* no job, slot or frame is held */
+unsigned protocol_node_jobs_of(const struct protocol_node *p, uint64_t key); /* under this key */
 /* Names and values for telemetry: "switchml_jobs" and so on; nothing before the first job. */
 void protocol_node_print(const struct protocol_node *p,
                          void (*emit)(void *ctx, const char *name, uint64_t v), void *ctx);

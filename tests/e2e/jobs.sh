@@ -63,6 +63,14 @@ several leaf-spine-8 --jobs two --faults "$tmp/faults.conf" -J "$tmp/f.json" >"$
 jq -e '.jobs[0].end == "died" and .jobs[0].died_us == 30 and .jobs[1].end == "done" and .jobs[1].wrong == 0 and .jobs[1].iterations == 8' \
     "$tmp/f.json" >/dev/null || fail "faults: $(cat "$tmp/f.json")"
 
+# aggregation protocols: exact, or within their bound; what one that dies held at switches is back
+several leaf-spine-8 --jobs protocols -J "$tmp/p.json" >"$tmp/p.out" || fail "protocols: $(cat "$tmp/err" "$tmp/p.out")"
+jq -e '.jobs | map({key: .name, value: .}) | from_entries |
+    .float.end == "died" and .float.iterations > 0 and .float.group.groups_at_switches > 0 and .float.released_us - .float.died_us < 1e6 and
+    .float.operations[0].bound > 0 and .switchml.operations[0].bound == null and
+    .switchml.end == "done" and .ps.end == "done" and .atp.end == "done" and .sharp.end == "done" and .ring.end == "done" and
+    ([.[] | .wrong] | add) == 0 and ([.[] | .operations[0] | .ran_by == .asked] | all)' "$tmp/p.json" >/dev/null || fail "protocols: $(cat "$tmp/p.json")"
+
 # NVSwitches, and lengths instead of data: the same times
 cat >"$tmp/nv.conf" <<'CONF'
 jobs = ( { name = "nvls"; hosts = "all"; algorithm = "nvls"; size = "1MiB"; repeat = 4; die_at = "25us"; },
@@ -91,4 +99,5 @@ refuses 'found neither --trace nor --counters' leaf-spine-8 --jobs two --links l
 refuses 'found .*jobs' --chaos 1 --jobs two
 refuses 'no readable file' leaf-spine-8 --jobs "$tmp/none.conf"
 refuses 'rank: found 8, expected one of 8' leaf-spine-8 --jobs two --faults <(echo 'faults = ( { rank = 8; die = true; } );')
+refuses 'payload: found none, expected data: a protocol of switchml' leaf-spine-8 --jobs protocols --payload none
 refuses 'two.conf:[0-9]+: hosts: found "h6", expected' two-hosts --jobs two

@@ -46,7 +46,8 @@ static void check_job(const struct chaos_case *k, const struct chaos_job *j)
         check(j->host_of_rank[r] < k->fab->n_hosts && j->process[r] < k->nprocs,
               "a rank on no host");
     check(j->tree + j->n_trees <= k->fab->n_trees && j->n_trees <= COLL_TREES, "a tree of none");
-    check(j->algos && j->algos < 1u << ALGO_COUNT && j->n_policy <= ALGO_COUNT, "no algorithm");
+    check(j->algos && j->algos < 1u << ALGO_SCHEDULE && j->n_policy <= ALGO_SCHEDULE,
+          "no algorithm");
     for (unsigned i = 0; i < j->n_ops; i++) {
         const struct job_op *o = &j->op[i];
 

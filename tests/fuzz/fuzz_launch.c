@@ -8,9 +8,9 @@
  * bytes }, where a body of zeros of the type's length has those bytes in it; type 0: the bytes go
  * into the stream as they are.
  */
-#include "host/bench/samples.h"
+#include "host/bench/verify/samples.h"
 #include "host/bench/sweep.h"
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
 #include "tests/fuzz/fuzz.h"
@@ -78,7 +78,8 @@ static void as_rank(const struct msg *m)
 
     if (m->type == MSG_INIT && !msg_read_init(m, &in, host)) {
         check(in.rank < in.nranks && in.nranks <= FAB_MAX_MEMBERS, "a rank that is not in the job");
-        check(in.n_trees <= COLL_TREES && in.n_policy <= ALGO_COUNT, "more than the tables have");
+        check(in.n_trees <= COLL_TREES && in.n_policy <= ALGO_SCHEDULE,
+              "more than the tables have");
     }
     if (m->type == MSG_PREPARE && !msg_read_prepare(m, nranks, buf_bytes, &p))
         fill(&p);

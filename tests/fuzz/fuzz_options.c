@@ -38,7 +38,7 @@ static void check_perf(const struct perf_opts *o)
         check(sizes[i] >= o->min_bytes && sizes[i] <= o->max_bytes &&
                   (!i || sizes[i - 1] < sizes[i]),
               "a size outside of the range");
-    check(o->coll < COLL_KINDS && o->n_policy <= ALGO_COUNT, "beyond the tables");
+    check(o->coll < COLL_KINDS && o->n_policy <= ALGO_SCHEDULE, "beyond the tables");
     (void)options_buffer(o, FAB_MAX_MEMBERS);
 }
 

@@ -18,11 +18,13 @@
 
 struct tracker;
 
+#define ALG_FENCES 384u
+
 struct alg {
     struct sched *s;
     struct tracker *t;
     unsigned n_fence;
-    struct dep fence[SCHED_DEPS]; /* dependencies of every step appended */
+    struct dep fence[ALG_FENCES]; /* dependencies of every step appended */
 };
 
 typedef int (*alg_fn)(struct alg *a);
@@ -114,6 +116,18 @@ struct team {
     struct stripes ring;  /* of the ring's edges: the widest one's */
     unsigned slices;      /* of a block's stripe on the ring */
 };
+
+/*
+ * How edges of different width cut a block alike: into as many stripes as the widest has channels,
+ * of which narrower ones carry several each. A step lasts as long as the slowest edge needs for a
+ * block: each of its channels has ALG_SLICES slices, the other edges' channels slices that take no
+ * longer. More messages would make nothing faster.
+ */
+struct alg_edges {
+    struct stripes wide, slow;
+};
+void alg_edges_add(const struct alg *a, struct alg_edges *e, unsigned from, unsigned to);
+unsigned alg_edges_slices(const struct alg_edges *e); /* of a stripe */
 
 /* All ranks; GPU nodes of equal size and the rails that join them. */
 struct nodes {
@@ -224,5 +238,6 @@ int alg_hier_sharp_allgather(struct alg *a);
 int alg_hier_reduce_scatter(struct alg *a);
 int alg_nvls_sharp_allreduce(struct alg *a);
 int alg_protocol_allreduce(struct alg *a);
+int alg_sched_file(struct alg *a); /* sched_in.file */
 
 #endif

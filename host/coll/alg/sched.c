@@ -2,6 +2,7 @@
 #include "host/coll/alg/sched.h"
 
 #include "host/coll/alg/alg.h"
+#include "host/coll/alg/sched_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -246,6 +247,7 @@ const char *sched_algo_name(enum coll_algo a)
         [ALGO_HIER] = "hier",
         [ALGO_HIER_SHARP] = "hier_sharp",
         [ALGO_NVLS_SHARP] = "nvls_sharp",
+        [ALGO_SCHEDULE] = "schedule",
         [ALGO_AUTO] = "auto",
     };
 
@@ -298,6 +300,15 @@ static void buffers(struct sched *s)
     }
 }
 
+/* The file says what it is a schedule of. */
+static bool is_of_file(const struct sched_in *in)
+{
+    const struct sched_file *f = in->file;
+
+    return f && f->kind == in->kind && f->nranks == in->nranks && f->place[in->in_place] &&
+           (!coll_rooted(f->kind) || f->root == in->root);
+}
+
 static int check(const struct sched_in *in)
 {
     bool vector = in->kind == COLL_ALLREDUCE || in->kind == COLL_REDUCE ||
@@ -310,7 +321,7 @@ static int check(const struct sched_in *in)
         return -EINVAL;
     if (in->in_place && (in->kind == COLL_ALLTOALL || in->kind == COLL_SENDRECV))
         return -EINVAL;
-    if (!sched_has(in->kind, in->algo))
+    if (in->algo == ALGO_SCHEDULE ? !is_of_file(in) : !sched_has(in->kind, in->algo))
         return -ENOTSUP;
     if (in->kind != COLL_BARRIER &&
         in->count > SCHED_MAX_BYTES / (vector ? 1 : in->nranks) / dtype_size(in->type))
@@ -339,7 +350,7 @@ int sched_init(struct sched *s, const struct sched_in *in)
         return 0;
     rc = alg_begin(&a, s);
     if (!rc && in->nranks > 1)
-        rc = algorithms[in->kind][in->algo](&a);
+        rc = (in->algo == ALGO_SCHEDULE ? alg_sched_file : algorithms[in->kind][in->algo])(&a);
     else if (!rc && !in->in_place && in->kind != COLL_BARRIER)
         copy_own(&a);
     alg_end(&a);

@@ -157,6 +157,7 @@ struct sched_in {
     unsigned sparse; /* alltoall: rank r has blocks for r, r + 1, ... so many; 0: all */
     bool mm_self;    /* NVLS: a GPU's own share crosses the switch too (F27); else not (F26) */
     const struct sched_topo *topo; /* NULL: no domains, one channel, no trees */
+    const struct sched_file *file; /* of ALGO_SCHEDULE */
 };
 
 struct sched {
@@ -182,7 +183,8 @@ void sched_free(struct sched *s);
 /* May it start when done[] steps of each lane are done? */
 bool sched_ready(const struct step *st, const uint64_t *done);
 const char *sched_algo_name(enum coll_algo a); /* "?": of an empty seat, or none */
-/* Is the algorithm one of the collective's, whatever the topology? */
+/* Is the algorithm one of the collective's, whatever the topology? Not ALGO_SCHEDULE, which depends
+ * on the file. */
 bool sched_has(enum coll_kind kind, enum coll_algo a);
 
 /*

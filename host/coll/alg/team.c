@@ -22,29 +22,33 @@ static unsigned slices_of(uint64_t part, uint64_t whole)
                  : ALG_SLICES;
 }
 
-/*
- * A ring has as many stripes as its widest edge; narrower edges carry several each. A step lasts as
- * long as the slowest edge needs for a block: each of its channels has ALG_SLICES slices, the other
- * edges' channels slices that take no longer. More messages would make nothing faster.
- */
+void alg_edges_add(const struct alg *a, struct alg_edges *e, unsigned from, unsigned to)
+{
+    struct stripes p;
+
+    alg_stripes(a, from, to, &p);
+    if (p.n > e->wide.n)
+        e->wide = p;
+    if (!e->slow.n || rate_of(&p) < rate_of(&e->slow))
+        e->slow = p;
+}
+
+unsigned alg_edges_slices(const struct alg_edges *e)
+{
+    unsigned slices = slices_of(e->slow.n, e->wide.n);
+    unsigned fast = slices_of(rate_of(&e->slow), rate_of(&e->wide));
+
+    return slices > fast ? slices : fast;
+}
+
 static void ring_stripes(const struct alg *a, struct team *t)
 {
-    struct stripes slow = {0};
-    unsigned fast;
+    struct alg_edges e = {0};
 
-    t->ring.n = 0;
-    for (unsigned i = 0; i < t->n; i++) {
-        struct stripes p;
-
-        alg_stripes(a, t->rank[i], t->rank[(i + 1) % t->n], &p);
-        if (p.n > t->ring.n)
-            t->ring = p;
-        if (!slow.n || rate_of(&p) < rate_of(&slow))
-            slow = p;
-    }
-    t->slices = slices_of(slow.n, t->ring.n);
-    fast = slices_of(rate_of(&slow), rate_of(&t->ring));
-    t->slices = t->slices > fast ? t->slices : fast;
+    for (unsigned i = 0; i < t->n; i++)
+        alg_edges_add(a, &e, t->rank[i], t->rank[(i + 1) % t->n]);
+    t->ring = e.wide;
+    t->slices = alg_edges_slices(&e);
 }
 
 int alg_everybody(struct alg *a, struct nodes *g)

@@ -12,6 +12,7 @@
  * ranks at blocks of one size.
  */
 #include "host/coll/model/cost_model.h"
+#include "host/coll/alg/sched_file.h"
 #include "host/coll/model/cost_protocol.h"
 #include "host/coll/transport/quota.h"
 
@@ -86,6 +87,7 @@ static bool steps_grow_with_ranks(const struct model *m)
     case ALGO_TREE:
     case ALGO_HALVING:
     case ALGO_NVLS:
+    case ALGO_SCHEDULE: /* it has its number of ranks */
         return false;
     default:
         return m->in.kind != COLL_BARRIER && m->in.kind != COLL_SENDRECV;
@@ -121,6 +123,8 @@ static uint64_t linear_beyond(const struct model *m, unsigned n)
     if (m->in.algo == ALGO_NVLS && n > 16) /* they share the switches' buffers from the start */
         block = BLOCK_MANY_RANKS;
     block = block > latency_bound_bytes(m) ? block : latency_bound_bytes(m);
+    if (m->in.algo == ALGO_SCHEDULE && m->in.file)
+        return block * m->in.file->chunks / dtype_size(m->in.type);
     return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
 }
 
@@ -216,7 +220,8 @@ static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
                               .sparse = a->sparse,
                               .mm_self = a->mm_self,
                               .mtu = m->fab->mtu,
-                              .topo = &m->topo.sched};
+                              .topo = &m->topo.sched,
+                              .file = a->file};
     m->topo.sched.rail_trees = m->n_trees > 0;
     m->n_dir = 2u * m->fab->n_links + m->fab->n_hosts;
     m->free_ps = calloc(m->n_dir + 1, sizeof(*m->free_ps));

@@ -104,7 +104,8 @@ static int add_algo(const struct coll_memory_cfg *cfg, const struct topo *t, uns
                           .mtu = cfg->fab->mtu,
                           .sparse = a->sparse,
                           .mm_self = a->mm_self,
-                          .topo = &t->sched};
+                          .topo = &t->sched,
+                          .file = a->file};
     unsigned depth = sched_slots(&t->sched);
     struct sched s;
     uint64_t bytes;

@@ -21,17 +21,18 @@ int policy_init(struct comm *c, char *err)
     struct comm_cfg *cfg = &c->cfg;
     unsigned seen = 0;
 
-    if (cfg->n_policy > ALGO_COUNT) {
+    if (cfg->n_policy > ALGO_SCHEDULE) {
         snprintf(err, COMM_TEXT, "a policy of %u algorithms: there are %d", cfg->n_policy,
-                 ALGO_COUNT);
+                 ALGO_SCHEDULE);
         return -EINVAL;
     }
     for (unsigned i = 0; i < cfg->n_policy; i++) {
-        if ((unsigned)cfg->policy[i] >= ALGO_COUNT || seen >> cfg->policy[i] & 1) {
+        enum coll_algo a = cfg->policy[i];
+        bool none = (unsigned)a >= ALGO_SCHEDULE || (coll_is_protocol(a) && !coll_protocol(a));
+
+        if (none || seen >> a & 1) {
             snprintf(err, COMM_TEXT, "policy: %s at place %u",
-                     (unsigned)cfg->policy[i] >= ALGO_COUNT ? "no such algorithm"
-                                                            : "an algorithm twice",
-                     i);
+                     none ? "no such algorithm" : "an algorithm twice", i);
             return -EINVAL;
         }
         if (policy_parts(cfg->policy[i]) && !(cfg->algos >> cfg->policy[i] & 1)) {
@@ -50,6 +51,7 @@ uint64_t policy_code(const struct comm *c)
 {
     uint64_t code = 0;
 
+    _Static_assert(ALGO_COUNT < 32, "a bit each");
     for (unsigned i = 0; i < c->cfg.n_policy; i++)
         code = (code ^ ((unsigned)c->cfg.policy[i] + 1)) * 0x9e3779b97f4a7c15ULL;
     return code;

@@ -290,7 +290,7 @@ static void a_policy_names_what_was_set_up(void **state)
                            .algos = 1u << ALGO_RING,
                            .n_policy = 2,
                            .policy = {ALGO_RING, ALGO_SHARP}};
-    char err[COMM_TEXT] = "", blob[COMM_BLOB];
+    char err[COMM_TEXT] = "", want[COMM_TEXT], blob[COMM_BLOB];
     struct comm *c;
 
     (void)state;
@@ -299,14 +299,20 @@ static void a_policy_names_what_was_set_up(void **state)
     cfg.policy[1] = ALGO_DIRECT; /* the hosts' own need nothing to be set up */
     assert_int_equal(comm_create(&c, &cfg, blob, err), 0);
     comm_destroy(c);
-    cfg.n_policy = ALGO_COUNT + 1;
+    cfg.n_policy = ALGO_SCHEDULE + 1;
     assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
-    assert_string_equal(err, "a policy of 12 algorithms: there are 11");
-    cfg.n_policy = ALGO_COUNT; /* all algorithms at once are allowed */
-    for (unsigned i = 0; i < ALGO_COUNT; i++)
+    snprintf(want, sizeof(want), "a policy of %d algorithms: there are %d", ALGO_SCHEDULE + 1,
+             ALGO_SCHEDULE);
+    assert_string_equal(err, want);
+    cfg.n_policy = ALGO_USUAL; /* all algorithms at once are allowed */
+    for (unsigned i = 0; i < ALGO_USUAL; i++)
         cfg.policy[i] = (enum coll_algo)i;
     assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
     assert_string_equal(err, "policy: sharp at place 1 was not set up (comm_cfg.algos)");
+    cfg.n_policy = 1;
+    cfg.policy[0] = ALGO_PROTOCOL_LAST; /* nobody sits there */
+    assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
+    assert_string_equal(err, "policy: no such algorithm at place 0");
     cfg.n_policy = 0;
     assert_int_equal(comm_create(&c, &cfg, blob, err), 0);
     comm_destroy(c);

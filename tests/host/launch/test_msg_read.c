@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bodies of messages: what a rank or a launcher of another build may send is refused before it is
  * used. */
+#include "host/coll/alg/sched_file.h"
 #include "host/launch/msg_read.h"
 
 #include <errno.h>
@@ -63,12 +64,17 @@ static void too_many_trees(struct init *i)
 
 static void unknown_policy(struct init *i)
 {
-    i->in.policy[1] = ALGO_COUNT;
+    i->in.policy[1] = ALGO_SCHEDULE;
 }
 
 static void long_policy(struct init *i)
 {
-    i->in.n_policy = ALGO_COUNT + 1;
+    i->in.n_policy = ALGO_SCHEDULE + 1;
+}
+
+static void long_schedule(struct init *i)
+{
+    i->in.schedule = SCHED_FILE_BYTES + 1;
 }
 
 static void unknown_memory(struct init *i)
@@ -80,7 +86,7 @@ static void an_init_that_does_not_fit_is_refused(void **state)
 {
     static void (*const wrong[])(struct init *) = {
         no_ranks,       rank_of_another_job, too_many_trees, more_ranks_than_hosts,
-        unknown_policy, long_policy,         unknown_memory};
+        unknown_policy, long_policy,         unknown_memory, long_schedule};
 
     (void)state;
     assert_int_equal(init_with(NULL), 0);

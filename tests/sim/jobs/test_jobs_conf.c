@@ -72,6 +72,10 @@ static const struct {
     {34, "{ hosts = \"all\"; operations = ( ); }", "operations: found a list ( ), expected a list"},
     {35, "{ hosts = \"all\"; operations = ( { size = \"1MiB\"; start = \"1us\"; } ); }",
      "found unknown key \"start\""},
+    {36, "{ hosts = \"all\"; size = \"1MiB\"; algorithm = \"switchml\"; type = \"double\"; }",
+     "algorithm: found switchml for sum of double, expected one that reduces that"},
+    {37, "{ hosts = \"all\"; size = \"1MiB\"; algorithm = \"?\"; }",
+     "algorithm: found \"?\", expected"},
 };
 
 static void every_mistake_is_named_with_its_line(void **state)
@@ -204,8 +208,9 @@ static void a_right_file_is_read_as_it_says(void **state)
 
 static void the_files_that_come_with_it_are_right(void **state)
 {
-    static const char *const files[] = {"conf/jobs/two.conf", "conf/jobs/eight.conf"};
-    static const unsigned n[] = {2, 8};
+    static const char *const files[] = {"conf/jobs/two.conf", "conf/jobs/eight.conf",
+                                        "conf/jobs/protocols.conf"};
+    static const unsigned n[] = {2, 8, 6};
     struct fab_errors *e = calloc(1, sizeof(*e));
     struct fabric *f = load();
     struct jobs_plan p;

@@ -166,7 +166,37 @@ static void a_dead_jobs_resources_are_back_at_once(void **state)
     finish(o, f);
 }
 
-/* Links that lose frames, a switch that restarts: the job goes on by its policy. */
+static void nobody_starts_a_job_on_dead_processes(void **state)
+{
+    static const char text[] =
+        "jobs = ( { hosts = \"h0:h3\"; algorithm = \"sharp\"; size = \"64KiB\"; }, { hosts = "
+        "\"all\"; algorithm = \"ring\"; size = \"64KiB\"; start = \"10us\"; }, { hosts = \"all\"; "
+        "algorithm = \"ring\"; size = \"64KiB\"; repeat = 2; } );";
+    struct fault_event e[] = {fault_event(FAULT_RANK, 1, FAULT_ALWAYS),
+                              fault_event(FAULT_RANK, 4 + 5, 5 * PS_PER_US)};
+    struct fabric *f = load_file("conf/leaf-spine-8.conf");
+    struct fault_plan faults = {0};
+    struct outcome *o;
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(e); i++) {
+        e[i].die = true;
+        assert_int_equal(fault_plan_add(&faults, &e[i]), 0);
+    }
+    o = outcome(f, text, &faults);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(o->together[i].end, JOBS_DIED);
+        assert_int_equal(o->together[i].died_ps, i ? 5 * PS_PER_US : 0);
+        assert_true(o->together[i].began_ps == JOBS_NEVER && !o->together[i].groups);
+    }
+    assert_string_equal(o->together[1].why, "rank 5 had died before the job started");
+    assert_int_equal(o->together[2].end, JOBS_DONE);
+    assert_int_equal(o->together[2].iterations, 2);
+    fault_plan_free(&faults);
+    finish(o, f);
+}
+
+/* The job goes on by its policy. */
 static void a_switch_that_restarts_costs_time_alone(void **state)
 {
     static const char text[] = "jobs = ( { hosts = \"all\"; algorithm = \"sharp\"; size = "
@@ -194,6 +224,7 @@ int main(void)
         cmocka_unit_test(jobs_feel_only_those_that_they_share_links_with),
         cmocka_unit_test(each_begins_and_ends_when_the_file_says),
         cmocka_unit_test(a_dead_jobs_resources_are_back_at_once),
+        cmocka_unit_test(nobody_starts_a_job_on_dead_processes),
         cmocka_unit_test(a_switch_that_restarts_costs_time_alone),
     };
 

@@ -30,6 +30,7 @@ struct row {
     unsigned sparse;
     uint32_t mtu;
     struct shape shape;
+    const struct sched_file *file; /* of ALGO_SCHEDULE */
 };
 
 static const uint64_t plane_rate[4] = {5, 4, 4, 5};
@@ -76,7 +77,8 @@ static struct sched_in in_of(const struct row *w, const struct sched_topo *t, un
                              .mtu = w->mtu,
                              .sparse = w->sparse,
                              .mm_self = w->mm_self,
-                             .topo = t};
+                             .topo = t,
+                             .file = w->file};
 }
 
 static const char *row_name(const struct row *w)

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Aggregation protocols as algorithms: in virtual time without loss and with, in real time; keys of a conf; what is refused by name.
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+protocols=$(trib sim --help | tr -s ' \n' ' ' | grep -oE '(switchml|ps|atp)(, |$)' | tr -d ', ' | sort -u)
+[ -n "$protocols" ] || fail "no protocol is listed by --help"
+echo 'faults = ( { link = "all"; loss = "0.5%"; dup = "0.5%"; reorder = "0.5%"; } );' > "$tmp/loss.conf"
+
+# Rows of a report: the algorithm, no wrong element, and a time.
+right() { # FILE ALGORITHM ROWS
+    python3 - "$@" <<'PY' || fail "rows of $2 in $(basename "$1")"
+import json, sys
+rows = [r for r in json.load(open(sys.argv[1]))["results"] if r["algo"] == sys.argv[2]]
+bad = [r for r in rows if r["wrong"] != 0 or r["asked"] != sys.argv[2] or r["time_us"] <= 0 or "protocol" not in r]
+if bad or len(rows) != int(sys.argv[3]):
+    sys.exit(f"{len(rows)} rows, bad: {bad[:1]}")
+PY
+}
+
+for p in $protocols; do
+    for c in single-switch-4 leaf-spine-8; do
+        trib sim "$conf/$c.conf" --algo "$p" -d int32,float -b 4K -e 1M -J "$tmp/$p.json" > "$tmp/$p.out" 2>&1 || fail "$p on $c"
+        right "$tmp/$p.json" "$p" 20
+        trib sim "$conf/$c.conf" --algo "$p" -d int32 -b 4K -e 256K -f 8 --faults "$tmp/loss.conf" -J "$tmp/$p.json" > "$tmp/$p.out" 2>&1 ||
+            fail "$p on $c with loss"
+        right "$tmp/$p.json" "$p" 6
+    done
+    # The same twice is the same.
+    for i in 1 2; do
+        trib sim "$conf/single-switch-4.conf" --algo "$p" -d int32 -b 64K -e 64K --faults "$tmp/loss.conf" 2> /dev/null > "$tmp/same.$i" || fail "$p again"
+    done
+    cmp "$tmp/same.1" "$tmp/same.2" || fail "$p: two runs of one seed differ"
+    trib perf "$conf/single-switch-4.conf" --algo "$p" -d int32 -b 16K -e 16K -n 2 --max-wall 20 -J "$tmp/$p.json" > "$tmp/$p.out" 2>&1 || fail "$p in real time"
+    right "$tmp/$p.json" "$p" 2
+done
+
+trib sim "$conf/single-switch-4.conf" --algo switchml -d int32 -b 4K -e 4K --counters > "$tmp/counters.out" 2>&1 || fail "--counters"
+has '^# protocol: .*switch_packets 16,' "$tmp/counters.out"
+
+# Not among the usual ones.
+trib sim "$conf/single-switch-4.conf" --algo all -b 4K -e 4K > "$tmp/all.out" 2>&1 || fail "all"
+has_not 'Algorithm: (switchml|ps|atp)' "$tmp/all.out"
+
+refused() { # TEXT ARGUMENTS: of trib sim
+    local text=$1
+    shift
+    trib sim "$@" > "$tmp/refused.out" 2>&1 && fail "not refused: $*"
+    has "$text" "$tmp/refused.out"
+}
+refused 'found switchml for prod of float, expected sum of int32' "$conf/leaf-spine-8.conf" --algo switchml -o prod
+refused "found switchml, which broadcast does not have" "$conf/leaf-spine-8.conf" broadcast --algo switchml
+refused 'found none, expected data' "$conf/leaf-spine-8.conf" --algo switchml --payload none
+refused 'did you mean switchml' "$conf/leaf-spine-8.conf" --algo switchmk
+
+# Keys of the conf reach the ranks and the switches: 64 elements a packet instead of 256.
+sed 's/reduce = {/reduce = { protocol = "switchml"; packet = 64;/' "$conf/single-switch-4.conf" > "$tmp/short.conf"
+trib sim "$tmp/short.conf" --algo switchml -d int32 -b 256K -e 256K -J "$tmp/short.json" > "$tmp/short.out" 2>&1 || fail "short packets"
+right "$tmp/short.json" switchml 2
+python3 - "$tmp/short.json" <<'PY' || fail "four ranks of 1,024 packets were asked for"
+import json, sys
+sys.exit(json.load(open(sys.argv[1]))["results"][0]["protocol"]["switch_packets"] != 4096)
+PY
+echo "protocols: $(echo $protocols)"
