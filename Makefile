@@ -210,7 +210,7 @@ $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregat
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-TEST_LIBS = $(call lib,support $(ON_sim))
+TEST_LIBS = $(call lib,support check $(ON_sim))
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \

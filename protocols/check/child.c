@@ -52,12 +52,15 @@ _Noreturn static void child(const struct property_plan *plan, enum property p,
                             struct property_found *found)
 {
     const struct itimerval half = {{0, 500000}, {0, 500000}};
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     const struct rlimit no_core = {0, 0};
     uint64_t last = plan->last;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setrlimit(RLIMIT_CORE, &no_core);
     mine = found;
+    for (unsigned i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+        signal(fatal[i], SIG_DFL); /* handlers of the parent's would go on */
     signal(SIGVTALRM, look);
     setitimer(ITIMER_VIRTUAL, &half, NULL);
     mallopt(M_PERTURB, 0xb1);
