@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BACKOFF 6 /* doublings of the timeout at most */
+#define BACKOFF 4 /* doublings of the timeout in silence, at most */
 #define SAMPLES 64
 
 int window_open(struct window *w, uint32_t n, int64_t timeout_ps, int64_t patience_ps)
@@ -56,12 +56,15 @@ static void arm(struct window *w, struct trib_rank *r, int64_t at_ps)
     r->api->timer(r, at_ps);
 }
 
-/* When a packet that is sent now, for the nth time, is overdue. */
-static int64_t timeout_of(const struct window *w, unsigned tries)
+/* How long a packet that is sent now may take. */
+static int64_t timeout_of(const struct window *w, int64_t now)
 {
     int64_t t = 4 * w->quick_ps[0] > w->timeout_ps ? 4 * w->quick_ps[0] : w->timeout_ps;
+    int64_t silent = now - w->heard_ps;
 
-    return t << (tries > BACKOFF ? BACKOFF : tries);
+    for (int i = 0; i < BACKOFF && silent > t; i++)
+        t *= 2;
+    return t;
 }
 
 void window_pump(struct window *w, struct trib_rank *r, window_send send)
@@ -74,7 +77,7 @@ void window_pump(struct window *w, struct trib_rank *r, window_send send)
     while (w->queued) {
         uint32_t i = w->queue[w->head];
         struct flight *f = &w->flight[i];
-        int64_t due = now + timeout_of(w, f->tries);
+        int64_t due = now + timeout_of(w, now);
 
         w->head = (w->head + 1) % w->n;
         w->queued--;

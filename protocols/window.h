@@ -4,9 +4,11 @@
  * when to give up. A flight is one packet and its place in the window; the protocol says what it
  * carries. Used by the rank halves of all protocols here.
  *
- * A flight is resent after `timeout`, then after twice that, four times, ... up to 64 times. Where
- * answers take long without being lost (ranks that share a link), the timeout follows the quickest
- * of the last answers. A rank that is answered nothing at all for `patience` gives up.
+ * A flight is resent after `timeout`, and again after as much. Where answers take long without being
+ * lost (ranks that share a link), the timeout follows the quickest of the last answers. A rank that
+ * is answered nothing at all resends after twice the time, up to 16 times, and gives up after
+ * `patience`. (Doubling by flight was slower by far: one that waits for another rank's part backs
+ * off without a loss of its own.)
  */
 #ifndef TRIB_PROTOCOLS_WINDOW_H
 #define TRIB_PROTOCOLS_WINDOW_H

@@ -4,7 +4,7 @@
 
 #include "aggregation/mm_proto.h"
 #include "host/bench/host_resources.h"
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/coll/comm.h"
 #include "sim/world/memory.h"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # rounding.sh [NAME]: plants bugs of rounding and of the order of sums, one at a time in a copy of the tree (those with NAME in their name
 # only), and expects the column #wrong of an ordinary row of `trib sim` to show each. Whole numbers, which are exact in every rounding and
-# order, show none of them; the sampled elements of a row do (host/bench/samples.h). A bug costs a compilation of one file: two minutes in all.
+# order, show none of them; the sampled elements of a row do (host/bench/verify/samples.h). A bug costs a compilation of one file: two minutes in all.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD build=${BUILD:-build} filter=${1-}

@@ -2,8 +2,8 @@
 #include "host/bench/nvls_hw.h"
 
 #include "aggregation/arith.h"
-#include "host/bench/layout.h"
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/layout.h"
+#include "host/bench/verify/test_pattern.h"
 #include "host/kernels/kernels.h"
 #include "host/kernels/multicast.h"
 

@@ -3,7 +3,7 @@
  * Planning before a rank is started: hosts of ranks, aggregation trees, and which algorithms the
  * collective has and the fabric can run. Refuses what cannot work.
  */
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/nvls_hw.h"
 #include "host/bench/sweep.h"
 

@@ -6,7 +6,7 @@
 #define TRIB_HOST_BENCH_ROW_H
 
 #include "host/bench/dilation_control.h"
-#include "host/bench/exact.h"
+#include "host/bench/verify/exact.h"
 #include "host/bench/link_use.h"
 #include "host/bench/row_counters.h"
 

@@ -9,7 +9,7 @@
 #ifndef TRIB_HOST_BENCH_SAMPLED_H
 #define TRIB_HOST_BENCH_SAMPLED_H
 
-#include "host/bench/expected.h"
+#include "host/bench/verify/expected.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/row.h"
 

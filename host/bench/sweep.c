@@ -7,7 +7,7 @@
 #include "host/bench/tolerance.h"
 
 #include "base/assert.h"
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/nvls_hw.h"
 #include "host/bench/result_table.h"
 #include "host/coll/alg/sched_file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/tolerance.h"
 
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 #include "protocols/host/conf.h"
 
 /* Distance of neighbouring numbers next to 1. */

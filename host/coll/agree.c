@@ -5,6 +5,7 @@
  * wait for each other), a rank sends the full description of its operation to those that it waits
  * for.
  */
+#include "host/coll/alg/sched_file.h"
 #include "host/coll/transport/conn.h"
 
 #include <errno.h>
@@ -25,6 +26,7 @@ struct op_id op_id_of(const struct coll_args *a, uint32_t seq)
     id.root = coll_rooted(a->kind) ? a->root : 0;
     id.sparse = a->kind == COLL_ALLTOALL ? a->sparse : 0;
     id.count = a->count;
+    id.file = a->algo == ALGO_SCHEDULE && a->file ? a->file->hash : 0;
     return id;
 }
 
@@ -35,6 +37,7 @@ uint32_t op_tag(const struct op_id *id)
     uint64_t rest = (id->count ^ (uint64_t)id->algo << 56 ^ (uint64_t)id->sparse << 44);
     uint32_t root = (id->root ^ id->root >> 4 ^ id->root >> 8) & 15;
 
+    rest ^= (uint64_t)id->file << 24;
     rest *= 0x9e3779b97f4a7c15ULL;
     return (id->seq & 0xff) << 24 | (uint32_t)id->kind << 20 | (uint32_t)id->type << 16 |
            (uint32_t)id->op << 12 | root << 8 | (uint32_t)(rest >> 56);
@@ -102,7 +105,7 @@ void op_disagree(struct comm *c, unsigned rank, uint32_t tag)
 
 struct op_msg {
     struct ctl_head head;
-    rte_be32_t seq, kind, algo, type, op, root, sparse;
+    rte_be32_t seq, kind, algo, type, op, root, sparse, file;
     rte_be64_t count;
 } __attribute__((packed));
 _Static_assert(sizeof(struct op_msg) <= CTL_MSG_BYTES, "one datagram");
@@ -132,6 +135,7 @@ void op_tick(struct comm *c)
         .op = rte_cpu_to_be_32(id->op),
         .root = rte_cpu_to_be_32(id->root),
         .sparse = rte_cpu_to_be_32(id->sparse),
+        .file = rte_cpu_to_be_32(id->file),
         .count = rte_cpu_to_be_64(id->count),
     };
     for (unsigned l = 0; l < x->head->s.n_lanes && asked < ASK_RANKS; l++)
@@ -165,4 +169,6 @@ void op_input(struct comm *c, unsigned rank, const void *msg, size_t len)
                   (unsigned long long)mine->count, c->cfg.rank);
     else if (rte_be_to_cpu_32(m.algo) != mine->algo || rte_be_to_cpu_32(m.sparse) != mine->sparse)
         comm_fail(c, "rank %u (%s) disagrees on the algorithm", rank, host);
+    else if (rte_be_to_cpu_32(m.file) != mine->file)
+        comm_fail(c, "rank %u (%s) disagrees on the schedule's file", rank, host);
 }

@@ -21,6 +21,7 @@ struct op_id {
     enum dtype type;
     enum redop op;
     unsigned root, sparse;
+    uint32_t file; /* hash of the schedule's text; 0: none */
     uint64_t count;
 };
 

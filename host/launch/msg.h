@@ -25,7 +25,7 @@
 #define TRIB_HOST_LAUNCH_MSG_H
 
 #include "host/bench/buffer.h"
-#include "host/bench/exact.h"
+#include "host/bench/verify/exact.h"
 #include "io/rundir.h"
 
 #include <stddef.h>

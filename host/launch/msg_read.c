@@ -2,7 +2,7 @@
 #include "host/launch/msg_read.h"
 
 #include "aggregation/arith.h"
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/sampled.h"
 #include "host/coll/alg/sched_file.h"

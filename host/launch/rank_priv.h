@@ -3,7 +3,7 @@
 #ifndef TRIB_HOST_LAUNCH_RANK_PRIV_H
 #define TRIB_HOST_LAUNCH_RANK_PRIV_H
 
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 #include "host/launch/msg.h"
 #include "io/shared.h"
 

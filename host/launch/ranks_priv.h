@@ -7,7 +7,7 @@
 #define TRIB_HOST_LAUNCH_RANKS_PRIV_H
 
 #include "base/assert.h"
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/coll/alg/sched.h"
 #include "host/launch/job_processes.h"
 #include "host/launch/ranks.h"

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MOST_KEYS 4000u /* elements */
+#define MOST_KEYS 20000u /* elements, where keys are not the usual ones */
 
 static const char *const names[PROPERTIES] = {
     [P_EXACT] = "exactness",         [P_LOSS] = "loss",         [P_DUPLICATION] = "duplication",
@@ -63,7 +63,7 @@ static uint64_t draw_count(uint64_t *state, const struct check_case *c, enum tri
     case 3:
         return draw(state, 1, 8 * per);
     default:
-        return draw(state, 4, 100) * per + draw(state, 0, per - 1);
+        return draw(state, 4, c->property == P_KEYS ? 200 : 100) * per + draw(state, 0, per - 1);
     }
 }
 
@@ -82,7 +82,7 @@ static int draw_job(struct check_case *c, struct case_job *j, uint64_t *state)
         rc = draw_type(c->protocol, state, &j->op[i]);
         j->op[i].count = rc ? 0 : draw_count(state, c, j->op[i].type);
         /* A key may say that a packet has one element. */
-        if ((c->property == P_KEYS || c->property == P_HOSTILE) && j->op[i].count > MOST_KEYS)
+        if (c->any_key && j->op[i].count > MOST_KEYS)
             j->op[i].count = MOST_KEYS;
         j->op[i].in_place = chance(state, 25);
     }
@@ -126,6 +126,7 @@ static void draw_keys(struct check_case *c, uint64_t *state)
 
     if (!n)
         return;
+    c->any_key = true;
     i = (unsigned)(c->seed - 1) / 3 % n;
     switch ((c->seed - 1) % 3) {
     case 0:
@@ -141,13 +142,15 @@ static void draw_keys(struct check_case *c, uint64_t *state)
     }
 }
 
-/* Forged packets find what usual values hide: fewer servers than ranks, a pool of a slot. */
+/* Forged packets, and other jobs, find what usual values hide: fewer servers than ranks, a pool of a
+ * slot. */
 static void draw_low_key(struct check_case *c, uint64_t *state)
 {
     unsigned n = proto_keys(c->protocol), i;
 
     if (!n)
         return;
+    c->any_key = true;
     i = (unsigned)draw(state, 0, n - 1);
     c->key[i] = c->protocol->keys[i].least + (int64_t)draw(state, 0, 3);
     if (c->key[i] > c->protocol->keys[i].most)
@@ -188,9 +191,12 @@ int case_draw(struct check_case *c, const struct trib_protocol *p, const int64_t
     c->dies = -1;
     if (property == P_MEMORY)
         c->memory = draw(&state, 0, (1u << draw(&state, 8, 26)) - 1);
-    if (property == P_KEYS)
+    if (property == P_KEYS) { /* many packets, and room for them */
         draw_keys(c, &state);
-    if (property == P_HOSTILE && chance(&state, 50))
+        c->payload = payloads[0];
+        c->window = 256;
+    }
+    if ((property == P_HOSTILE || property == P_JOBS) && chance(&state, 50))
         draw_low_key(c, &state);
     for (unsigned i = 0; i < c->n_jobs && !rc; i++)
         rc = draw_job(c, &c->job[i], &state);

@@ -50,6 +50,7 @@ struct check_case {
     enum property property;
     uint64_t seed;
     int64_t key[TRIB_KEYS];
+    bool any_key; /* not all are usual: jobs may be refused */
     unsigned n_leafs; /* 1: one switch; more: a root above them */
     unsigned n_jobs;
     struct case_job job[CASE_JOBS];

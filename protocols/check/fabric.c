@@ -17,6 +17,7 @@
 
 #define MOST_EVENTS  2000000u
 #define MOST_TIME    30000000000000 /* 30 s of fabric time */
+#define KEYS_MOST    1000000u       /* events: a key may say that a packet has one element */
 #define HOSTILE_MOST 8000u          /* events after which hostile packets need not end */
 
 void fabric_fail(struct fabric *f, const char *fmt, ...)
@@ -33,7 +34,7 @@ void fabric_fail(struct fabric *f, const char *fmt, ...)
 
 bool fabric_tolerates(const struct fabric *f, const char *why)
 {
-    return (f->c->hostile || f->c->property == P_KEYS) && strncmp(why, "protocol ", 9) != 0;
+    return (f->c->hostile || f->c->any_key) && strncmp(why, "protocol ", 9) != 0;
 }
 
 /* ---- memory of the packet that is being handled ---- */
@@ -240,6 +241,8 @@ static void loop(struct fabric *f)
         if (watch_seen()->why[0] && (f->c->property == P_WORK || watch_seen()->why[0] != 'w'))
             fabric_fail(f, "%s", watch_seen()->why);
         if (f->c->hostile && (f->events > HOSTILE_MOST || f->now > MOST_TIME))
+            break;
+        if (f->c->any_key && f->events > KEYS_MOST)
             break;
         if (++f->events > MOST_EVENTS)
             not_ended(f, "2,000,000 events");

@@ -129,7 +129,7 @@ static void close_at(struct fabric *f, struct at *a)
 static void refused(struct fabric *f, unsigned job, const char *err)
 {
     f->r->refused++;
-    if (f->c->property != P_MEMORY && f->c->property != P_KEYS && f->c->property != P_HOSTILE)
+    if (f->c->property != P_MEMORY && !f->c->any_key)
         fabric_fail(f, "job %u: %s", job, err);
     job_end(f, job);
 }
@@ -233,7 +233,7 @@ void job_start_op(struct fabric *f, unsigned job, unsigned rank)
     rc = proto_rank_start(r->r, &op, f->now);
     if (rc) {
         r->busy = false;
-        if (f->c->property == P_KEYS || f->c->property == P_HOSTILE)
+        if (f->c->any_key)
             refused(f, job, strerror(-rc));
         else
             fabric_fail(f, "job %u, rank %u: start() of operation %u returns %d (%s)", job, rank,

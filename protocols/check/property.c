@@ -25,6 +25,19 @@ __attribute__((format(printf, 2, 3))) static bool failed(struct property_found *
     return false;
 }
 
+/* Keys that the seed has drawn. */
+static void say_keys(const struct property_plan *plan, const struct check_case *c,
+                     struct property_found *found)
+{
+    for (unsigned i = 0; i < proto_keys(plan->protocol); i++) {
+        size_t n = strlen(found->text);
+
+        if (c->key[i] != plan->key[i])
+            snprintf(found->text + n, sizeof(found->text) - n, " (%s=%" PRId64 ")",
+                     plan->protocol->keys[i].name, c->key[i]);
+    }
+}
+
 static bool run(const struct property_plan *plan, const struct check_case *c, FILE *trace,
                 struct property_found *found, struct fabric_result *r)
 {
@@ -37,7 +50,11 @@ static bool run(const struct property_plan *plan, const struct check_case *c, FI
         snprintf(r->why, sizeof(r->why), "%s", watch_seen()->why);
     }
     found->packets += r->packets;
-    return r->failed ? failed(found, "%s", r->why) : true;
+    if (!r->failed)
+        return true;
+    failed(found, "%s", r->why);
+    say_keys(plan, c, found);
+    return false;
 }
 
 /* ---- properties that need more than a run ---- */

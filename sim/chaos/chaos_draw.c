@@ -183,7 +183,7 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
     }
     do {
         op->kind = below(k, s, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, s, COLL_KINDS);
-        op->algo = (enum coll_algo)below(k, s, CHAOS_ALGOS);
+        op->algo = (enum coll_algo)below(k, s, ALGO_USUAL);
     } while (any ? !has(j, c, op->kind, op->algo) : !(j->algos >> op->algo & 1));
 }
 

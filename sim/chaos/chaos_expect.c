@@ -44,10 +44,9 @@ bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j)
 
 /* RC gives up a packet after eight transmissions without an answer. With loss on all of many links
  * that happens within a few hundred packets and is no defect: more than this share of the frames
- * that crossed a link is expected to end so. A packet that is overtaken is dropped, as one that is
- * lost; where that is usual, slices of many packets give up, too. */
+ * that crossed a link is expected to end so. */
 #define GIVEN_UP 1e-3
-static bool gives_up(const struct chaos_case *k, uint64_t frames, bool overtaken)
+bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
 {
     unsigned tiers = 1;
     double whole = 1, lost = 1;
@@ -59,28 +58,18 @@ static bool gives_up(const struct chaos_case *k, uint64_t frames, bool overtaken
 
         for (unsigned hop = 0; e->of == FAULT_LINK && e->which == FAULT_ALL && hop < 4 * tiers;
              hop++)
-            whole *= (e->loss > 0 ? 1 - e->loss : 1) * (e->corrupt > 0 ? 1 - e->corrupt : 1) *
-                     (overtaken && e->reorder > 0 ? 1 - e->reorder : 1);
+            whole *= (e->loss > 0 ? 1 - e->loss : 1) * (e->corrupt > 0 ? 1 - e->corrupt : 1);
     }
     for (unsigned i = 0; i < 8; i++)
         lost *= 1 - whole;
     return lost * (double)frames > GIVEN_UP;
 }
 
-bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
-{
-    return gives_up(k, frames, false);
-}
-
-bool chaos_may_leave_switches(const struct chaos_case *k, uint64_t frames)
-{
-    return gives_up(k, frames, true);
-}
-
 bool chaos_only_noise(const struct chaos_case *k)
 {
     for (unsigned i = 0; i < k->plan.n; i++)
-        if (k->plan.e[i].of != FAULT_LINK || k->plan.e[i].down || k->plan.e[i].up)
+        if (k->plan.e[i].of != FAULT_LINK || k->plan.e[i].down || k->plan.e[i].up ||
+            k->plan.e[i].reorder > 0)
             return false;
     return true;
 }

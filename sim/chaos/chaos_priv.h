@@ -107,11 +107,10 @@ const char *chaos_op_text(const struct job_op *op, char *buf, size_t size);
 /* What may be expected of a job under the case's faults. */
 bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j);
 bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames);
-/* The same where frames that are overtaken count as lost. */
-bool chaos_may_leave_switches(const struct chaos_case *k, uint64_t frames);
 /* Whether links only delay frames, and nothing else is wrong: then no frame is sent twice. */
 bool chaos_only_late(const struct chaos_case *k);
-/* The same of links that lose, double and reorder some, too: then no path is given up. */
+/* The same of links that lose and double some, too: then no path is given up. Where frames overtake
+ * each other, connections that carry slices of many packets may be. */
 bool chaos_only_noise(const struct chaos_case *k);
 /* Whether aggregation nodes may refuse it what it asks for. */
 bool chaos_contended(const struct chaos_case *k, const struct chaos_job *j);

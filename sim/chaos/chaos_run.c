@@ -115,7 +115,7 @@ static void judge_fall(struct run *r, unsigned i)
         why = comm_fell_back(job_comm(r->of[i].j, n));
     comm_granted(job_comm(r->of[i].j, 0), &grant);
     if ((why || (*grant.why && !strstr(grant.why, "slots for a group"))) && chaos_only_noise(k) &&
-        !chaos_may_leave_switches(k, world_frames(r->w)) && !chaos_contended(k, &k->job[i]) &&
+        !chaos_may_give_up(k, world_frames(r->w)) && !chaos_contended(k, &k->job[i]) &&
         !had_been_aborted(r, i))
         chaos_wrong(k, "job %u whose switches work %s: %.300s", i,
                     why ? "fell back" : "got less than it asked for", why ? why : grant.why);

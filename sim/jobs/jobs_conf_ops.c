@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations of a job, read from a file and checked against its ranks and the fabric. */
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/tolerance.h"
 #include "host/coll/alg/sched.h"
 #include "sim/jobs/jobs_conf_priv.h"

@@ -2,7 +2,7 @@
 #include "sim/jobs/jobs_ops.h"
 
 #include "base/assert.h"
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>

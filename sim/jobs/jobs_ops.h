@@ -7,7 +7,7 @@
 #ifndef TRIB_SIM_JOBS_JOBS_OPS_H
 #define TRIB_SIM_JOBS_JOBS_OPS_H
 
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 #include "sim/job/sim_job.h"
 #include "sim/jobs/jobs.h"
 

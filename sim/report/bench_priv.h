@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "host/bench/sampled.h"
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 #include "sim/job/sim_job.h"
 #include "sim/report/bench.h"
 #include "sim/world/fault_player.h"

@@ -10,7 +10,7 @@
  */
 #include "sim/step/step.h"
 
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/trees.h"
 #include "host/coll/alg/sched.h"

@@ -82,19 +82,19 @@ static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
              "more is reserved than the quotas allow");
     if (c->mm_groups >= mm->cfg.max_groups) {
         join_text(text, "%s has %u groups, at most %u", me, (unsigned)c->mm_groups,
-                mm->cfg.max_groups);
+                  mm->cfg.max_groups);
         return AGG_E_QUOTA_GROUPS;
     }
     if (c->mm_bytes + g->bytes > mm->cfg.max_bytes) {
         join_text(text, "%s has %llu of %llu bytes left, %llu needed", me,
-                (unsigned long long)(mm->cfg.max_bytes - c->mm_bytes),
-                (unsigned long long)mm->cfg.max_bytes, (unsigned long long)g->bytes);
+                  (unsigned long long)(mm->cfg.max_bytes - c->mm_bytes),
+                  (unsigned long long)mm->cfg.max_bytes, (unsigned long long)g->bytes);
         return AGG_E_QUOTA_BUFFERS;
     }
     left = RTE_MIN(mm->cfg.max_mbufs - c->mm_mbufs, an_mbufs_left(mm->a));
     if (g->mbufs > left) {
         join_text(text, "%s has %u of %u frames left, %u needed", me, (unsigned)left,
-                mm->cfg.max_mbufs, (unsigned)g->mbufs);
+                  mm->cfg.max_mbufs, (unsigned)g->mbufs);
         return AGG_E_QUOTA_BUFFERS;
     }
     return AGG_OK;

@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Life of a protocol's job at a switch. Members repeat their JOINs until they are answered, and every
- * repetition drives what is missing above: so a switch needs no timers for control messages.
- */
+/* Life of a protocol's job at a switch, and its messages; protocol_join.c has the JOINs. */
 #include "switch/protocol/protocol_priv.h"
 
 #include "base/log.h"
-#include "protocols/host/path.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct request {
-    const struct agg_ctl *c;
-    uint32_t ip, qpn;
-};
-
 /* ---- messages ---- */
 
-static void say(struct protocol_node *p, uint32_t ip, uint32_t qpn, enum agg_type type,
-                struct agg_ctl *c)
+void pn_say(struct protocol_node *p, uint32_t ip, uint32_t qpn, enum agg_type type,
+            struct agg_ctl *c)
 {
     struct roce_pkt k;
     uint8_t *at;
@@ -36,8 +27,8 @@ static void say(struct protocol_node *p, uint32_t ip, uint32_t qpn, enum agg_typ
     pn_send(p, m, &k);
 }
 
-static void answer(struct protocol_node *p, const struct request *r, enum agg_type type,
-                   enum agg_status status, const char *text)
+void pn_answer(struct protocol_node *p, const struct pn_request *r, enum agg_type type,
+               enum agg_status status, const char *text)
 {
     struct agg_ctl a = {.status = rte_cpu_to_be_16((uint16_t)status),
                         .xid = r->c->xid,
@@ -48,11 +39,11 @@ static void answer(struct protocol_node *p, const struct request *r, enum agg_ty
                         .member = r->c->member};
 
     join_text(a.text, "%s", text[0] ? text : agg_status_text(status));
-    say(p, r->ip, r->qpn, type, &a);
+    pn_say(p, r->ip, r->qpn, type, &a);
 }
 
 /* A message about the job, to a child or to the parent. */
-static struct agg_ctl about(const struct pn_job *j, uint32_t xid, uint32_t member)
+struct agg_ctl pn_about(const struct pn_job *j, uint32_t xid, uint32_t member)
 {
     return (struct agg_ctl){.xid = rte_cpu_to_be_32(xid),
                             .tree = rte_cpu_to_be_16(j->tree->id),
@@ -62,20 +53,10 @@ static struct agg_ctl about(const struct pn_job *j, uint32_t xid, uint32_t membe
                             .member = rte_cpu_to_be_32(member)};
 }
 
-static void grant(struct pn_job *j, unsigned i)
-{
-    struct agg_ctl c = about(j, j->child[i].xid, j->child[i].who.first_member);
-
-    c.status = RTE_BE16(AGG_OK);
-    c.child = rte_cpu_to_be_16((uint16_t)i);
-    c.qpn = RTE_BE32(PROTO_QPN);
-    say(j->p, j->child[i].ip, j->child[i].qpn, AGG_JOIN_REPLY, &c);
-}
-
 /* To the parent: AGG_JOIN, AGG_LEAVE, AGG_ABORT, AGG_PROBE. */
-static void say_up(struct pn_job *j, enum agg_type type, const char *text)
+void pn_say_up(struct pn_job *j, enum agg_type type, const char *text)
 {
-    struct agg_ctl c = about(j, j->xid, j->child[0].who.first_member);
+    struct agg_ctl c = pn_about(j, j->xid, j->child[0].who.first_member);
 
     c.qpn = RTE_BE32(PROTO_QPN);
     c.psn = RTE_BE32(0xffffffff);
@@ -83,7 +64,7 @@ static void say_up(struct pn_job *j, enum agg_type type, const char *text)
     if (agg_members_write(&c, &j->members))
         return; /* join_members() has tried it */
     join_text(c.text, "%s", text);
-    say(j->p, j->p->cfg.fab->nodes[j->up].ip, PROTO_QPN, type, &c);
+    pn_say(j->p, j->p->cfg.fab->nodes[j->up].ip, PROTO_QPN, type, &c);
 }
 
 /* ---- life ---- */
@@ -122,16 +103,16 @@ void pn_end(struct pn_job *j, const struct pn_child *culprit, const char *why)
     j->ending = true;
     for (unsigned i = 0; i < j->n; i++) {
         struct pn_child *k = &j->child[i];
-        struct agg_ctl c = about(j, k->xid, k->who.first_member);
+        struct agg_ctl c = pn_about(j, k->xid, k->who.first_member);
 
         if (!k->joined || k->left || k == culprit)
             continue;
         c.status = RTE_BE16(AGG_E_MEMBER_LOST);
         join_text(c.text, "%s", why);
-        say(p, k->ip, k->qpn, AGG_ABORT, &c);
+        pn_say(p, k->ip, k->qpn, AGG_ABORT, &c);
     }
     if (!j->top && j->xid)
-        say_up(j, AGG_ABORT, why);
+        pn_say_up(j, AGG_ABORT, why);
     pn_free(j);
 }
 
@@ -145,267 +126,7 @@ void pn_settle(struct protocol_node *p)
     }
 }
 
-/* Members below this node of the tree. */
-static unsigned count_below(const struct pn_job *j, uint16_t node, unsigned depth)
-{
-    struct fab_child *k = calloc(TRIB_RANKS, sizeof(*k));
-    unsigned n, below = 0;
-
-    n = k ? fab_group_children(j->p->cfg.fab, j->tree, node, &j->members, k, TRIB_RANKS) : 0;
-    for (unsigned i = 0; i < n && i < TRIB_RANKS; i++)
-        below += k[i].is_member ? 1 : depth ? count_below(j, k[i].node, depth - 1) : 0;
-    free(k);
-    return below;
-}
-
-static uint32_t payload_of(const struct protocol_node *p)
-{
-    return p->cfg.fab->mtu - (uint32_t)PROTO_HEAD_MAX;
-}
-
-static int start_protocol(struct protocol_node *p, unsigned seat, char *err)
-{
-    struct proto_switch_cfg cfg = {.protocol = proto_at(seat),
-                                   .key = p->key[seat],
-                                   .payload = payload_of(p),
-                                   .memory = p->me->reduce.memory,
-                                   .emit = pn_emit,
-                                   .ctx = p};
-
-    return p->sw[seat] ? 0 : proto_switch_create(&p->sw[seat], &cfg, err);
-}
-
-/* All members below have joined, and the switches above are ready. */
-static int open_job(struct pn_job *j, char *err)
-{
-    unsigned ranks_a_link;
-    const struct proto_ways ways = {j->p->cfg.fab, j->tree, &j->members};
-    struct proto_job_cfg cfg = {.nranks = j->nranks,
-                                .n_children = j->n,
-                                .n_below = count_below(j, j->p->cfg.node, 8),
-                                .root = j->top,
-                                .rate_bps = proto_rate_bps(&ways, &ranks_a_link),
-                                .round_trip_ps = proto_round_trip_ps(&ways, payload_of(j->p)),
-                                .ctx = j};
-    int rc = start_protocol(j->p, j->seat, err);
-
-    return rc ? rc : proto_job_open(j->p->sw[j->seat], &cfg, j->p->now, &j->job, err);
-}
-
-/* ---- JOIN ---- */
-
-static void refuse_all(struct pn_job *j, enum agg_status status, const char *text)
-{
-    for (unsigned i = 0; i < j->n; i++) {
-        struct agg_ctl c = about(j, j->child[i].xid, j->child[i].who.first_member);
-
-        if (!j->child[i].joined)
-            continue;
-        c.status = rte_cpu_to_be_16((uint16_t)status);
-        join_text(c.text, "%s", text);
-        say(j->p, j->child[i].ip, j->child[i].qpn, AGG_JOIN_REPLY, &c);
-    }
-}
-
-static void go_on(struct pn_job *j)
-{
-    char err[PROTO_TEXT], text[JOIN_TEXT];
-
-    if (j->n_joined < j->n)
-        return;
-    if (!j->top && !j->xid)
-        j->xid = ++j->p->next_xid;
-    if (!j->top) {
-        say_up(j, AGG_JOIN, proto_at(j->seat)->name);
-        return;
-    }
-    if (open_job(j, err)) {
-        join_text(text, "%s", err);
-        refuse_all(j, AGG_E_QUOTA_SLOTS, text);
-        pn_free(j);
-        return;
-    }
-    for (unsigned i = 0; i < j->n; i++)
-        grant(j, i);
-}
-
-static unsigned founded_by(const struct protocol_node *p, uint16_t host)
-{
-    const struct pn_job *j;
-    unsigned n = 0;
-
-    LIST_FOREACH(j, &p->jobs, link)
-    for (unsigned i = 0; i < j->n; i++)
-        if (j->child[i].joined && j->child[i].who.is_member && j->child[i].who.node == host) {
-            n++;
-            break;
-        }
-    return n;
-}
-
-struct join {
-    unsigned seat, n, child;
-    const struct fab_tree *tree;
-    struct fab_members members;
-    struct fab_child children[TRIB_RANKS];
-};
-
-/* Checks of a JOIN that do not depend on others. */
-static enum agg_status check_join(struct protocol_node *p, const struct request *r, struct join *x,
-                                  char *text)
-{
-    const struct fabric *f = p->cfg.fab;
-    bool member = r->c->node == RTE_BE16(FAB_NONE);
-    enum agg_status st;
-    char name[JOIN_TEXT];
-    int seat;
-
-    snprintf(name, sizeof(name), "%.*s", (int)sizeof(r->c->text) - 1, r->c->text);
-    seat = proto_seat(name);
-    if (seat < 0 || !proto_at((unsigned)seat)->sw) {
-        join_text(text, "no protocol \"%.20s\" at %s", name, p->me->name);
-        return AGG_E_NO_REDUCTION;
-    }
-    x->seat = (unsigned)seat;
-    x->tree = join_tree(f, rte_be_to_cpu_16(r->c->tree));
-    if (!p->me->reduce.on)
-        return AGG_E_NO_REDUCTION;
-    if (!x->tree)
-        return AGG_E_TREE;
-    st = join_members(f, r->c, &x->members, text);
-    if (st != AGG_OK)
-        return st;
-    if (fab_members_count(&x->members) > TRIB_RANKS ||
-        rte_be_to_cpu_32(r->c->window) != fab_members_count(&x->members)) {
-        join_text(text, "%u ranks of %u members, at most %d", rte_be_to_cpu_32(r->c->window),
-                  fab_members_count(&x->members), TRIB_RANKS);
-        return AGG_E_MISMATCH;
-    }
-    st = join_child(f, p->cfg.node, x->tree, &x->members, r->ip, r->c, x->children, TRIB_RANKS,
-                    &x->n, &x->child, text);
-    if (st != AGG_OK)
-        return st;
-    if (rte_be_to_cpu_32(r->c->qpn) != r->qpn || (!member && r->qpn != PROTO_QPN)) {
-        join_text(text, "QPN 0x%06x is not the sender's (0x%06x)", rte_be_to_cpu_32(r->c->qpn),
-                  r->qpn);
-        return AGG_E_NOT_MEMBER;
-    }
-    return AGG_OK;
-}
-
-static bool same_members(const struct fab_members *a, const struct fab_members *b)
-{
-    return a->ranks_per_host == b->ranks_per_host && !memcmp(a->bits, b->bits, sizeof(a->bits));
-}
-
-/* Whether there is room for another job of the sender's. */
-static enum agg_status check_room(const struct protocol_node *p, const struct join *x, char *text)
-{
-    const struct fab_child *k = &x->children[x->child];
-    uint32_t most = RTE_MIN(p->me->reduce.max_groups, PN_JOBS);
-    uint32_t share = RTE_MAX(most * p->me->reduce.host_permille / 1000, FAB_HOST_GROUPS);
-
-    if (p->n_jobs >= most) {
-        join_text(text, "%s has %u jobs of protocols already", p->me->name, p->n_jobs);
-        return AGG_E_QUOTA_GROUPS;
-    }
-    if (k->is_member && founded_by(p, k->node) >= share) {
-        join_text(text, "%s has %u jobs at %s already", p->cfg.fab->nodes[k->node].name, share,
-                  p->me->name);
-        return AGG_E_QUOTA_HOST;
-    }
-    return AGG_OK;
-}
-
-static struct pn_job *create(struct protocol_node *p, const struct request *r, const struct join *x,
-                             uint32_t tag)
-{
-    struct pn_job *j = calloc(1, sizeof(*j) + x->n * sizeof(j->child[0]));
-
-    if (!j)
-        return NULL;
-    j->p = p;
-    j->seat = x->seat;
-    j->id = rte_be_to_cpu_32(r->c->group);
-    j->key = rte_be_to_cpu_64(r->c->key);
-    j->tag = tag;
-    j->tree = x->tree;
-    j->members = x->members;
-    j->nranks = rte_be_to_cpu_32(r->c->window);
-    j->mtu = rte_be_to_cpu_16(r->c->mtu);
-    j->top = fab_group_top(p->cfg.fab, x->tree, &x->members) == p->cfg.node;
-    j->up = j->top ? FAB_NONE : x->tree->parent[p->cfg.node];
-    j->n = x->n;
-    j->born_ps = p->now;
-    for (unsigned i = 0; i < x->n; i++)
-        j->child[i] = (struct pn_child){.who = x->children[i]};
-    LIST_INSERT_HEAD(&p->jobs, j, link);
-    p->n_jobs++;
-    p->look_ps = RTE_MIN(p->look_ps, p->now + PN_LOOK_PS);
-    return j;
-}
-
-/* The child's part of the JOIN. */
-static enum agg_status join_edge(struct pn_job *j, const struct request *r, const struct join *x,
-                                 char *text)
-{
-    struct pn_child *k = &j->child[x->child];
-    uint32_t rank = rte_be_to_cpu_32(r->c->psn);
-
-    if (!same_members(&x->members, &j->members))
-        return AGG_E_MISMATCH;
-    if (k->joined && (k->ip != r->ip || k->qpn != r->qpn))
-        return AGG_E_DUPLICATE;
-    if (k->left) {
-        join_text(text, "member has left the job");
-        return AGG_E_DUPLICATE;
-    }
-    if (k->who.is_member && rank >= j->nranks) {
-        join_text(text, "rank %u of %u", rank, j->nranks);
-        return AGG_E_MISMATCH;
-    }
-    j->n_joined += !k->joined;
-    k->joined = true;
-    k->ip = r->ip;
-    k->qpn = r->qpn;
-    k->rank = rank;
-    k->xid = rte_be_to_cpu_32(r->c->xid);
-    k->heard_ps = j->p->now;
-    return AGG_OK;
-}
-
-static void on_join(struct protocol_node *p, const struct request *r)
-{
-    char text[JOIN_TEXT] = "";
-    struct join x;
-    enum agg_status st = check_join(p, r, &x, text);
-    uint32_t id = rte_be_to_cpu_32(r->c->group), tag = 0;
-    struct pn_job *j = NULL;
-    bool first;
-
-    if (st == AGG_OK) {
-        tag = proto_tag(id, rte_be_to_cpu_64(r->c->key), proto_at(x.seat)->name);
-        j = pn_find(p, id, tag);
-    }
-    first = !j;
-    if (st == AGG_OK && first)
-        st = check_room(p, &x, text);
-    if (st == AGG_OK && first && !(j = create(p, r, &x, tag)))
-        st = AGG_E_QUOTA_BUFFERS;
-    if (st == AGG_OK) {
-        st = join_edge(j, r, &x, text);
-        if (st != AGG_OK && first)
-            pn_free(j);
-    }
-    if (st != AGG_OK)
-        answer(p, r, AGG_JOIN_REPLY, st, text);
-    else if (j->job)
-        grant(j, x.child); /* the answer was lost */
-    else
-        go_on(j);
-}
-
-static struct pn_job *job_of(struct protocol_node *p, const struct request *r)
+static struct pn_job *job_of(struct protocol_node *p, const struct pn_request *r)
 {
     uint32_t id = rte_be_to_cpu_32(r->c->group);
     uint64_t key = rte_be_to_cpu_64(r->c->key);
@@ -419,7 +140,7 @@ static struct pn_job *job_of(struct protocol_node *p, const struct request *r)
     return NULL;
 }
 
-static struct pn_child *child_of(struct pn_job *j, const struct request *r)
+static struct pn_child *child_of(struct pn_job *j, const struct pn_request *r)
 {
     for (unsigned i = 0; i < j->n; i++)
         if (j->child[i].joined && j->child[i].ip == r->ip && j->child[i].qpn == r->qpn &&
@@ -429,7 +150,7 @@ static struct pn_child *child_of(struct pn_job *j, const struct request *r)
 }
 
 /* The job whose parent the sender is; NULL: none. */
-static struct pn_job *below(struct protocol_node *p, const struct request *r)
+struct pn_job *pn_below(struct protocol_node *p, const struct pn_request *r)
 {
     struct pn_job *j;
 
@@ -443,54 +164,28 @@ static struct pn_job *below(struct protocol_node *p, const struct request *r)
     return NULL;
 }
 
-static void on_join_reply(struct protocol_node *p, const struct request *r)
-{
-    struct pn_job *j = below(p, r);
-    enum agg_status st = rte_be_to_cpu_16(r->c->status);
-    char err[PROTO_TEXT], text[JOIN_TEXT];
-
-    if (!j || j->job)
-        return;
-    if (st == AGG_OK) {
-        j->up_child = rte_be_to_cpu_16(r->c->child);
-        if (open_job(j, err)) {
-            join_text(text, "%s: %s", p->me->name, err);
-            refuse_all(j, AGG_E_QUOTA_SLOTS, text);
-            say_up(j, AGG_ABORT, text);
-            pn_free(j);
-            return;
-        }
-        for (unsigned i = 0; i < j->n; i++)
-            grant(j, i);
-        return;
-    }
-    join_text(text, "%.*s", (int)sizeof(r->c->text) - 1, r->c->text);
-    refuse_all(j, st < AGG_STATUS_COUNT ? st : AGG_E_PARENT, text);
-    pn_free(j);
-}
-
 /* ---- the end ---- */
 
-static void on_leave(struct protocol_node *p, const struct request *r)
+static void on_leave(struct protocol_node *p, const struct pn_request *r)
 {
     struct pn_job *j = job_of(p, r);
     struct pn_child *k = j ? child_of(j, r) : NULL;
 
-    answer(p, r, AGG_LEAVE_REPLY, j ? AGG_OK : AGG_E_NO_GROUP, "");
+    pn_answer(p, r, AGG_LEAVE_REPLY, j ? AGG_OK : AGG_E_NO_GROUP, "");
     if (!k || k->left)
         return;
     k->left = true;
     if (++j->n_left < j->n)
         return;
     if (!j->top && j->xid)
-        say_up(j, AGG_LEAVE, "");
+        pn_say_up(j, AGG_LEAVE, "");
     pn_free(j);
 }
 
 /* Of a switch below whose part has ended, or of the one above. */
-static void on_abort(struct protocol_node *p, const struct request *r)
+static void on_abort(struct protocol_node *p, const struct pn_request *r)
 {
-    struct pn_job *j = below(p, r);
+    struct pn_job *j = pn_below(p, r);
     struct pn_child *k = NULL;
     char text[JOIN_TEXT];
 
@@ -506,14 +201,14 @@ static void on_abort(struct protocol_node *p, const struct request *r)
     pn_end(j, k, text);
 }
 
-static void on_probe(struct protocol_node *p, const struct request *r)
+static void on_probe(struct protocol_node *p, const struct pn_request *r)
 {
     struct pn_job *j = job_of(p, r);
     struct pn_child *k = j ? child_of(j, r) : NULL;
 
     if (k)
         k->heard_ps = p->now;
-    answer(p, r, AGG_PROBE_REPLY, k ? AGG_OK : AGG_E_NO_GROUP, "");
+    pn_answer(p, r, AGG_PROBE_REPLY, k ? AGG_OK : AGG_E_NO_GROUP, "");
 }
 
 void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space)
@@ -586,7 +281,7 @@ void pn_tick_jobs(struct protocol_node *p)
                       j->job ? "is silent" : "has not joined");
             pn_end(j, lost, why);
         } else if (!j->top && j->job) {
-            say_up(j, AGG_PROBE, "");
+            pn_say_up(j, AGG_PROBE, "");
         }
     }
     if (!p->n_jobs)
@@ -596,7 +291,7 @@ void pn_tick_jobs(struct protocol_node *p)
 void pn_control(struct protocol_node *p, const struct roce_pkt *k)
 {
     struct agg_ctl c;
-    const struct request r = {&c, k->src_ip, k->sqpn};
+    const struct pn_request r = {&c, k->src_ip, k->sqpn};
 
     if (k->len < sizeof(c)) {
         p->cnt.bad++;
@@ -614,10 +309,10 @@ void pn_control(struct protocol_node *p, const struct roce_pkt *k)
     p->cnt.control++;
     switch ((enum agg_type)c.type) {
     case AGG_JOIN:
-        on_join(p, &r);
+        pn_join(p, &r);
         break;
     case AGG_JOIN_REPLY:
-        on_join_reply(p, &r);
+        pn_join_reply(p, &r);
         break;
     case AGG_LEAVE:
         on_leave(p, &r);

@@ -3,7 +3,8 @@
  * Internals of the protocols' node.
  *
  *   protocol_node.c  the endpoint: frames in and out, what a protocol sends
- *   protocol_job.c   JOIN, LEAVE, ABORT, PROBE, PEER_DOWN: life of a job
+ *   protocol_join.c  JOIN and its answer, which begin a job
+ *   protocol_job.c   LEAVE, ABORT, PROBE, PEER_DOWN: life of a job
  */
 #ifndef TRIB_SWITCH_PROTOCOL_PROTOCOL_PRIV_H
 #define TRIB_SWITCH_PROTOCOL_PROTOCOL_PRIV_H
@@ -81,7 +82,27 @@ void pn_send(struct protocol_node *p, struct rte_mbuf *m, const struct roce_pkt 
 void pn_emit(void *ctx, void *job, int to, const void *head, uint32_t head_bytes, const void *data,
              uint32_t data_bytes);
 
+/* A control message, and who sent it. */
+struct pn_request {
+    const struct agg_ctl *c;
+    uint32_t ip, qpn;
+};
+
+/* protocol_join.c */
+void pn_join(struct protocol_node *p, const struct pn_request *r);
+void pn_join_reply(struct protocol_node *p, const struct pn_request *r);
+
 /* protocol_job.c */
+void pn_say(struct protocol_node *p, uint32_t ip, uint32_t qpn, enum agg_type type,
+            struct agg_ctl *c);
+void pn_answer(struct protocol_node *p, const struct pn_request *r, enum agg_type type,
+               enum agg_status status, const char *text);
+/* A message about the job, to a child or to the parent. */
+struct agg_ctl pn_about(const struct pn_job *j, uint32_t xid, uint32_t member);
+/* To the parent: AGG_JOIN, AGG_LEAVE, AGG_ABORT, AGG_PROBE. */
+void pn_say_up(struct pn_job *j, enum agg_type type, const char *text);
+/* The job whose parent the sender is; NULL: none. */
+struct pn_job *pn_below(struct protocol_node *p, const struct pn_request *r);
 void pn_control(struct protocol_node *p, const struct roce_pkt *k);
 /* The process of QPNs with these top 8 bits at this address has ended. */
 void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space);

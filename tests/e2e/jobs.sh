@@ -68,7 +68,7 @@ several leaf-spine-8 --jobs protocols -J "$tmp/p.json" >"$tmp/p.out" || fail "pr
 jq -e '.jobs | map({key: .name, value: .}) | from_entries |
     .float.end == "died" and .float.iterations > 0 and .float.group.groups_at_switches > 0 and .float.released_us - .float.died_us < 1e6 and
     .float.operations[0].bound > 0 and .switchml.operations[0].bound == null and
-    .switchml.end == "done" and .ps.end == "done" and .sharp.end == "done" and .ring.end == "done" and
+    .switchml.end == "done" and .ps.end == "done" and .atp.end == "done" and .sharp.end == "done" and .ring.end == "done" and
     ([.[] | .wrong] | add) == 0 and ([.[] | .operations[0] | .ran_by == .asked] | all)' "$tmp/p.json" >/dev/null || fail "protocols: $(cat "$tmp/p.json")"
 
 # NVSwitches, and lengths instead of data: the same times

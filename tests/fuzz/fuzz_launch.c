@@ -8,9 +8,9 @@
  * bytes }, where a body of zeros of the type's length has those bytes in it; type 0: the bytes go
  * into the stream as they are.
  */
-#include "host/bench/samples.h"
+#include "host/bench/verify/samples.h"
 #include "host/bench/sweep.h"
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
 #include "tests/fuzz/fuzz.h"

@@ -44,7 +44,8 @@ static struct trib_array *sw_array(struct trib_switch *s, struct trib_job *job, 
     a->own = calloc(n, sizeof(*a->own));
     a->mem = calloc(n, bytes);
     a->scratch = calloc(1, bytes);
-    return w->arrays = a;
+    w->arrays = a;
+    return a;
 }
 
 static void *sw_at(struct trib_switch *s, struct trib_array *a, uint32_t i)

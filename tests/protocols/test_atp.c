@@ -72,7 +72,7 @@ static void reduce(struct star *s, const struct star_conf *c, int job, unsigned 
 {
     uint64_t bytes = ranks * count * 4;
     char *send = type == TRIB_FLOAT32 ? random_floats(ranks, count) : random_ints(ranks, count);
-    char *recv = malloc(bytes), *was = malloc(bytes);
+    char *recv = calloc(1, bytes), *was = malloc(bytes);
     const char *why;
 
     memcpy(was, send, bytes);
@@ -175,7 +175,7 @@ static void jobs_share_aggregators(void **state)
         for (unsigned j = 0; j < JOBS; j++) {
             job[j] = star_job(s, 4 + j);
             send[j] = random_ints(4 + j, COUNT);
-            recv[j] = malloc((4ul + j) * COUNT * 4);
+            recv[j] = calloc((4ul + j) * COUNT, 4);
             star_begin(s, job[j], send[j], recv[j], COUNT, TRIB_INT32, TRIB_SUM, 1000000);
         }
         star_job_end(s, job[3]); /* in the middle of it */
@@ -252,7 +252,7 @@ static void without_a_fixed_point_parts_go_as_floats(void **state)
         struct star_conf c = perfect;
         struct star *s = star_new(&c);
         int job = star_job(s, 4);
-        float *send = random_floats(4, N), *recv = malloc(4ul * N * 4);
+        float *send = random_floats(4, N), *recv = calloc(4ul * N, 4);
         const float x = odd[i % LEN(odd)];
         const unsigned at = 200 * i;
 

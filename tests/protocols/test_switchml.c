@@ -72,7 +72,7 @@ static void reduce(struct star *s, const struct star_conf *c, int job, unsigned 
 {
     uint64_t bytes = ranks * count * 4;
     char *send = type == TRIB_FLOAT32 ? random_floats(ranks, count) : random_ints(ranks, count);
-    char *recv = malloc(bytes), *was = malloc(bytes);
+    char *recv = calloc(1, bytes), *was = malloc(bytes);
     const char *why;
 
     memcpy(was, send, bytes);
@@ -161,7 +161,7 @@ static void floats_repeat(void **state)
         c.loss_ppm = i * 10000;
         s = star_new(&c);
         job = star_job(s, RANKS);
-        recv[i] = malloc(sizeof(float) * RANKS * COUNT);
+        recv[i] = calloc(RANKS * COUNT, sizeof(float));
         assert_null(star_reduce(s, job, send, recv[i], COUNT, TRIB_FLOAT32, TRIB_SUM, 0));
         assert_int_equal(star_free(s), 0);
         assert_memory_equal(recv[0], recv[i], sizeof(float) * RANKS * COUNT);
@@ -202,7 +202,7 @@ static void no_fixed_point_is_named(void **state)
         struct star_conf c = perfect;
         struct star *s = star_new(&c);
         int job = star_job(s, 4);
-        float *send = random_floats(4, 3000), *recv = malloc(4ul * 3000 * 4);
+        float *send = random_floats(4, 3000), *recv = calloc(4ul * 3000, 4);
         const char *why;
 
         send[3000 * i + 1000 * i] = bad[i];

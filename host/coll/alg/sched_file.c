@@ -81,6 +81,16 @@ static int verify(struct sched_file *f, struct build *b)
     return rc;
 }
 
+/* FNV-1a: ranks compare it (agree.c). */
+static uint32_t hash_of(const char *text)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * 16777619u;
+    return h ? h : 1;
+}
+
 struct sched_file *sched_file_parse(const char *text, const char *path, struct fab_errors *errs)
 {
     struct build b = {.errs = errs, .path = path};
@@ -92,6 +102,7 @@ struct sched_file *sched_file_parse(const char *text, const char *path, struct f
     if (f && copy) {
         f->place[0] = f->place[1] = true;
         f->text = strdup(text);
+        f->hash = hash_of(text);
         f->first = calloc(SCHED_FILE_RANKS + 1, sizeof(*f->first));
         if (f->text && f->first)
             rc = strlen(text) > SCHED_FILE_BYTES ? -E2BIG : file_read(f, &b, copy);

@@ -31,6 +31,7 @@ struct sched_file {
     uint32_t chunks, scratch; /* of what coll.h counts; of each rank's scratch memory */
     bool place[2];            /* it may run out of place (always); in place */
     char *text;               /* as it was read */
+    uint32_t hash;            /* of it, not 0 */
     /* Steps of rank r: step[first[r]], ... before step[first[r + 1]]. */
     struct file_step *step;
     uint32_t *first, n_steps;

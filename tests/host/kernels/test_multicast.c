@@ -7,7 +7,7 @@
  */
 #include "host/kernels/multicast.h"
 
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 #include "host/kernels/kernels.h"
 #include "tests/support/reduce_ref.h"
 

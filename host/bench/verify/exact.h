@@ -5,10 +5,10 @@
  * summands have the same sign, because with cancellation the error depends more on the data than on
  * the algorithm. The exact sum is computed in 113 bits, which hold it without any rounding.
  */
-#ifndef TRIB_HOST_BENCH_EXACT_H
-#define TRIB_HOST_BENCH_EXACT_H
+#ifndef TRIB_HOST_BENCH_VERIFY_EXACT_H
+#define TRIB_HOST_BENCH_VERIFY_EXACT_H
 
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  * elements; `count` as in coll.h. Every rank has a stream of elements of its own, the contents of
  * its send buffer; results are parts of streams, or of their reduction.
  */
-#ifndef TRIB_HOST_BENCH_LAYOUT_H
-#define TRIB_HOST_BENCH_LAYOUT_H
+#ifndef TRIB_HOST_BENCH_VERIFY_LAYOUT_H
+#define TRIB_HOST_BENCH_VERIFY_LAYOUT_H
 
 #include "host/coll/coll.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Check values: exact in every type whatever the order, and every wrong element is found. */
-#include "host/bench/test_pattern.h"
-#include "host/bench/value.h"
+#include "host/bench/verify/test_pattern.h"
+#include "host/bench/verify/value.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,10 +5,10 @@
  * rule of rule.h. The order of a sum is the schedules'; in aggregation nodes that of the tree,
  * children in order of index and one rounding a node; in NVSwitches that of the members.
  */
-#ifndef TRIB_HOST_BENCH_EXPECTED_H
-#define TRIB_HOST_BENCH_EXPECTED_H
+#ifndef TRIB_HOST_BENCH_VERIFY_EXPECTED_H
+#define TRIB_HOST_BENCH_VERIFY_EXPECTED_H
 
-#include "host/bench/samples.h"
+#include "host/bench/verify/samples.h"
 
 /* The ranks, and the trees that they have joined. */
 struct expected_job {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/bench/value.h"
+#include "host/bench/verify/value.h"
 
 #include <math.h>
 #include <string.h>

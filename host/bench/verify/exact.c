@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/bench/exact.h"
+#include "host/bench/verify/exact.h"
 
 #include "base/random.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements of numbers, and numbers of elements. */
-#ifndef TRIB_HOST_BENCH_VALUE_H
-#define TRIB_HOST_BENCH_VALUE_H
+#ifndef TRIB_HOST_BENCH_VERIFY_VALUE_H
+#define TRIB_HOST_BENCH_VERIFY_VALUE_H
 
 #include "aggregation/arith.h"
 

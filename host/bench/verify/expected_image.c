@@ -4,8 +4,8 @@
  * so the content of a buffer is a list of ranges, each a range of the ranks' streams (elements are
  * reduced only with those of the same position). Moving one costs no work for its samples.
  */
-#include "host/bench/expected_priv.h"
-#include "host/bench/rule.h"
+#include "host/bench/verify/expected_priv.h"
+#include "host/bench/verify/rule.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where samples are, and what they contribute. */
-#include "host/bench/samples.h"
+#include "host/bench/verify/samples.h"
 
 #include "aggregation/proto.h"
-#include "host/bench/rule.h"
+#include "host/bench/verify/rule.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,8 +4,8 @@
  */
 #include "aggregation/narrow.h"
 #include "aggregation/proto.h"
-#include "host/bench/expected_priv.h"
-#include "host/bench/rule.h"
+#include "host/bench/verify/expected_priv.h"
+#include "host/bench/verify/rule.h"
 #include "host/coll/transport/agg.h"
 
 #include <errno.h>

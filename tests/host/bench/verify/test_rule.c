@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The plain rule gives the bits of the definition (arith.h's scalar row), although it shares no
  * code with it. */
-#include "host/bench/rule.h"
+#include "host/bench/verify/rule.h"
 #include "tests/support/reduce_ref.h"
 
 #include <setjmp.h>

@@ -14,10 +14,10 @@
  * (samples.h) to some positions of a reduction; what they must give is the caller's to say, since
  * it depends on the algorithm (sampled.h).
  */
-#ifndef TRIB_HOST_BENCH_TEST_PATTERN_H
-#define TRIB_HOST_BENCH_TEST_PATTERN_H
+#ifndef TRIB_HOST_BENCH_VERIFY_TEST_PATTERN_H
+#define TRIB_HOST_BENCH_VERIFY_TEST_PATTERN_H
 
-#include "host/bench/samples.h"
+#include "host/bench/verify/samples.h"
 #include "host/kernels/device.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 
 static bool is_root(const struct layout *l)
 {

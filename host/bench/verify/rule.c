@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/bench/rule.h"
+#include "host/bench/verify/rule.h"
 
 #include <math.h>
 #include <stdbool.h>

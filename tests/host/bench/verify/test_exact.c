@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors in ULP: zero for exact results, half a unit for one rounding, and more the more often a
  * sum is rounded. */
-#include "host/bench/exact.h"
+#include "host/bench/verify/exact.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results at samples: of the switches' trees, of rings, and of whatever schedule there is. */
-#include "host/bench/expected.h"
-#include "host/bench/rule.h"
+#include "host/bench/verify/expected.h"
+#include "host/bench/verify/rule.h"
 #include "host/coll/alg/sched.h"
 #include "sim/job/oracle.h"
 #include "tests/fabric/load.h"

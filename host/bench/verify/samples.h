@@ -7,10 +7,10 @@
  * the top (overflow), whether sums are halfway between two numbers or cancel, and whether zeros of
  * both signs, infinities or NaNs are among them.
  */
-#ifndef TRIB_HOST_BENCH_SAMPLES_H
-#define TRIB_HOST_BENCH_SAMPLES_H
+#ifndef TRIB_HOST_BENCH_VERIFY_SAMPLES_H
+#define TRIB_HOST_BENCH_VERIFY_SAMPLES_H
 
-#include "host/bench/layout.h"
+#include "host/bench/verify/layout.h"
 
 #define SAMPLES_MAX 4096u
 

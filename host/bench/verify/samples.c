@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/bench/samples.h"
+#include "host/bench/verify/samples.h"
 
 #include "aggregation/proto.h"
 #include "base/random.h"
-#include "host/bench/rule.h"
+#include "host/bench/verify/rule.h"
 
 #include <stdlib.h>
 

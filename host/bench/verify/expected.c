@@ -3,8 +3,8 @@
  * Runs the schedules of all ranks in any order that their dependencies allow: the content of each
  * message and of each sum does not depend on it.
  */
-#include "host/bench/expected_priv.h"
-#include "host/bench/rule.h"
+#include "host/bench/verify/expected_priv.h"
+#include "host/bench/verify/rule.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  * up to 32 bits are computed in fp64 and rounded here, so neither the CPU's rounding mode nor its
  * treatment of denormals matters to them.
  */
-#ifndef TRIB_HOST_BENCH_RULE_H
-#define TRIB_HOST_BENCH_RULE_H
+#ifndef TRIB_HOST_BENCH_VERIFY_RULE_H
+#define TRIB_HOST_BENCH_VERIFY_RULE_H
 
 #include "aggregation/dtype.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside of expected.c: bytes of buffers as images of streams, the ranks' schedules; for
- * host/bench/expected*.c only. */
-#ifndef TRIB_HOST_BENCH_EXPECTED_PRIV_H
-#define TRIB_HOST_BENCH_EXPECTED_PRIV_H
+ * host/bench/verify/expected*.c only. */
+#ifndef TRIB_HOST_BENCH_VERIFY_EXPECTED_PRIV_H
+#define TRIB_HOST_BENCH_VERIFY_EXPECTED_PRIV_H
 
 #include "base/arena.h"
-#include "host/bench/expected.h"
+#include "host/bench/verify/expected.h"
 #include "host/coll/alg/sched.h"
 #include "host/coll/alg/topo.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/bench/test_pattern.h"
+#include "host/bench/verify/test_pattern.h"
 
-#include "host/bench/value.h"
+#include "host/bench/verify/value.h"
 
 #include <errno.h>
 #include <math.h>
