@@ -19,7 +19,7 @@
 
 static const uint16_t hosts[RANKS] = {0, 1, 2, 3};
 static struct rte_mempool *pool;
-static enum coll_algo gossip, broken;
+static enum coll_algo gossip, broken, unpadded;
 
 struct fixture {
     struct fabric *f;
@@ -124,6 +124,49 @@ static int start_wrong(struct trib_rank *r, const struct trib_op *op)
     return 0;
 }
 
+/* Without room for the padding behind a target. */
+static int start_unpadded(struct trib_rank *r, const struct trib_op *op)
+{
+    static const uint8_t much[4096];
+
+    (void)op;
+    r->api->send_through(r, (r->rank + 1) % r->nranks, much, 13, much, r->payload - 13);
+    return 0;
+}
+
+static void job(struct trib_switch *s, struct trib_job *j)
+{
+    (void)s;
+    (void)j;
+}
+
+static int switch_job(struct trib_switch *s, struct trib_job *j)
+{
+    job(s, j);
+    return 0;
+}
+
+static void packet(struct trib_switch *s, struct trib_job *j, const struct trib_packet *p)
+{
+    (void)p;
+    job(s, j);
+}
+
+static void test_padding_has_room(void **state)
+{
+    struct job_op op = {.algo = unpadded, .type = DT_FP32, .op = OP_SUM, .count = 8};
+    struct fixture b = {0};
+    struct job_result res;
+    char err[COMM_TEXT] = "";
+
+    (void)state;
+    assert_int_equal(up(&b, "", 1u << unpadded, err), 0);
+    job_run(b.j, &op, &res);
+    assert_int_equal(res.failed_ranks, RANKS);
+    assert_non_null(strstr(res.text, "protocol unpadded: sends a packet of 13 and 987 bytes"));
+    down(&b);
+}
+
 static void test_mistakes_are_named(void **state)
 {
     struct job_op op = {.algo = broken, .type = DT_FP32, .op = OP_SUM, .count = 8};
@@ -142,8 +185,10 @@ static void test_mistakes_are_named(void **state)
 
 static int take_seats(void **state)
 {
-    static struct trib_rank_half half;
-    static struct trib_protocol p;
+    static const struct trib_switch_half sw = {
+        .job_open = switch_job, .job_close = job, .packet = packet};
+    static struct trib_rank_half half, other;
+    static struct trib_protocol p, q;
     char err[PROTO_TEXT];
 
     (void)state;
@@ -154,9 +199,16 @@ static int take_seats(void **state)
     p.rank = &half;
     gossip = ALGO_PROTOCOL + (enum coll_algo)proto_add(&gossip_protocol, err);
     broken = ALGO_PROTOCOL + (enum coll_algo)proto_add(&p, err);
+    other = gossip_half;
+    other.start = start_unpadded;
+    q = gossip_protocol;
+    q.name = "unpadded";
+    q.sw = &sw;
+    q.rank = &other;
+    unpadded = ALGO_PROTOCOL + (enum coll_algo)proto_add(&q, err);
     test_eal_init();
     pool = test_pool(20000);
-    return coll_protocol(gossip) && coll_protocol(broken) ? 0 : -1;
+    return coll_protocol(gossip) && coll_protocol(broken) && coll_protocol(unpadded) ? 0 : -1;
 }
 
 int main(void)
@@ -165,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_exact_on_any_fabric),
         cmocka_unit_test(test_unsupported_is_named),
         cmocka_unit_test(test_mistakes_are_named),
+        cmocka_unit_test(test_padding_has_room),
     };
 
     return cmocka_run_group_tests(tests, take_seats, NULL);
