@@ -124,13 +124,14 @@ static int start_wrong(struct trib_rank *r, const struct trib_op *op)
     return 0;
 }
 
-/* Without room for the padding behind a target. */
+/* The largest packet with a target and a head that needs padding. */
 static int start_unpadded(struct trib_rank *r, const struct trib_op *op)
 {
     static const uint8_t much[4096];
 
     (void)op;
     r->api->send_through(r, (r->rank + 1) % r->nranks, much, 13, much, r->payload - 13);
+    r->api->done(r);
     return 0;
 }
 
@@ -162,8 +163,8 @@ static void test_padding_has_room(void **state)
     (void)state;
     assert_int_equal(up(&b, "", 1u << unpadded, err), 0);
     job_run(b.j, &op, &res);
-    assert_int_equal(res.failed_ranks, RANKS);
-    assert_non_null(strstr(res.text, "protocol unpadded: sends a packet of 13 and 987 bytes"));
+    assert_int_equal(res.failed_ranks, 0);
+    assert_true(res.wrong > 0); /* nobody has written a result */
     down(&b);
 }
 
@@ -179,7 +180,7 @@ static void test_mistakes_are_named(void **state)
     job_run(b.j, &op, &res);
     assert_int_equal(res.failed_ranks, RANKS);
     assert_int_equal(res.unnamed, 0);
-    assert_non_null(strstr(res.text, "protocol broken: sends a packet of 0 and 1001 bytes"));
+    assert_non_null(strstr(res.text, "protocol broken: sends a packet of 0 and 997 bytes"));
     down(&b);
 }
 

@@ -142,13 +142,8 @@ bool protocol_send(void *ctx, int to, int target, const void *head, uint32_t hea
     uint8_t *at;
     unsigned i;
 
-    if (padded + data_bytes + (target >= 0 ? PROTO_HEAD_MAX : len) > c->mtu) {
-        comm_fail(c,
-                  "protocol %s: sends a packet of %u and %u bytes: found a head that is no "
-                  "multiple of 4, expected one in a full packet",
-                  e->p->name, head_bytes, data_bytes);
-        return true;
-    }
+    T_ASSERT_HOT(padded + data_bytes + PROTO_HEAD_MAX <= c->mtu,
+                 "PROTO_PAYLOAD() leaves no padding");
     if (!e->n_idle)
         return false;
     ah = resolve(c, e, to, &qpn, &child);
