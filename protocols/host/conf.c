@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 __attribute__((format(printf, 4, 5))) static int mistake(char *err, const struct fab_protocol *c,
                                                          int line, const char *fmt, ...)
@@ -51,6 +52,17 @@ static int check_key(const struct trib_protocol *p, const struct fab_protocol *c
                    k->name, p->name, *list ? list : "it has none");
 }
 
+/* A relative path is found beside the conf, else from the working directory. */
+static int load(const struct fab_protocol *c, char *err)
+{
+    const char *slash = strrchr(c->file, '/');
+    char path[sizeof(c->file) + sizeof(c->name)];
+
+    snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - c->file) : 0, c->file,
+             c->name);
+    return proto_load(*c->name == '/' || access(path, F_OK) ? c->name : path, err);
+}
+
 /* Seat of the protocol that a conf names. */
 static int seat_of(const struct fab_protocol *c, char *err)
 {
@@ -58,7 +70,7 @@ static int seat_of(const struct fab_protocol *c, char *err)
     int seat;
 
     if (strchr(c->name, '/')) {
-        seat = proto_load(c->name, why);
+        seat = load(c, why);
         return seat < 0 ? mistake(err, c, c->line, "protocol: %s", why) : seat;
     }
     seat = proto_seat(c->name);
@@ -99,7 +111,7 @@ int proto_setup(const struct fabric *f, char *err)
 static bool names(const struct fab_protocol *c, const struct trib_protocol *p)
 {
     char err[PROTO_TEXT];
-    int seat = strchr(c->name, '/') ? proto_load(c->name, err) : proto_seat(c->name);
+    int seat = strchr(c->name, '/') ? load(c, err) : proto_seat(c->name);
 
     return seat >= 0 && proto_at((unsigned)seat) == p;
 }

@@ -38,6 +38,7 @@ struct proto_switch {
     struct proto_switch_counters cnt;
     bool arrays_open; /* within open() or job_open() */
     bool any_doomed;
+    char short_of[96];         /* the array that did not fit; "": none */
     struct proto_job *current; /* whose packet is being handled */
     const struct trib_packet *packet;
     uint32_t work_bytes, work_ops;
@@ -91,8 +92,14 @@ static struct trib_array *api_array(struct trib_switch *pub, struct trib_job *jo
 
     while (i < PROTO_ARRAYS && s->array[i])
         i++;
-    if (!s->arrays_open || i == PROTO_ARRAYS || !size || size > s->cfg.memory - s->cnt.memory)
+    if (!s->arrays_open || i == PROTO_ARRAYS || !size)
         return NULL;
+    if (size > s->cfg.memory - s->cnt.memory) {
+        snprintf(s->short_of, sizeof(s->short_of), "\"%.16s\" wants %llu bytes, %llu of %zu left",
+                 name, (unsigned long long)size,
+                 (unsigned long long)(s->cfg.memory - s->cnt.memory), s->cfg.memory);
+        return NULL;
+    }
     a = calloc(1, sizeof(*a));
     if (!a)
         return NULL;
@@ -314,8 +321,7 @@ int proto_switch_create(struct proto_switch **out, const struct proto_switch_cfg
         rc = cfg->protocol->sw->open(&s->pub);
     s->arrays_open = false;
     if (rc) {
-        snprintf(err, PROTO_TEXT, "protocol %s does not start: %s (memory: %zu bytes)",
-                 cfg->protocol->name, strerror(-rc), cfg->memory);
+        snprintf(err, PROTO_TEXT, "%s", s->short_of[0] ? s->short_of : strerror(-rc));
         for (unsigned i = 0; i < PROTO_ARRAYS; i++)
             if (s->array[i])
                 array_free(s, i);
@@ -412,15 +418,15 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
     job->ctx = cfg->ctx;
     s->job[i] = job;
     s->arrays_open = true;
+    s->short_of[0] = '\0';
     s->current = job;
     rc = s->cfg.protocol->sw->job_open(&s->pub, &job->pub);
     s->current = NULL;
     s->arrays_open = false;
     if (rc) {
         s->cnt.refused++;
-        if (rc == -ENOSPC)
-            snprintf(err, PROTO_TEXT, "memory: %llu of %zu bytes in use",
-                     (unsigned long long)s->cnt.memory, s->cfg.memory);
+        if (s->short_of[0])
+            snprintf(err, PROTO_TEXT, "%s", s->short_of);
         else
             snprintf(err, PROTO_TEXT, "job_open(): %s", strerror(-rc));
         job_free(s, job, leak);

@@ -268,7 +268,7 @@ static void memory_is_limited_and_comes_back(void **state)
 
     (void)state;
     assert_int_equal(proto_job_open(s, &cfg, 100, &c, err), -ENOSPC);
-    assert_non_null(strstr(err, "memory: 960 of 960 bytes in use"));
+    assert_non_null(strstr(err, "\"own\" wants 416 bytes, 0 of 960 left"));
     proto_job_close(s, a, 300, leak);
     assert_int_equal(proto_job_open(s, &cfg, 100, &a, err), 0);
     proto_job_close(s, a, 300, leak);
@@ -277,7 +277,7 @@ static void memory_is_limited_and_comes_back(void **state)
     assert_int_equal(proto_switch_counters(s)->memory_peak, 960);
     proto_switch_destroy(s);
     assert_int_equal(proto_switch_create(&s, &none, err), -ENOSPC);
-    assert_non_null(strstr(err, "memory: 100 bytes"));
+    assert_non_null(strstr(err, "\"shared\" wants 128 bytes, 100 of 100 left"));
 }
 
 /* A slot of 100 bytes takes 104. */
