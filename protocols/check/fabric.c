@@ -142,13 +142,13 @@ static void handle_packet(struct fabric *f, const struct packet *p)
     if (p->to_rank) {
         proto_rank_packet(r->r, &t, f->now);
         take_back();
-        job_after_rank(f, p->job, p->node);
+        check_job_after_rank(f, p->job, p->node);
     } else {
         links_handle(p);
         proto_switch_packet(f->sw[p->node].s, a->pj, &t, f->now);
         links_handle(NULL);
         take_back();
-        job_after_switch(f, p->node);
+        check_job_after_switch(f, p->node);
     }
 }
 
@@ -165,7 +165,7 @@ static void rank_event(struct fabric *f, const struct queue_event *e)
     if (!r->r || r->dead)
         return;
     if (e->kind == E_START) {
-        job_start_op(f, e->a, e->b);
+        check_job_start_op(f, e->a, e->b);
         return;
     }
     if (e->kind == E_DEATH) {
@@ -178,7 +178,7 @@ static void rank_event(struct fabric *f, const struct queue_event *e)
         proto_rank_tick(r->r, f->now);
     else if (proto_rank_waits(r->r))
         proto_rank_room(r->r, f->now);
-    job_after_rank(f, e->a, e->b);
+    check_job_after_rank(f, e->a, e->b);
 }
 
 static void handle(struct fabric *f, struct queue_event *e)
@@ -195,13 +195,13 @@ static void handle(struct fabric *f, struct queue_event *e)
         n->tick_ps = INT64_MAX;
         if (n->s)
             proto_switch_tick(n->s, f->now);
-        job_after_switch(f, e->a);
+        check_job_after_switch(f, e->a);
         break;
     case E_JOB:
-        job_begin(f, e->a);
+        check_job_begin(f, e->a);
         break;
     case E_LOST:
-        job_end(f, e->a);
+        check_job_end(f, e->a);
         break;
     default:
         rank_event(f, e);
@@ -278,7 +278,7 @@ void fabric_run(const struct check_case *c, const struct trib_protocol *p, FILE 
         fabric_fail(f, "out of memory");
     loop(f);
     for (unsigned j = 0; j < c->n_jobs; j++)
-        job_end(f, j);
+        check_job_end(f, j);
     queue_fini(&f->q);
     free(f);
 }

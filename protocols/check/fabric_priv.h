@@ -118,11 +118,11 @@ void links_forge(struct fabric *f, const struct packet *p);
 
 /* ---- jobs (jobs.c) ---- */
 
-void job_begin(struct fabric *f, unsigned job);
-void job_start_op(struct fabric *f, unsigned job, unsigned rank);
-void job_end(struct fabric *f, unsigned job);
+void check_job_begin(struct fabric *f, unsigned job);
+void check_job_start_op(struct fabric *f, unsigned job, unsigned rank);
+void check_job_end(struct fabric *f, unsigned job);
 /* After every call of a half: failures, the end of an operation, timers. */
-void job_after_rank(struct fabric *f, unsigned job, unsigned rank);
-void job_after_switch(struct fabric *f, unsigned sw);
+void check_job_after_rank(struct fabric *f, unsigned job, unsigned rank);
+void check_job_after_switch(struct fabric *f, unsigned sw);
 
 #endif

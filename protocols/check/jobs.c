@@ -131,7 +131,7 @@ static void refused(struct fabric *f, unsigned job, const char *err)
     f->r->refused++;
     if (f->c->property != P_MEMORY && !f->c->any_key)
         fabric_fail(f, "job %u: %s", job, err);
-    job_end(f, job);
+    check_job_end(f, job);
 }
 
 static int open_rank(struct fabric *f, unsigned job, unsigned rank, char *err)
@@ -157,7 +157,7 @@ static int open_rank(struct fabric *f, unsigned job, unsigned rank, char *err)
     return proto_rank_create(&j->rank[rank].r, &cfg, f->now, err);
 }
 
-void job_begin(struct fabric *f, unsigned job)
+void check_job_begin(struct fabric *f, unsigned job)
 {
     struct fabric_job *j = &f->job[job];
     char err[PROTO_TEXT] = "";
@@ -210,7 +210,7 @@ static void vectors_free(struct node_rank *r)
     r->send = r->recv = NULL;
 }
 
-void job_start_op(struct fabric *f, unsigned job, unsigned rank)
+void check_job_start_op(struct fabric *f, unsigned job, unsigned rank)
 {
     struct node_rank *r = &f->job[job].rank[rank];
     const struct case_op *o = &f->c->job[job].op[r->op];
@@ -240,7 +240,7 @@ void job_start_op(struct fabric *f, unsigned job, unsigned rank)
                         r->op, rc, strerror(rc < 0 ? -rc : rc));
         return;
     }
-    job_after_rank(f, job, rank);
+    check_job_after_rank(f, job, rank);
 }
 
 static void op_done(struct fabric *f, unsigned job, unsigned rank)
@@ -268,12 +268,12 @@ static void op_done(struct fabric *f, unsigned job, unsigned rank)
     }
     r->finished = true;
     if (++j->n_finished == f->c->job[job].nranks)
-        job_end(f, job);
+        check_job_end(f, job);
 }
 
 /* ---- end ---- */
 
-void job_end(struct fabric *f, unsigned job)
+void check_job_end(struct fabric *f, unsigned job)
 {
     struct fabric_job *j = &f->job[job];
 
@@ -303,7 +303,7 @@ static void tick_at(struct fabric *f, int64_t next, int64_t *queued, enum event 
         fabric_fail(f, "out of memory");
 }
 
-void job_after_rank(struct fabric *f, unsigned job, unsigned rank)
+void check_job_after_rank(struct fabric *f, unsigned job, unsigned rank)
 {
     struct node_rank *r = &f->job[job].rank[rank];
     const char *error;
@@ -314,7 +314,7 @@ void job_after_rank(struct fabric *f, unsigned job, unsigned rank)
     if (error) {
         if (!fabric_tolerates(f, error))
             fabric_fail(f, "job %u, rank %u: %s", job, rank, error);
-        job_end(f, job);
+        check_job_end(f, job);
         return;
     }
     tick_at(f, proto_rank_next(r->r), &r->tick_ps, E_RANK_TICK, job, rank);
@@ -322,7 +322,7 @@ void job_after_rank(struct fabric *f, unsigned job, unsigned rank)
         op_done(f, job, rank);
 }
 
-void job_after_switch(struct fabric *f, unsigned sw)
+void check_job_after_switch(struct fabric *f, unsigned sw)
 {
     struct node_switch *n = &f->sw[sw];
     struct proto_job *doomed;
@@ -333,7 +333,7 @@ void job_after_switch(struct fabric *f, unsigned sw)
         if (!fabric_tolerates(f, proto_job_why(doomed)))
             fabric_fail(f, "job %u at %s %u: %s", a->job, sw == ROOT ? "switch" : "leaf", sw,
                         proto_job_why(doomed));
-        job_end(f, a->job);
+        check_job_end(f, a->job);
     }
     if (n->s)
         tick_at(f, proto_switch_next(n->s), &n->tick_ps, E_SWITCH_TICK, sw, 0);
