@@ -92,7 +92,8 @@ static void choose_algos(struct chaos_case *k, struct chaos_job *j)
     static const enum coll_algo some[] = {ALGO_SHARP, ALGO_NVLS, ALGO_RING};
 
     if (k->cfg->algo) {
-        j->algos = k->job[0].algos;
+        if (chaos_can(k, j, (enum coll_algo)k->cfg->algo))
+            j->algos = k->job[0].algos;
         chaos_protocol_policy(k, j);
         return;
     }

@@ -74,10 +74,10 @@ static bool refused(const struct run *r, unsigned i, const char *text)
 
     if (strstr(text, "wrong key for the group"))
         return !j->goes_on && chaos_collides(r->k, j);
-    if (strstr(text, "aborted by") || strstr(text, "JOIN refused"))
+    if (strstr(text, "aborted by") || strstr(text, "refused by"))
         if (had_been_aborted(r, i))
             return true;
-    return !j->goes_on && chaos_contended(r->k, j) && strstr(text, "JOIN refused");
+    return !j->goes_on && chaos_contended(r->k, j) && strstr(text, "refused by");
 }
 
 /* Errors are wrong where the faults are recoverable. */

@@ -86,6 +86,8 @@ static int open_queue(struct comm *c, struct protocol *e)
 /* Why the communicator cannot have it; NULL: it can. */
 static const char *fault(const struct comm *c, const struct protocol *e)
 {
+    const struct proto_ways w = ways(c);
+
     if (c->cfg.nranks > TRIB_RANKS)
         return "a protocol has at most 128 ranks";
     if (c->cfg.device)
@@ -94,6 +96,8 @@ static const char *fault(const struct comm *c, const struct protocol *e)
         return "data is carried as lengths, expected real data";
     if (e->p->sw && !c->protocols->tree)
         return "no aggregation tree reaches all ranks";
+    if (!proto_all_reach(&w))
+        return "ranks are cabled to each other, expected one port by which each reaches all";
     return NULL;
 }
 
