@@ -34,7 +34,17 @@ for p in $protocols; do
     cmp "$tmp/same.1" "$tmp/same.2" || fail "$p: two runs of one seed differ"
     trib perf "$conf/single-switch-4.conf" --algo "$p" -d int32 -b 16K -e 16K -n 2 --max-wall 20 -J "$tmp/$p.json" > "$tmp/$p.out" 2>&1 || fail "$p in real time"
     right "$tmp/$p.json" "$p" 2
+    # Faults, other tenants, deaths: exact, within the bound, or a named error, and no slot is left.
+    trib sim --chaos 1-40 --algo "$p" > "$tmp/$p.out" 2>&1 || fail "chaos by $p: $(grep -m 1 FAILED "$tmp/$p.out")"
+    has '^40 seeds, 0 failed' "$tmp/$p.out"
 done
+trib sim --chaos 1 --algo ring > "$tmp/chaos.out" 2>&1 && fail "chaos by an algorithm that is no protocol"
+has 'expected the name of one protocol' "$tmp/chaos.out"
+
+# One table, of every algorithm and loss.
+"$(dirname "$0")/../../scripts/compare_protocols" "$conf/single-switch-4.conf" -b 4K -e 4K --loss 0,1 -n 1 -J "$tmp/table.json" > "$tmp/table.out" ||
+    fail "compare_protocols"
+has '^# 10 rows, 0 wrong' "$tmp/table.out"
 
 trib sim "$conf/single-switch-4.conf" --algo switchml -d int32 -b 4K -e 4K --counters > "$tmp/counters.out" 2>&1 || fail "--counters"
 has '^# protocol: .*switch_packets 16,' "$tmp/counters.out"
