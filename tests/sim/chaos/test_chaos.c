@@ -80,8 +80,9 @@ static void an_operation_of_a_failed_communicator_is_drawn_and_refused(void **st
                          .n_policy = 1,
                          .buffer_bytes = CHAOS_BUFFER + 64,
                          .limit_ps = PS_PER_S};
-    struct chaos_case k = {.fab = f,
-                           .job = {{.nranks = 2, .algos = jc.algos, .bytes = CHAOS_BUFFER}}};
+    static const struct chaos_cfg drawn;
+    struct chaos_case k = {
+        .cfg = &drawn, .fab = f, .job = {{.nranks = 2, .algos = jc.algos, .bytes = CHAOS_BUFFER}}};
     struct job_result res;
     char err[COMM_TEXT];
     struct job *j;
