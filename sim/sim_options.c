@@ -4,6 +4,8 @@
  */
 #include "sim/sim_options.h"
 
+#include "host/coll/alg/sched.h"
+
 #include "host/bench/schedule_option.h"
 #include "host/coll/alg/sched_file.h"
 #include "switch/net/net.h"
@@ -293,7 +295,10 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
         if (own->chaos_case || o->algos != 1u << own->chaos_algo ||
             !coll_protocol((enum coll_algo)own->chaos_algo)) {
             snprintf(err, OPT_ERR,
-                     "--chaos: found --algo, expected the name of one protocol, or none");
+                     "--algo: found %.60s, expected with --chaos the name of one protocol",
+                     o->algos && !(o->algos & (o->algos - 1))
+                         ? sched_algo_name((enum coll_algo)own->chaos_algo)
+                         : "a list");
             return OPT_BAD;
         }
     }

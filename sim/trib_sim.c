@@ -28,11 +28,18 @@
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 static volatile int stopped;
+#define PATIENCE_S 30
 
+/* The simulation ends at its next event. It may not come to one, in a protocol that does not return:
+ * the second signal ends the process, and so does a while after the first. */
 static void on_signal(int sig)
 {
-    (void)sig;
+    if (stopped) {
+        signal(sig, SIG_DFL);
+        raise(sig);
+    }
     stopped = 1;
+    alarm(PATIENCE_S);
 }
 
 /* ---- the run ---- */

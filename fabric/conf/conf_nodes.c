@@ -180,19 +180,22 @@ static const struct fab_protocol *read_protocol(struct build *b, config_setting_
     return p;
 }
 
-/* Appends the integers of the group that are no keys of `reduce`: the protocol checks them. */
-static unsigned add_protocol_keys(const config_setting_t *g, struct key *keys, unsigned n,
-                                  unsigned max)
+/* Appends the keys of the group that are not those of `reduce`: the protocol checks them. */
+static unsigned add_protocol_keys(struct build *b, const config_setting_t *g, struct key *keys,
+                                  unsigned n, unsigned max)
 {
     for (int i = 0; i < config_setting_length(g) && n < max; i++) {
         const config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
         int type = config_setting_type(s);
-        bool known = type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64;
+        bool known = false;
 
         for (unsigned j = 0; j < n; j++)
             known |= !strcmp(keys[j].name, config_setting_name(s));
-        if (!known)
-            keys[n++] = (struct key){config_setting_name(s), KEY_OWN, 0, 0, 0};
+        if (known)
+            continue;
+        if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
+            keys_expected(b, s, "an integer, as all keys of protocols are");
+        keys[n++] = (struct key){config_setting_name(s), KEY_OWN, 0, 0, 0};
     }
     return n;
 }
@@ -243,7 +246,7 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         n++;
     v.r.protocol = read_protocol(b, s, keys, n);
     if (v.r.protocol)
-        n = add_protocol_keys(s, keys, n, LEN(keys));
+        n = add_protocol_keys(b, s, keys, n, LEN(keys));
     keys_read(b, s, keys, n, &v);
     *r = v.r;
     r->host_permille = (uint16_t)(v.host_share * 1000 + 0.5);

@@ -4,6 +4,7 @@
 #include "fabric/fabric.h"
 #include "protocols/host/conf.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,15 +33,37 @@ static bool is_file(const char *arg)
     return *arg != '-' && !stat(arg, &st) && S_ISREG(st.st_mode);
 }
 
+static bool is_conf(const char *arg)
+{
+    size_t n = strlen(arg);
+
+    return n > 5 && !strcmp(arg + n - 5, ".conf");
+}
+
+/* A conf with mistakes has none of its protocols: they are told before an option that names one. */
+static int show_mistakes(const char *conf)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+
+    if (errs)
+        fabric_free(fabric_load(conf, errs));
+    if (errs)
+        fab_errors_print(errs, stderr);
+    free(errs);
+    return -EINVAL;
+}
+
 int perf_load_protocols(int argc, char **argv)
 {
     char err[PROTO_CONF_TEXT];
     int rc = 0;
 
     for (int i = 1; i < argc && !rc; i++) {
-        struct fabric *f =
-            is_file(argv[i]) && mentions_protocol(argv[i]) ? fabric_load(argv[i], NULL) : NULL;
+        bool mine = is_file(argv[i]) && mentions_protocol(argv[i]);
+        struct fabric *f = mine ? fabric_load(argv[i], NULL) : NULL;
 
+        if (mine && !f && *argv[i - 1] != '-' && is_conf(argv[i]))
+            return show_mistakes(argv[i]);
         if (f)
             rc = proto_setup(f, err);
         fabric_free(f);

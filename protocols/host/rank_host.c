@@ -121,8 +121,14 @@ static int64_t api_now(const struct trib_rank *pub)
 
 static void api_count(struct trib_rank *pub, unsigned counter, uint64_t n)
 {
-    if (counter < TRIB_COUNTERS)
-        of(pub)->counter[counter] += n;
+    struct proto_rank *r = of(pub);
+    const unsigned has = proto_counters(r->cfg.protocol->rank->counters);
+
+    if (counter < has)
+        r->counter[counter] += n;
+    else
+        fail(r, "protocol %s: counts counter %u, its rank half has %u", r->cfg.protocol->name,
+             counter, has);
 }
 
 static const struct trib_rank_api api = {

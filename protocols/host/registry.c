@@ -32,6 +32,15 @@ unsigned proto_keys(const struct trib_protocol *p)
     return n;
 }
 
+unsigned proto_counters(const char *const *names)
+{
+    unsigned n = 0;
+
+    while (names && n < TRIB_COUNTERS && names[n])
+        n++;
+    return n;
+}
+
 int proto_key(const struct trib_protocol *p, const char *name)
 {
     for (unsigned i = 0; i < proto_keys(p); i++)
@@ -121,10 +130,12 @@ int proto_load(const char *path, char *err)
     int rc;
 
     if (!p) {
-        snprintf(err, PROTO_TEXT, "%s: %s", path,
-                 so ? "found no symbol trib_protocol in it" : dlerror());
-        if (so)
+        if (so) {
+            snprintf(err, PROTO_TEXT, "%s: found no symbol trib_protocol in it", path);
             dlclose(so);
+        } else {
+            snprintf(err, PROTO_TEXT, "%s", dlerror()); /* has the path */
+        }
         return -ENOENT;
     }
     rc = proto_add(p, err);

@@ -23,6 +23,7 @@ int proto_add(const struct trib_protocol *p, char *err);
  * cannot be loaded. */
 int proto_load(const char *path, char *err);
 unsigned proto_keys(const struct trib_protocol *p); /* how many it has */
+unsigned proto_counters(const char *const *names);  /* of a half */
 /* Index of a key; -ENOENT. */
 int proto_key(const struct trib_protocol *p, const char *name);
 /* Fills in the usual values of its keys. */

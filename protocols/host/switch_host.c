@@ -34,6 +34,7 @@ struct proto_switch {
     struct trib_switch pub;
     struct proto_switch_cfg cfg;
     struct proto_job *job[PROTO_JOBS];
+    unsigned n_jobs;
     struct trib_array *array[PROTO_ARRAYS];
     struct proto_switch_counters cnt;
     bool arrays_open; /* within open() or job_open() */
@@ -92,6 +93,9 @@ static struct trib_array *api_array(struct trib_switch *pub, struct trib_job *jo
 
     while (i < PROTO_ARRAYS && s->array[i])
         i++;
+    if (!s->arrays_open)
+        doom(s, s->current, "protocol %s: array() outside of open() and job_open()",
+             s->cfg.protocol->name);
     if (!s->arrays_open || i == PROTO_ARRAYS || !size)
         return NULL;
     if (size > s->cfg.memory - s->cnt.memory) {
@@ -167,7 +171,7 @@ static void api_give(struct trib_switch *pub, struct trib_job *job, struct trib_
     struct proto_switch *s = of(pub);
 
     if (i >= a->n || a->owner[i] != job->index + 1)
-        doom(s, job_of(job), "protocol %s: gives slot %u of array \"%s\", which is not its own",
+        doom(s, job_of(job), "protocol %s: gives slot %u of array \"%s\", which it has not taken",
              s->cfg.protocol->name, i, a->name);
     else
         release(s, job_of(job), a, i);
@@ -277,8 +281,14 @@ static int64_t api_now(const struct trib_switch *pub)
 
 static void api_count(struct trib_switch *pub, unsigned counter, uint64_t n)
 {
-    if (counter < TRIB_COUNTERS)
-        of(pub)->cnt.of_protocol[counter] += n;
+    struct proto_switch *s = of(pub);
+    const unsigned has = proto_counters(s->cfg.protocol->sw->counters);
+
+    if (counter < has)
+        s->cnt.of_protocol[counter] += n;
+    else
+        doom(s, s->current, "protocol %s: counts counter %u, its switch half has %u",
+             s->cfg.protocol->name, counter, has);
 }
 
 static void api_abort(struct trib_switch *pub, struct trib_job *job, const char *why)
@@ -346,11 +356,6 @@ void proto_switch_destroy(struct proto_switch *s)
     free(s);
 }
 
-const struct trib_protocol *proto_switch_protocol(const struct proto_switch *s)
-{
-    return s->cfg.protocol;
-}
-
 const struct proto_switch_counters *proto_switch_counters(const struct proto_switch *s)
 {
     return &s->cnt;
@@ -358,10 +363,7 @@ const struct proto_switch_counters *proto_switch_counters(const struct proto_swi
 
 bool proto_switch_busy(const struct proto_switch *s)
 {
-    for (unsigned i = 0; i < PROTO_JOBS; i++)
-        if (s->job[i])
-            return true;
-    return false;
+    return s->n_jobs > 0;
 }
 
 /* Gives back what a job has; names the first of its slots that the protocol did not give back. */
@@ -387,6 +389,7 @@ static void job_free(struct proto_switch *s, struct proto_job *job, char *leak)
     }
     s->cnt.leaked += left;
     s->job[job->pub.index] = NULL;
+    s->n_jobs--;
     free(job);
 }
 
@@ -417,6 +420,7 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
                                  .index = i};
     job->ctx = cfg->ctx;
     s->job[i] = job;
+    s->n_jobs++;
     s->arrays_open = true;
     s->short_of[0] = '\0';
     s->current = job;

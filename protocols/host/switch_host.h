@@ -50,7 +50,6 @@ struct proto_switch_counters {
 /* 0, -ENOMEM, or what open() returns; err (PROTO_TEXT bytes) says why. */
 int proto_switch_create(struct proto_switch **s, const struct proto_switch_cfg *cfg, char *err);
 void proto_switch_destroy(struct proto_switch *s); /* its jobs are closed */
-const struct trib_protocol *proto_switch_protocol(const struct proto_switch *s);
 const struct proto_switch_counters *proto_switch_counters(const struct proto_switch *s);
 bool proto_switch_busy(const struct proto_switch *s); /* has jobs */
 

@@ -39,7 +39,7 @@ for p in $protocols; do
     has '^40 seeds, 0 failed' "$tmp/$p.out"
 done
 trib sim --chaos 1 --algo ring > "$tmp/chaos.out" 2>&1 && fail "chaos by an algorithm that is no protocol"
-has 'expected the name of one protocol' "$tmp/chaos.out"
+has 'found ring, expected with --chaos the name of one protocol' "$tmp/chaos.out"
 
 # One table, of every algorithm and loss.
 "$(dirname "$0")/../../scripts/compare_protocols" "$conf/single-switch-4.conf" -b 4K -e 4K --loss 0,1 -n 1 -J "$tmp/table.json" > "$tmp/table.out" ||

@@ -24,7 +24,9 @@ enum act {
     ACT_REDUCE,
     ACT_ABORT,
     ACT_TIMER,
-    ACT_COUNT
+    ACT_COUNT,
+    ACT_COUNTER,
+    ACT_ARRAY
 };
 
 static struct trib_array *shared_array;
@@ -93,7 +95,12 @@ static void half_packet(struct trib_switch *s, struct trib_job *job, const struc
         break;
     case ACT_COUNT:
         s->api->count(s, 1, 3);
-        s->api->count(s, TRIB_COUNTERS, 3);
+        break;
+    case ACT_COUNTER:
+        s->api->count(s, 2, 3);
+        break;
+    case ACT_ARRAY:
+        s->api->array(s, job, "late", 1, 8);
         break;
     default:
         break;
@@ -107,7 +114,9 @@ static void half_timer(struct trib_switch *s)
     timers++;
 }
 
-static const struct trib_switch_half half = {.max_bytes = 64,
+static const char *const counters[] = {"one", "two", NULL};
+static const struct trib_switch_half half = {.counters = counters,
+                                             .max_bytes = 64,
                                              .max_ops = 16,
                                              .open = half_open,
                                              .job_open = half_job_open,
@@ -181,11 +190,13 @@ static void each_mistake_ends_the_job_by_name(void **state)
         {ACT_BEYOND, "slot 4 of array \"own\", which has 4"},
         {ACT_WORK, "work of 65 bytes and 1 operations on a packet, declared are 64 and 16"},
         {ACT_TWICE, "takes slot 5 of array \"shared\", which is taken"},
-        {ACT_FOREIGN, "gives slot 5 of array \"shared\", which is not its own"},
+        {ACT_FOREIGN, "gives slot 5 of array \"shared\", which it has not taken"},
         {ACT_LONG, "sends a packet of 0 and 1001 bytes, at most 64 and 1000 fit"},
         {ACT_PARENT, "sends to 0x3001, which this switch does not have"},
         {ACT_TYPE, "reduction 0 of type 10"},
         {ACT_ABORT, "because"},
+        {ACT_COUNTER, "counts counter 2, its switch half has 2"},
+        {ACT_ARRAY, "array() outside of open() and job_open()"},
     };
 
     (void)state;
