@@ -56,6 +56,7 @@ enum fab_rounding {
 struct fab_protocol {
     char file[256], name[256]; /* conf; protocol, or path of a shared object */
     int line;
+    int seat; /* of the protocol in this process, once proto_setup() has found it; before, -1 */
     unsigned n_keys;
     struct fab_protocol_key {
         char name[32];
@@ -79,7 +80,7 @@ struct fab_reduce {
     uint16_t host_permille;
     int64_t join_timeout_ps; /* a group whose members have not all joined after this time ends */
     uint32_t memory;         /* bytes that each protocol may use for its slots */
-    const struct fab_protocol *protocol; /* NULL: none is named */
+    struct fab_protocol *protocol; /* NULL: none is named */
 };
 #define FAB_HOST_GROUPS 8u
 

@@ -9,7 +9,7 @@
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
 #include "io/telemetry/telemetry_server.h"
-#include "protocols/host/conf.h"
+#include "protocols/host/load.h"
 #include "roce/frame.h"
 #include "switch/net/net.h"
 

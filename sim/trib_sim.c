@@ -10,7 +10,7 @@
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
 #include "host/bench/schedule_option.h"
-#include "protocols/host/conf.h"
+#include "protocols/host/load.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
 #include "sim/report/trace.h"

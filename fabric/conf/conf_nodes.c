@@ -143,8 +143,8 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
 
 /* What `reduce` says about a protocol: its name, and every integer of the group, since only the
  * protocol knows which keys it has. */
-static const struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
-                                                const struct key *keys, unsigned n)
+static struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
+                                          const struct key *keys, unsigned n)
 {
     const config_setting_t *name = config_setting_get_member(g, "protocol");
     struct fab_protocol *p;
@@ -162,6 +162,7 @@ static const struct fab_protocol *read_protocol(struct build *b, config_setting_
     snprintf(p->file, sizeof(p->file), "%s", b->path);
     snprintf(p->name, sizeof(p->name), "%s", config_setting_get_string(name));
     p->line = (int)config_setting_source_line(name);
+    p->seat = -1;
     for (int i = 0; i < config_setting_length(g); i++) {
         const config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
         struct fab_protocol_key *k = &p->key[p->n_keys];

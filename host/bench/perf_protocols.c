@@ -2,7 +2,7 @@
 #include "host/bench/perf_protocols.h"
 
 #include "fabric/fabric.h"
-#include "protocols/host/conf.h"
+#include "protocols/host/load.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "host/coll/alg/sched_file.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
-#include "protocols/host/conf.h"
+#include "protocols/host/load.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -18,7 +18,7 @@
 #include "host/launch/job_processes.h"
 #include "host/launch/rank.h"
 #include "host/launch/ranks.h"
-#include "protocols/host/conf.h"
+#include "protocols/host/load.h"
 #include "io/shared.h"
 
 #include <errno.h>

@@ -155,7 +155,7 @@ struct trib_switch_half {
     const char *const *counters;          /* names, NULL ends them; NULL: none */
     uint32_t max_bytes, max_ops;          /* of work that one packet may cause */
     int (*open)(struct trib_switch *s);   /* at the first job; may be NULL */
-    void (*close)(struct trib_switch *s); /* after the last one; may be NULL */
+    void (*close)(struct trib_switch *s); /* when the switch ends or restarts; may be NULL */
     /* -ENOSPC and the like refuse the job. */
     int (*job_open)(struct trib_switch *s, struct trib_job *job);
     /* The job has ended, or a member is lost: gives its slots back. */

@@ -6,7 +6,7 @@
 #include "base/atomic_output.h"
 #include "base/options.h"
 #include "protocols/check/property.h"
-#include "protocols/host/registry.h"
+#include "protocols/host/load.h"
 
 #include <errno.h>
 #include <inttypes.h>

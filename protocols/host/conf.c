@@ -1,136 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/host/conf.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-__attribute__((format(printf, 4, 5))) static int mistake(char *err, const struct fab_protocol *c,
-                                                         int line, const char *fmt, ...)
+static void apply(const struct fab_protocol *c, const struct trib_protocol *p,
+                  int64_t key[TRIB_KEYS])
 {
-    char text[PROTO_TEXT];
-    va_list ap;
+    for (unsigned i = 0; i < c->n_keys; i++) {
+        int k = proto_key(p, c->key[i].name);
 
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    snprintf(err, PROTO_CONF_TEXT, "%.110s:%d: %s", c->file, line, text);
-    return -EINVAL;
-}
-
-static void list_protocols(char *text, size_t size)
-{
-    size_t len = 0;
-
-    *text = '\0';
-    for (unsigned i = 0; i < PROTO_SEATS && len < size; i++)
-        if (proto_at(i))
-            len += (size_t)snprintf(text + len, size - len, "%s, ", proto_at(i)->name);
-}
-
-static int check_key(const struct trib_protocol *p, const struct fab_protocol *c,
-                     const struct fab_protocol_key *k, char *err)
-{
-    int i = proto_key(p, k->name);
-    char list[160] = "";
-    size_t len = 0;
-
-    if (i >= 0 && k->value >= p->keys[i].least && k->value <= p->keys[i].most)
-        return 0;
-    if (i >= 0)
-        return mistake(err, c, k->line, "%s: found %" PRId64 ", expected %" PRId64 " to %" PRId64,
-                       k->name, k->value, p->keys[i].least, p->keys[i].most);
-    if (k->known)
-        return 0;
-    for (unsigned n = 0; n < proto_keys(p) && len < sizeof(list); n++)
-        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", n ? ", " : "",
-                                p->keys[n].name);
-    return mistake(err, c, k->line, "found unknown key \"%s\", expected one of protocol %s's: %s",
-                   k->name, p->name, *list ? list : "it has none");
-}
-
-/* A relative path is found beside the conf, else from the working directory. */
-static int load(const struct fab_protocol *c, char *err)
-{
-    const char *slash = strrchr(c->file, '/');
-    char path[sizeof(c->file) + sizeof(c->name)];
-
-    snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - c->file) : 0, c->file,
-             c->name);
-    return proto_load(*c->name == '/' || access(path, F_OK) ? c->name : path, err);
-}
-
-/* Seat of the protocol that a conf names. */
-static int seat_of(const struct fab_protocol *c, char *err)
-{
-    char why[PROTO_TEXT], list[160];
-    int seat;
-
-    if (strchr(c->name, '/')) {
-        seat = load(c, why);
-        return seat < 0 ? mistake(err, c, c->line, "protocol: %s", why) : seat;
+        if (k >= 0)
+            key[k] = c->key[i].value;
     }
-    seat = proto_seat(c->name);
-    list_protocols(list, sizeof(list));
-    return seat < 0 ? mistake(err, c, c->line,
-                              "protocol: found \"%.40s\", expected %sor the path of a shared "
-                              "object with a /",
-                              c->name, list)
-                    : seat;
-}
-
-static int check(const struct fab_protocol *c, char *err)
-{
-    int seat = seat_of(c, err), rc = 0;
-
-    for (unsigned i = 0; seat >= 0 && i < c->n_keys && !rc; i++)
-        rc = check_key(proto_at((unsigned)seat), c, &c->key[i], err);
-    return seat < 0 ? seat : rc;
-}
-
-int proto_setup(const struct fabric *f, char *err)
-{
-    const struct fab_protocol *last = NULL;
-    int rc = 0;
-
-    for (unsigned n = 0; n < f->n_nodes && !rc; n++) {
-        const struct fab_protocol *c = f->nodes[n].reduce.protocol;
-
-        if (c && c != last)
-            rc = check(c, err);
-        if (c)
-            last = c;
-    }
-    return rc;
-}
-
-/* Whether the conf means this protocol; a path was loaded before. */
-static bool names(const struct fab_protocol *c, const struct trib_protocol *p)
-{
-    char err[PROTO_TEXT];
-    int seat = strchr(c->name, '/') ? load(c, err) : proto_seat(c->name);
-
-    return seat >= 0 && proto_at((unsigned)seat) == p;
 }
 
 void proto_conf(const struct fabric *f, const struct trib_protocol *p, int64_t key[TRIB_KEYS])
 {
-    const struct fab_protocol *last = NULL;
-
     proto_usual(p, key);
     for (unsigned n = 0; n < f->n_nodes; n++) {
         const struct fab_protocol *c = f->nodes[n].reduce.protocol;
 
-        if (!c || c == last || !names(c, p)) {
-            last = c ? c : last;
-            continue;
+        if (c && c->seat >= 0 && proto_at((unsigned)c->seat) == p) {
+            apply(c, p, key);
+            return;
         }
-        for (unsigned i = 0; i < c->n_keys; i++)
-            if (proto_key(p, c->key[i].name) >= 0)
-                key[proto_key(p, c->key[i].name)] = c->key[i].value;
-        return;
     }
 }

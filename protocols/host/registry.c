@@ -3,7 +3,6 @@
 
 #include "protocols/builtin.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,30 +120,4 @@ int proto_add(const struct trib_protocol *p, char *err)
         return -ENOSPC;
     }
     return seat;
-}
-
-int proto_load(const char *path, char *err)
-{
-    void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const struct trib_protocol *p = so ? dlsym(so, "trib_protocol") : NULL;
-    int rc;
-
-    if (!p) {
-        if (so) {
-            snprintf(err, PROTO_TEXT, "%s: found no symbol trib_protocol in it", path);
-            dlclose(so);
-        } else {
-            snprintf(err, PROTO_TEXT, "%s", dlerror()); /* has the path */
-        }
-        return -ENOENT;
-    }
-    rc = proto_add(p, err);
-    if (rc < 0) {
-        char why[PROTO_TEXT];
-
-        snprintf(why, sizeof(why), "%s", err);
-        snprintf(err, PROTO_TEXT, "%.100s: %.150s", path, why);
-        dlclose(so);
-    }
-    return rc;
 }

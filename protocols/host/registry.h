@@ -19,9 +19,6 @@ int proto_seat(const char *name); /* -ENOENT */
 /* Gives it a seat, unless it has one. The seat, or -EPROTO (another version), -EINVAL, -EEXIST (its
  * name is another's), -ENOSPC, and a sentence in err (PROTO_TEXT bytes). */
 int proto_add(const struct trib_protocol *p, char *err);
-/* The same for that of a shared object, which stays loaded. -ENOENT: it has no `trib_protocol`, or
- * cannot be loaded. */
-int proto_load(const char *path, char *err);
 unsigned proto_keys(const struct trib_protocol *p); /* how many it has */
 unsigned proto_counters(const char *const *names);  /* of a half */
 /* Index of a key; -ENOENT. */

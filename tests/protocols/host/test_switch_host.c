@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a protocol's switch half may do, and what becomes of the job when it does something else. */
+#include "protocols/host/load.h"
 #include "protocols/host/switch_host.h"
 
 #include <errno.h>
