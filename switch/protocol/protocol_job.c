@@ -100,7 +100,6 @@ void pn_end(struct pn_job *j, const struct pn_child *culprit, const char *why)
 
     T_LOG("switch", LOG_INFO, "%s: job %u of protocol %s ends: %s", p->me->name, j->id,
           proto_at(j->seat)->name, why);
-    j->ending = true;
     for (unsigned i = 0; i < j->n; i++) {
         struct pn_child *k = &j->child[i];
         struct agg_ctl c = pn_about(j, k->xid, k->who.first_member);
@@ -211,6 +210,19 @@ static void on_probe(struct protocol_node *p, const struct pn_request *r)
     pn_answer(p, r, AGG_PROBE_REPLY, k ? AGG_OK : AGG_E_NO_GROUP, "");
 }
 
+/* The parent has forgotten the job: it has restarted, or its ABORT was lost. */
+static void on_probe_reply(struct protocol_node *p, const struct pn_request *r)
+{
+    struct pn_job *j = pn_below(p, r);
+    char why[JOIN_TEXT];
+
+    if (!j || !j->job || r->c->status == RTE_BE16(AGG_OK))
+        return;
+    join_text(why, "%s no longer knows the job", p->cfg.fab->nodes[j->up].name);
+    j->xid = 0;
+    pn_end(j, NULL, why);
+}
+
 void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space)
 {
     struct pn_job *j, *next;
@@ -306,7 +318,6 @@ void pn_control(struct protocol_node *p, const struct roce_pkt *k)
     for (char *s = c.text; *s; s++)
         if (*s < 0x20 || *s > 0x7e)
             *s = '?';
-    p->cnt.control++;
     switch ((enum agg_type)c.type) {
     case AGG_JOIN:
         pn_join(p, &r);
@@ -322,6 +333,9 @@ void pn_control(struct protocol_node *p, const struct roce_pkt *k)
         break;
     case AGG_PROBE:
         on_probe(p, &r);
+        break;
+    case AGG_PROBE_REPLY:
+        on_probe_reply(p, &r);
         break;
     default:
         break;

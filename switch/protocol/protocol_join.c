@@ -170,11 +170,6 @@ static enum agg_status check_join(struct protocol_node *p, const struct pn_reque
     return AGG_OK;
 }
 
-static bool same_members(const struct fab_members *a, const struct fab_members *b)
-{
-    return a->ranks_per_host == b->ranks_per_host && !memcmp(a->bits, b->bits, sizeof(a->bits));
-}
-
 /* Whether there is room for another job of the sender's. */
 static enum agg_status check_room(const struct protocol_node *p, const struct join *x, char *text)
 {
@@ -229,7 +224,7 @@ static enum agg_status join_edge(struct pn_job *j, const struct pn_request *r, c
     struct pn_child *k = &j->child[x->child];
     uint32_t rank = rte_be_to_cpu_32(r->c->psn);
 
-    if (!same_members(&x->members, &j->members))
+    if (!join_same_members(&x->members, &j->members))
         return AGG_E_MISMATCH;
     if (k->joined && (k->ip != r->ip || k->qpn != r->qpn))
         return AGG_E_DUPLICATE;

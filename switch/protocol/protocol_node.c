@@ -141,7 +141,7 @@ static void data_input(struct protocol_node *p, const struct roce_pkt *k)
         return;
     }
     j = pn_find(p, rte_be_to_cpu_32(h.job), rte_be_to_cpu_32(h.tag));
-    if (!j || !j->job || j->ending) {
+    if (!j || !j->job) {
         p->cnt.strangers++;
         return;
     }

@@ -43,10 +43,9 @@ struct pn_job {
     struct fab_members members;
     uint16_t mtu;
     bool top;
-    uint16_t up;       /* node of the parent */
-    uint16_t up_child; /* our index there */
-    uint32_t xid;      /* of our JOIN to the parent */
-    bool ending;
+    uint16_t up;           /* node of the parent */
+    uint16_t up_child;     /* our index there */
+    uint32_t xid;          /* of our JOIN to the parent */
     struct proto_job *job; /* NULL: members are missing still */
     unsigned n, n_joined, n_left;
     int64_t born_ps;
@@ -67,7 +66,7 @@ struct protocol_node {
     const struct proto_target *target; /* of the packet that is being handled; NULL: none */
     uint16_t sender;                   /* of it: what is forwarded goes on in its name */
     struct {
-        uint64_t bad, strangers, lost, sent, control;
+        uint64_t bad, strangers, lost, sent;
     } cnt;
     uint8_t scratch[ROCE_MAX_MTU]; /* data of a frame that is not aligned */
 };

@@ -139,8 +139,7 @@ static bool same_members(const struct an_group *g, const struct agg_ctl *c)
 {
     struct fab_members m;
 
-    return !agg_members_read(c, &m) && m.ranks_per_host == g->members.ranks_per_host &&
-           !memcmp(m.bits, g->members.bits, sizeof(m.bits));
+    return !agg_members_read(c, &m) && join_same_members(&m, &g->members);
 }
 
 /* A later JOIN must agree with the first. */

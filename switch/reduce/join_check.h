@@ -9,6 +9,8 @@
 #include "aggregation/proto.h"
 #include "fabric/fabric.h"
 
+#include <string.h>
+
 #define JOIN_TEXT sizeof(((struct agg_ctl *)0)->text)
 
 /* Text of a control message, truncated to its field. */
@@ -36,6 +38,11 @@ static inline bool join_of_sender(const struct fabric *f, uint16_t host, uint32_
 {
     return (host < f->n_nodes && f->nodes[host].outside) ||
            (from_qpn >> 16 && from_qpn >> 16 == qpn >> 16);
+}
+
+static inline bool join_same_members(const struct fab_members *a, const struct fab_members *b)
+{
+    return a->ranks_per_host == b->ranks_per_host && !memcmp(a->bits, b->bits, sizeof(a->bits));
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "switch/reduce/join_check.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/eal.h"
+#include "tests/support/sink_endpoint.h"
 
 #include <rte_mempool.h>
 #include <string.h>
@@ -31,29 +32,6 @@ static uint16_t leaf;
 static struct protocol_node *node;
 static struct endpoint ep;
 static int64_t now;
-
-static uint16_t behind_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
-{
-    (void)ctx, (void)now_ps;
-    for (uint16_t i = 0; i < n; i++)
-        rte_pktmbuf_free(m[i]);
-    return n;
-}
-static uint16_t behind_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
-                              int64_t now_ps)
-{
-    (void)ctx, (void)q, (void)m, (void)n, (void)now_ps;
-    return 0;
-}
-static void behind_tick(void *ctx, int64_t now_ps)
-{
-    (void)ctx, (void)now_ps;
-}
-static int64_t behind_next(void *ctx)
-{
-    (void)ctx;
-    return PS_NEVER;
-}
 
 static void init(void)
 {
@@ -200,8 +178,7 @@ static void record(uint8_t who, uint8_t what, const uint8_t *p, uint32_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct protocol_node_cfg cfg = {
-        .behind = {NULL, behind_input, behind_output, behind_tick, behind_next, NULL}};
+    struct protocol_node_cfg cfg = {.behind = sink_endpoint(NULL)};
     unsigned records = 0;
 
     init();

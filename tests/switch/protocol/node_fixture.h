@@ -10,6 +10,7 @@
 #include "switch/protocol/protocol_node.h"
 #include "switch/reduce/join_check.h"
 #include "tests/support/eal.h"
+#include "tests/support/sink_endpoint.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,30 +101,6 @@ struct fixture {
     } out[64];
 };
 
-static uint16_t behind_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
-{
-    (void)now_ps;
-    ((struct fixture *)ctx)->behind += n;
-    for (uint16_t i = 0; i < n; i++)
-        rte_pktmbuf_free(m[i]);
-    return n;
-}
-static uint16_t behind_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
-                              int64_t now_ps)
-{
-    (void)ctx, (void)q, (void)m, (void)n, (void)now_ps;
-    return 0;
-}
-static void behind_tick(void *ctx, int64_t now_ps)
-{
-    (void)ctx, (void)now_ps;
-}
-static int64_t behind_next(void *ctx)
-{
-    (void)ctx;
-    return PS_NEVER;
-}
-
 static uint16_t node_named(const char *name)
 {
     for (uint16_t i = 0; i < fab->n_nodes; i++)
@@ -137,10 +114,7 @@ static struct fixture *at(const char *name)
 {
     static struct fixture f;
     struct protocol_node_cfg cfg = {
-        .fab = fab,
-        .node = node_named(name),
-        .pool = pool,
-        .behind = {&f, behind_input, behind_output, behind_tick, behind_next, NULL}};
+        .fab = fab, .node = node_named(name), .pool = pool, .behind = sink_endpoint(&f.behind)};
 
     memset(&f, 0, sizeof(f));
     f.node = cfg.node;

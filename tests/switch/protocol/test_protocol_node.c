@@ -148,6 +148,30 @@ static void packets_of_strangers_reach_no_job(void **state)
 
 /* ---- the end ---- */
 
+/* The spine has restarted, or its ABORT was lost: it says so when it is asked. */
+static void a_parent_that_has_forgotten_the_job_ends_it(void **state)
+{
+    struct fixture *f = at("leaf0");
+    uint16_t up = fab->trees[0].parent[f->node];
+    struct agg_ctl c;
+
+    (void)state;
+    joins(f, 0, 4, 8);
+    c = *answer(f, 0);
+    c.type = AGG_JOIN_REPLY;
+    control(f, fab->nodes[up].ip, PROTO_QPN, &c);
+    c.type = AGG_PROBE_REPLY;
+    control(f, fab->nodes[up].ip, PROTO_QPN, &c);
+    assert_int_equal(f->n, 0);
+    c.status = RTE_BE16(AGG_E_NO_GROUP);
+    control(f, host_ip(5), SLOT_QPN, &c); /* not the spine */
+    assert_int_equal(f->n, 0);
+    control(f, fab->nodes[up].ip, PROTO_QPN, &c);
+    assert_int_equal(f->n, 4);
+    expect_answer(f, 3, AGG_ABORT, AGG_E_MEMBER_LOST, "no longer knows the job");
+    end(f);
+}
+
 static void a_process_that_ends_takes_its_jobs_with_it(void **state)
 {
     struct fixture *f = at("leaf0");
@@ -265,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_leaf_joins_above_and_hands_the_answer_down),
         cmocka_unit_test(joins_that_are_not_their_senders_are_refused_by_name),
         cmocka_unit_test(packets_of_strangers_reach_no_job),
+        cmocka_unit_test(a_parent_that_has_forgotten_the_job_ends_it),
         cmocka_unit_test(a_process_that_ends_takes_its_jobs_with_it),
         cmocka_unit_test(silence_and_missing_members_end_a_job_by_name),
         cmocka_unit_test(a_protocols_mistake_ends_its_job_and_no_other),
