@@ -64,6 +64,27 @@ refused "found switchml, which broadcast does not have" "$conf/leaf-spine-8.conf
 refused 'found none, expected data' "$conf/leaf-spine-8.conf" --algo switchml --payload none
 refused 'did you mean switchml' "$conf/leaf-spine-8.conf" --algo switchmk
 
+# Mistakes of a conf are told before an option that names a protocol of it.
+sed 's/reduce = {/reduce = { protocol = ".\/none.so"; packet = 0.5;/' "$conf/single-switch-4.conf" > "$tmp/wrong.conf"
+refused 'wrong.conf:[0-9]+: packet: found 0.5, expected an integer' "$tmp/wrong.conf" --algo mine
+sed 's/reduce = {/reduce = { protocol = ".\/none.so";/' "$conf/single-switch-4.conf" > "$tmp/wrong.conf"
+refused 'wrong.conf:[0-9]+: protocol: ./none.so: cannot open' "$tmp/wrong.conf" --algo mine
+
+# A protocol that does not return: the second signal ends the simulation.
+sed '/^static void sw_packet/ { n; s/{/{\n    for (;;)\n        __asm__("");/ }' "$(dirname "$0")/../../examples/protocol/tally.c" > "$tmp/loop.c"
+grep -q 'for (;;)' "$tmp/loop.c" || fail "tally has no sw_packet() any more"
+${CC:-cc} -w -shared -fPIC -I"$(dirname "$0")/../../include" "$tmp/loop.c" -o "$tmp/loop.so" || fail "a protocol that does not return"
+sed 's/^reduce = .*/reduce = { protocol = ".\/loop.so"; };/' "$conf/single-switch-4.conf" > "$tmp/loop.conf"
+"$TRIB_BUILD/trib-sim" "$tmp/loop.conf" --algo tally -d int32 -b 4K -e 4K > "$tmp/loop.out" 2>&1 &
+loops=$!
+sleep 2
+kill -TERM $loops
+sleep 1
+kill -0 $loops 2>/dev/null || fail "the protocol did return"
+kill -TERM $loops
+gone() { ! kill -0 $loops; }
+until_true 5 gone || { kill -KILL $loops; fail "the second signal did not end it"; }
+
 # Keys of the conf reach the ranks and the switches: 64 elements a packet instead of 256.
 sed 's/reduce = {/reduce = { protocol = "switchml"; packet = 64;/' "$conf/single-switch-4.conf" > "$tmp/short.conf"
 trib sim "$tmp/short.conf" --algo switchml -d int32 -b 256K -e 256K -J "$tmp/short.json" > "$tmp/short.out" 2>&1 || fail "short packets"

@@ -2,7 +2,7 @@
 /* ATP: aggregators of several jobs, collisions, resends, with packets lost, repeated, overtaken. */
 #include "base/random.h"
 #include "protocols/builtin.h"
-#include "tests/protocols/star.h"
+#include "tests/protocols/star_sum.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,78 +15,6 @@
 #include <cmocka.h>
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
-
-static uint64_t rnd = 1;
-
-static void *random_ints(unsigned ranks, uint64_t count)
-{
-    uint32_t *x = malloc(ranks * count * 4);
-
-    for (uint64_t i = 0; i < ranks * count; i++)
-        x[i] = (uint32_t)random_next(&rnd);
-    return x;
-}
-
-static void *random_floats(unsigned ranks, uint64_t count)
-{
-    float *x = malloc(ranks * count * 4);
-
-    for (uint64_t i = 0; i < ranks * count; i++)
-        x[i] = (float)ldexp((double)(int64_t)random_next(&rnd), -63 - (int)(i / 100 % 40));
-    return x;
-}
-
-static void check_ints(const uint32_t *send, const uint32_t *recv, unsigned ranks, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t sum = 0;
-
-        for (unsigned r = 0; r < ranks; r++)
-            sum += send[r * count + i];
-        for (unsigned r = 0; r < ranks; r++)
-            assert_int_equal(recv[r * count + i], sum);
-    }
-}
-
-static void check_floats(const struct star_conf *c, const float *send, const float *recv,
-                         unsigned ranks, uint64_t count, double max_abs)
-{
-    int64_t key[TRIB_KEYS] = {0, 0, 0, 0, 1000000};
-    double bound = c->protocol->bound(key, TRIB_FLOAT32, TRIB_SUM, ranks, max_abs);
-
-    for (uint64_t i = 0; i < count; i++) {
-        double sum = 0;
-
-        for (unsigned r = 0; r < ranks; r++)
-            sum += (double)send[r * count + i];
-        for (unsigned r = 0; r < ranks; r++) {
-            assert_true(fabs((double)recv[r * count + i] - sum) <= bound);
-            assert_memory_equal(&recv[r * count + i], &recv[i], 4);
-        }
-    }
-}
-
-/* One operation; in place if asked. */
-static void reduce(struct star *s, const struct star_conf *c, int job, unsigned ranks,
-                   uint64_t count, enum trib_type type, bool in_place)
-{
-    uint64_t bytes = ranks * count * 4;
-    char *send = type == TRIB_FLOAT32 ? random_floats(ranks, count) : random_ints(ranks, count);
-    char *recv = calloc(1, bytes), *was = malloc(bytes);
-    const char *why;
-
-    memcpy(was, send, bytes);
-    why = star_reduce(s, job, send, in_place ? send : recv, count, type, TRIB_SUM, 5000000);
-    if (why)
-        fail_msg("%s", why);
-    if (type == TRIB_FLOAT32)
-        check_floats(c, (void *)was, (void *)(in_place ? send : recv), ranks, count, 1);
-    else
-        check_ints((void *)was, (void *)(in_place ? send : recv), ranks, count);
-    free(send);
-    free(recv);
-    free(was);
-}
 
 static const struct star_conf perfect = {.protocol = &trib_atp, .leaves = 1, .seed = 1};
 
@@ -109,11 +37,11 @@ static void exact_at_every_length(void **state)
                 s = star_new(&c);
                 job = star_job(s, ranks);
                 for (unsigned i = 0; i < 2 * LEN(counts); i++)
-                    reduce(s, &c, job, ranks, counts[i % LEN(counts)],
-                           i % 3 == 2 ? TRIB_FLOAT32
-                           : i % 3    ? TRIB_INT32
-                                      : TRIB_UINT32,
-                           i & 1);
+                    star_sum(s, &c, job, ranks, counts[i % LEN(counts)],
+                             i % 3 == 2 ? TRIB_FLOAT32
+                             : i % 3    ? TRIB_INT32
+                                        : TRIB_UINT32,
+                             i & 1);
                 assert_int_equal(star_counter(s, "bad"), 0);
                 if (ranks > 4 * leaves)
                     assert_true(star_counter(s, "sums") > 0);
@@ -128,7 +56,7 @@ static void exact_under_faults(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct star_conf c = {.protocol = &trib_atp, .seed = seed};
-        unsigned ranks = 1 + (unsigned)(random_next(&rnd) % 12);
+        unsigned ranks = 1 + (unsigned)(random_next(&star_random) % 12);
         struct star *s;
         int job;
 
@@ -147,8 +75,8 @@ static void exact_under_faults(void **state)
         s = star_new(&c);
         job = star_job(s, ranks);
         for (unsigned i = 0; i < 6; i++)
-            reduce(s, &c, job, ranks, 1 + random_next(&rnd) % (i % 2 ? 600 : 20000),
-                   i % 3 ? TRIB_INT32 : TRIB_FLOAT32, i & 1);
+            star_sum(s, &c, job, ranks, 1 + random_next(&star_random) % (i % 2 ? 600 : 20000),
+                     i % 3 ? TRIB_INT32 : TRIB_FLOAT32, i & 1);
         assert_int_equal(star_counter(s, "bad"), 0);
         star_job_end(s, job);
         assert_int_equal(star_slots_in_use(s), 0);
@@ -174,7 +102,7 @@ static void jobs_share_aggregators(void **state)
         s = star_new(&c);
         for (unsigned j = 0; j < JOBS; j++) {
             job[j] = star_job(s, 4 + j);
-            send[j] = random_ints(4 + j, COUNT);
+            send[j] = star_random_ints(4 + j, COUNT);
             recv[j] = calloc((4ul + j) * COUNT, 4);
             star_begin(s, job[j], send[j], recv[j], COUNT, TRIB_INT32, TRIB_SUM, 1000000);
         }
@@ -183,7 +111,7 @@ static void jobs_share_aggregators(void **state)
         assert_true(star_counter(s, "collisions") > 0);
         for (unsigned j = 0; j < JOBS; j++) {
             if (j < 3)
-                check_ints(send[j], recv[j], 4 + j, COUNT);
+                star_check_ints(send[j], recv[j], 4 + j, COUNT);
             free(send[j]);
             free(recv[j]);
         }
@@ -235,7 +163,7 @@ static void marks_halve_the_window(void **state)
     c.mark_ppm = 20000;
     s = star_new(&c);
     job = star_job(s, 6);
-    reduce(s, &c, job, 6, 300000, TRIB_INT32, false);
+    star_sum(s, &c, job, 6, 300000, TRIB_INT32, false);
     assert_true(star_counter(s, "halved") > 0);
     assert_int_equal(star_free(s), 0);
 }
@@ -252,7 +180,7 @@ static void without_a_fixed_point_parts_go_as_floats(void **state)
         struct star_conf c = perfect;
         struct star *s = star_new(&c);
         int job = star_job(s, 4);
-        float *send = random_floats(4, N), *recv = calloc(4ul * N, 4);
+        float *send = star_random_floats(4, N), *recv = calloc(4ul * N, 4);
         const float x = odd[i % LEN(odd)];
         const unsigned at = 200 * i;
 
@@ -307,7 +235,7 @@ static void garbage_is_ignored(void **state)
         s = star_new(&c);
         job = star_job(s, 5);
         for (unsigned i = 0; i < 4; i++)
-            reduce(s, &c, job, 5, 5000, i & 1 ? TRIB_INT32 : TRIB_FLOAT32, false);
+            star_sum(s, &c, job, 5, 5000, i & 1 ? TRIB_INT32 : TRIB_FLOAT32, false);
         assert_true(star_counter(s, "bad") > 0);
         assert_int_equal(star_free(s), 0);
     }

@@ -2,7 +2,7 @@
 /* SwitchML over one switch and a tree, with packets lost, repeated and overtaken. */
 #include "base/random.h"
 #include "protocols/builtin.h"
-#include "tests/protocols/star.h"
+#include "tests/protocols/star_sum.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,78 +15,6 @@
 #include <cmocka.h>
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
-
-static uint64_t rnd = 1;
-
-static void *random_ints(unsigned ranks, uint64_t count)
-{
-    uint32_t *x = malloc(ranks * count * 4);
-
-    for (uint64_t i = 0; i < ranks * count; i++)
-        x[i] = (uint32_t)random_next(&rnd);
-    return x;
-}
-
-static void *random_floats(unsigned ranks, uint64_t count)
-{
-    float *x = malloc(ranks * count * 4);
-
-    for (uint64_t i = 0; i < ranks * count; i++)
-        x[i] = (float)ldexp((double)(int64_t)random_next(&rnd), -63 - (int)(i / 100 % 40));
-    return x;
-}
-
-static void check_ints(const uint32_t *send, const uint32_t *recv, unsigned ranks, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t sum = 0;
-
-        for (unsigned r = 0; r < ranks; r++)
-            sum += send[r * count + i];
-        for (unsigned r = 0; r < ranks; r++)
-            assert_int_equal(recv[r * count + i], sum);
-    }
-}
-
-static void check_floats(const struct star_conf *c, const float *send, const float *recv,
-                         unsigned ranks, uint64_t count, double max_abs)
-{
-    int64_t key[TRIB_KEYS] = {0};
-    double bound = c->protocol->bound(key, TRIB_FLOAT32, TRIB_SUM, ranks, max_abs);
-
-    for (uint64_t i = 0; i < count; i++) {
-        double sum = 0;
-
-        for (unsigned r = 0; r < ranks; r++)
-            sum += (double)send[r * count + i];
-        for (unsigned r = 0; r < ranks; r++) {
-            assert_true(fabs((double)recv[r * count + i] - sum) <= bound);
-            assert_memory_equal(&recv[r * count + i], &recv[i], 4);
-        }
-    }
-}
-
-/* One operation; in place if asked. */
-static void reduce(struct star *s, const struct star_conf *c, int job, unsigned ranks,
-                   uint64_t count, enum trib_type type, bool in_place)
-{
-    uint64_t bytes = ranks * count * 4;
-    char *send = type == TRIB_FLOAT32 ? random_floats(ranks, count) : random_ints(ranks, count);
-    char *recv = calloc(1, bytes), *was = malloc(bytes);
-    const char *why;
-
-    memcpy(was, send, bytes);
-    why = star_reduce(s, job, send, in_place ? send : recv, count, type, TRIB_SUM, 5000000);
-    if (why)
-        fail_msg("%s", why);
-    if (type == TRIB_FLOAT32)
-        check_floats(c, (void *)was, (void *)(in_place ? send : recv), ranks, count, 1);
-    else
-        check_ints((void *)was, (void *)(in_place ? send : recv), ranks, count);
-    free(send);
-    free(recv);
-    free(was);
-}
 
 static const struct star_conf perfect = {.protocol = &trib_switchml, .leaves = 1, .seed = 1};
 
@@ -105,11 +33,11 @@ static void exact_at_every_length(void **state)
             int job = star_job(s, ranks);
 
             for (unsigned i = 0; i < 2 * LEN(counts); i++)
-                reduce(s, &c, job, ranks, counts[i % LEN(counts)],
-                       i % 3 == 2 ? TRIB_FLOAT32
-                       : i % 3    ? TRIB_INT32
-                                  : TRIB_UINT32,
-                       i & 1);
+                star_sum(s, &c, job, ranks, counts[i % LEN(counts)],
+                         i % 3 == 2 ? TRIB_FLOAT32
+                         : i % 3    ? TRIB_INT32
+                                    : TRIB_UINT32,
+                         i & 1);
             assert_int_equal(star_counter(s, "resent"), 0);
             assert_int_equal(star_counter(s, "bad"), 0);
             star_job_end(s, job);
@@ -123,7 +51,7 @@ static void exact_under_faults(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct star_conf c = {.protocol = &trib_switchml, .seed = seed};
-        unsigned ranks = 1 + (unsigned)(random_next(&rnd) % 12);
+        unsigned ranks = 1 + (unsigned)(random_next(&star_random) % 12);
         struct star *s;
         int job;
 
@@ -137,8 +65,8 @@ static void exact_under_faults(void **state)
         s = star_new(&c);
         job = star_job(s, ranks);
         for (unsigned i = 0; i < 6; i++)
-            reduce(s, &c, job, ranks, 1 + random_next(&rnd) % (i % 2 ? 600 : 20000),
-                   i % 3 ? TRIB_INT32 : TRIB_FLOAT32, i & 1);
+            star_sum(s, &c, job, ranks, 1 + random_next(&star_random) % (i % 2 ? 600 : 20000),
+                     i % 3 ? TRIB_INT32 : TRIB_FLOAT32, i & 1);
         assert_int_equal(star_counter(s, "bad"), 0);
         assert_int_equal(star_free(s), 0);
     }
@@ -148,7 +76,7 @@ static void exact_under_faults(void **state)
 static void floats_repeat(void **state)
 {
     enum { RANKS = 7, COUNT = 5000 };
-    float *send = random_floats(RANKS, COUNT), *recv[3];
+    float *send = star_random_floats(RANKS, COUNT), *recv[3];
 
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
@@ -188,7 +116,7 @@ static void extreme_floats(void **state)
 
             assert_null(star_reduce(s, job, send, recv, 1, TRIB_FLOAT32, TRIB_SUM, 0));
             if (max < 0x1p127)
-                check_floats(&c, send, recv, 2, 1, max);
+                star_check_floats(&c, send, recv, 2, 1, max);
             assert_int_equal(star_free(s), 0);
         }
 }
@@ -202,7 +130,7 @@ static void no_fixed_point_is_named(void **state)
         struct star_conf c = perfect;
         struct star *s = star_new(&c);
         int job = star_job(s, 4);
-        float *send = random_floats(4, 3000), *recv = calloc(4ul * 3000, 4);
+        float *send = star_random_floats(4, 3000), *recv = calloc(4ul * 3000, 4);
         const char *why;
 
         send[3000 * i + 1000 * i] = bad[i];
@@ -244,7 +172,7 @@ static void garbage_is_ignored(void **state)
         s = star_new(&c);
         job = star_job(s, 5);
         for (unsigned i = 0; i < 4; i++)
-            reduce(s, &c, job, 5, 5000, i & 1 ? TRIB_INT32 : TRIB_FLOAT32, false);
+            star_sum(s, &c, job, 5, 5000, i & 1 ? TRIB_INT32 : TRIB_FLOAT32, false);
         assert_true(star_counter(s, "bad") > 0);
         assert_int_equal(star_free(s), 0);
     }
