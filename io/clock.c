@@ -16,19 +16,15 @@ int64_t clock_mono_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-struct clock_view {
-    int64_t mono_base_ns, fabric_base_ps;
-    uint32_t dilation;
-};
-
-#define TRIES 16 /* so many changes of dilation while one read takes place are none */
+#define TRIES   16    /* so many changes of dilation while one read takes place are none */
+#define LEAD_NS 20000 /* a change is announced so long before it takes effect */
 
 /* Pairs with clock_set_dilation(): a changed turn may be a torn read. A reader never waits for the
  * writer, which may have died, and gives up after TRIES. With `mono_ns`, the time is taken between
  * the two looks at the turn: a reader that was off the CPU in between would extend an old line. */
-static struct clock_view clock_read(const struct clock_page *c, int64_t *mono_ns)
+static struct clock_state clock_read(const struct clock_page *c, int64_t *mono_ns)
 {
-    struct clock_view v;
+    struct clock_state v;
     uint32_t turn;
 
     for (unsigned i = 0; i < TRIES; i++) {
@@ -36,8 +32,9 @@ static struct clock_view clock_read(const struct clock_page *c, int64_t *mono_ns
 
         turn = atomic_load_explicit(&c->turn, memory_order_acquire);
         s = &c->state[turn % 2];
-        v.mono_base_ns = __atomic_load_n(&s->mono_base_ns, __ATOMIC_RELAXED);
-        v.fabric_base_ps = __atomic_load_n(&s->fabric_base_ps, __ATOMIC_RELAXED);
+        v.change_ns = __atomic_load_n(&s->change_ns, __ATOMIC_RELAXED);
+        v.change_ps = __atomic_load_n(&s->change_ps, __ATOMIC_RELAXED);
+        v.before = __atomic_load_n(&s->before, __ATOMIC_RELAXED);
         v.dilation = __atomic_load_n(&s->dilation, __ATOMIC_RELAXED);
         if (mono_ns)
             *mono_ns = clock_mono_ns();
@@ -45,29 +42,44 @@ static struct clock_view clock_read(const struct clock_page *c, int64_t *mono_ns
         if (atomic_load_explicit(&c->turn, memory_order_relaxed) == turn)
             break;
     }
-    if (!v.dilation)
-        v.dilation = 1;
+    v.before = v.before ? v.before : 1;
+    v.dilation = v.dilation ? v.dilation : 1;
     return v;
 }
 
-static int64_t view_fabric_ps(const struct clock_view *v, int64_t mono_ns)
+/* Rounded down; away from the change, so that no time before it is later than the change. */
+static int64_t fabric_of(const struct clock_state *v, int64_t mono_ns)
 {
-    return v->fabric_base_ps + (mono_ns - v->mono_base_ns) * 1000 / v->dilation;
+    int64_t ns = mono_ns - v->change_ns;
+
+    if (ns >= 0)
+        return v->change_ps + ns * 1000 / v->dilation;
+    return v->change_ps - (-ns * 1000 + v->before - 1) / v->before;
+}
+
+/* The first ns at which fabric_of() is `fabric_ps` or later. */
+static __int128 mono_of(const struct clock_state *v, int64_t fabric_ps)
+{
+    __int128 ps = (__int128)fabric_ps - v->change_ps;
+
+    if (ps > 0)
+        return v->change_ns + (ps * v->dilation + 999) / 1000;
+    return v->change_ns - -ps * v->before / 1000;
 }
 
 int64_t clock_fabric_at(const struct shared *sh, int64_t mono_ns)
 {
-    struct clock_view v = clock_read(sh->clock, NULL);
+    struct clock_state v = clock_read(sh->clock, NULL);
 
-    return view_fabric_ps(&v, mono_ns);
+    return fabric_of(&v, mono_ns);
 }
 
 int64_t clock_fabric_ps(const struct shared *sh)
 {
     int64_t mono_ns;
-    struct clock_view v = clock_read(sh->clock, &mono_ns);
+    struct clock_state v = clock_read(sh->clock, &mono_ns);
 
-    return view_fabric_ps(&v, mono_ns);
+    return fabric_of(&v, mono_ns);
 }
 
 uint32_t clock_dilation(const struct shared *sh)
@@ -75,42 +87,60 @@ uint32_t clock_dilation(const struct shared *sh)
     return clock_read(sh->clock, NULL).dilation;
 }
 
+/* Into the state that is not in use. Who still reads it began two changes ago, and must see the
+ * turn that follows it. */
+static void announce(struct clock_page *c, uint32_t turn, const struct clock_state *change)
+{
+    struct clock_state *next = &c->state[(turn + 1) % 2];
+
+    atomic_thread_fence(memory_order_release);
+    __atomic_store_n(&next->change_ns, change->change_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&next->change_ps, change->change_ps, __ATOMIC_RELAXED);
+    __atomic_store_n(&next->before, change->before, __ATOMIC_RELAXED);
+    __atomic_store_n(&next->dilation, change->dilation, __ATOMIC_RELAXED);
+}
+
+/*
+ * A change takes effect a little after it is announced, and until then readers of either state see
+ * one line: were it in the past, who has already read the old line beyond it would see fabric time
+ * go back. A writer that lost the CPU before the announcement begins again.
+ */
 void clock_set_dilation(struct clock_page *c, uint32_t dilation)
 {
-    struct clock_state *next;
-    struct clock_view v;
+    struct clock_state was, next = {.dilation = dilation ? dilation : 1};
     uint32_t turn;
-    int64_t mono;
 
     while (atomic_exchange_explicit(&c->writing, 1, memory_order_acquire)) /* another thread */
         sched_yield();
-    v = clock_read(c, NULL);
     turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
-    next = &c->state[(turn + 1) % 2];
-    mono = clock_mono_ns();
-    /* Who still reads this state began two changes ago and must see the turn that follows it. */
-    atomic_thread_fence(memory_order_release);
-    /* The first call of a page's life starts fabric time at 0. Later ones round up: none goes back. */
-    __atomic_store_n(&next->fabric_base_ps, turn ? view_fabric_ps(&v, mono) + 1 : 0,
-                     __ATOMIC_RELAXED);
-    __atomic_store_n(&next->mono_base_ns, mono, __ATOMIC_RELAXED);
-    __atomic_store_n(&next->dilation, dilation ? dilation : 1, __ATOMIC_RELAXED);
+    if (!turn) { /* fabric time starts here, at 0 */
+        next.change_ns = clock_mono_ns();
+        next.before = next.dilation;
+        announce(c, turn, &next);
+    } else {
+        was = clock_read(c, NULL);
+        next.before = was.dilation;
+        do {
+            next.change_ns = clock_mono_ns() + LEAD_NS;
+            /* Rounded up by one: a reader that takes the new state never goes back. */
+            next.change_ps = fabric_of(&was, next.change_ns) + 1;
+            announce(c, turn, &next);
+        } while (clock_mono_ns() > next.change_ns - LEAD_NS / 2);
+    }
     atomic_store_explicit(&c->turn, turn + 1 ? turn + 1 : 2, memory_order_release);
+    while (clock_mono_ns() < next.change_ns)
+        ;
     atomic_store_explicit(&c->writing, 0, memory_order_release);
 }
 
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps)
 {
     int64_t mono_ns;
-    struct clock_view v = clock_read(sh->clock, &mono_ns);
-    int64_t now = view_fabric_ps(&v, mono_ns);
-    __int128 ns;
+    struct clock_state v = clock_read(sh->clock, &mono_ns);
+    __int128 ns = mono_of(&v, fabric_ps) - mono_ns;
 
-    if (fabric_ps <= now)
+    if (fabric_ps <= fabric_of(&v, mono_ns))
         return 0;
-    /* Rounded up: after sleeping that long, the deadline is due. */
-    ns = ((__int128)fabric_ps - now) * v.dilation;
-    ns = (ns + 999) / 1000;
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 

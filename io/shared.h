@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC    0x74726962u
-#define SHARED_VERSION  8u
+#define SHARED_VERSION  9u
 #define BELLS           32768 /* loops that can sleep: trib-switch processes, then host slots */
 #define BELL_HOST0      128
 #define LAG_BUCKETS     512
@@ -35,17 +35,18 @@
 #define SHARED_LINKS    49152
 
 /*
- * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation is
- * continuous in fabric time. It is written into the state that is not in use, and then turn is
- * incremented: a writer that dies in between leaves the clock as it was.
+ * Fabric time = change_ps + (CLOCK_MONOTONIC - change_ns) / dilation, and with `before` instead of
+ * `dilation` until the change, which is announced a little ahead: fabric time is continuous and never
+ * goes back. A change is written into the state that is not in use, and then turn is incremented: a
+ * writer that dies in between leaves the clock as it was.
  */
 struct clock_page {
     uint32_t magic, version;
     _Atomic uint32_t turn;    /* state[turn % 2] is in use */
     _Atomic uint32_t writing; /* of the writer's threads */
     struct clock_state {
-        int64_t mono_base_ns, fabric_base_ps;
-        uint32_t dilation;
+        int64_t change_ns, change_ps; /* the last change of dilation, in both times */
+        uint32_t before, dilation;
     } state[2];
 };
 
