@@ -79,10 +79,11 @@ ROOM_hca         := $(addprefix host/hca,/ /memory /io)
 ROOM_kernels     := host/kernels
 ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
 ROOM_bench       := $(addprefix host/bench,/ /verify)
+ROOM_session     := host/session
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols check roce switch io hca kernels coll bench launch sim support
+ROOMS := base fabric aggregation protocols check roce switch io hca kernels coll bench session launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -99,6 +100,7 @@ ON_io          := io $(ON_switch)
 ON_hca         := hca io roce aggregation fabric base
 ON_coll        := coll kernels protocols aggregation fabric base
 ON_bench       := bench $(ON_coll)
+ON_session     := session bench $(ON_coll)
 ON_launch      := launch bench $(ON_coll)
 ON_sim         := sim launch bench coll kernels hca $(ON_io)
 
@@ -107,7 +109,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
          $(BUILD)/trib-check-protocol \
-         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
+         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtributary.so.1
 
 .PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
 .SECONDARY:
@@ -171,6 +173,15 @@ $(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench 
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -lpthread -o $@
+
+# Collectives for programs of others; they get the HCA by preload, too.
+$(BUILD)/libtributary.so.1: $(call lib,session bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtributary.so.1 -Wl,-z,defs -Wl,--exclude-libs,libagent.a:libbase.a:libfabric.a \
+	    -Wl,--whole-archive $(call lib,session) -Wl,--no-whole-archive \
+	    -Wl,--start-group $(filter-out %/libsession.a,$^) -Wl,--end-group \
+	    -libverbs -ljansson -lconfig -lm -ldl -lpthread -o $@
+	$(Q)ln -sf libtributary.so.1 $(BUILD)/libtributary.so
 
 # Everything in one process: nodes, HCAs and ranks.
 SIM_LIBS = $(call lib,$(ON_sim))
@@ -264,6 +275,8 @@ $(BUILD)/tests/tools/mpi_%: tests/tools/mpi_%.c
 	$(Q)$(MPICC) $(CFLAGS) $< -o $@
 TOOL_LIBS = -lpcap -lz
 $(BUILD)/tests/tools/verbs_%: TOOL_LIBS = -libverbs -lpthread
+$(BUILD)/tests/tools/coll_%: TOOL_LIBS = -L$(BUILD) -ltributary -lpthread
+$(BUILD)/tests/tools/coll_check: $(BUILD)/libtributary.so.1
 $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
@@ -478,9 +491,10 @@ CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jo
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
-EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c)
+EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce.py)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
+EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
 CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules)
 install: all
 	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img"
@@ -490,27 +504,31 @@ install: all
 	for f in $(CONFS); do install -m 644 "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 $(DOCS) "$(TO)/share/doc/tributary"
 	install -m 644 $(wildcard docs/img/*) "$(TO)/share/doc/tributary/img"
-	install -d "$(TO)/share/man/man1" "$(TO)/$(COMPLETIONS)" "$(TO)/share/zsh/site-functions"
+	install -d "$(TO)/share/man/man1" "$(TO)/share/man/man3" "$(TO)/$(COMPLETIONS)" "$(TO)/share/zsh/site-functions"
 	install -m 644 $(addprefix $(BUILD)/man/,$(PAGES)) "$(TO)/share/man/man1"
 	install -m 644 $(BUILD)/completion/trib.bash "$(TO)/$(COMPLETIONS)/trib"
 	for f in $(filter-out trib,$(notdir $(BIN))); do ln -sf trib "$(TO)/$(COMPLETIONS)/$$f" || exit 1; done
 	install -m 644 $(BUILD)/completion/_trib "$(TO)/share/zsh/site-functions"
-	install -d "$(TO)/include/tributary" "$(TO)/lib/pkgconfig" "$(TO)/share/tributary/examples/protocol"
+	install -d "$(TO)/include/tributary" "$(TO)/lib/pkgconfig" $(foreach d,$(EXAMPLE_DIRS),"$(TO)/$(d)")
+	install -m 755 $(BUILD)/libtributary.so.1 "$(TO)/lib"
+	ln -sf libtributary.so.1 "$(TO)/lib/libtributary.so"
 	install -m 644 $(HEADERS) "$(TO)/include/tributary"
 	sed 's/@VERSION@/$(shell sed -n 's/.*TRIB_VERSION "\(.*\)".*/\1/p' base/version.h)/' scripts/tributary.pc.in >"$(TO)/lib/pkgconfig/tributary.pc"
-	install -m 644 $(EXAMPLES) "$(TO)/share/tributary/examples/protocol"
+	for f in $(EXAMPLES); do install -m $$([ -x "$$f" ] && echo 755 || echo 644) "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
+	install -m 644 host/session/tributary_coll.3 "$(TO)/share/man/man3"
 uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
 	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/$(COMPLETIONS)/$$f"; done
 	for f in $(PAGES); do rm -f "$(TO)/share/man/man1/$$f"; done
+	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1"
 	rm -f "$(TO)/share/zsh/site-functions/_trib"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for d in include/tributary lib/tributary share/tributary/examples/protocol share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in include/tributary lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -187,9 +187,12 @@ void comm_close(struct comm *c);
 bool comm_closed(const struct comm *c);
 void comm_destroy(struct comm *c);
 
-/* Memory that collectives use is registered once, at most 64 regions; it must stay mapped (the
- * GPU's: allocated) until comm_destroy. -ENOSPC, -errno. */
+/* Memory that collectives use is registered before; it must stay mapped (the GPU's: allocated) until
+ * comm_deregister of the same range, or comm_destroy. A range within a registered one is not
+ * registered again. 0 or -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
+/* -ENOENT: no such region; -EBUSY: an operation that has not ended uses it. */
+int comm_deregister(struct comm *c, const void *buf, size_t bytes);
 /* How messages reach the memory of cfg.device once some is registered, and the reason. text has
  * COMM_TEXT bytes. */
 void comm_gpudirect(const struct comm *c, char *text);

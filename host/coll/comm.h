@@ -111,8 +111,7 @@ struct comm {
     struct topo topo;
     struct port port[COMM_PORTS];
     uint32_t mtu;
-    struct region region[COMM_REGIONS];
-    unsigned n_regions;
+    struct region *regions;        /* users' buffers, the newest first */
     enum gpudirect gpudirect;      /* of cfg.device's memory */
     char gpudirect_why[128];       /* STAGED */
     struct workspace *work[WORKS]; /* the newest and largest first */

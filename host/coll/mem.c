@@ -59,26 +59,49 @@ const struct region *region_of(const struct comm *c, const void *addr, size_t by
 {
     const uint8_t *p = addr;
 
-    for (unsigned i = 0; i < c->n_regions; i++) {
-        const struct region *r = &c->region[i];
-
+    for (const struct region *r = c->regions; r; r = r->next)
         if (p >= r->addr && bytes <= r->bytes && (size_t)(p - r->addr) <= r->bytes - bytes)
             return r;
-    }
     return NULL;
 }
 
 int comm_register(struct comm *c, void *buf, size_t bytes)
 {
+    struct region *r;
     int rc;
 
     if (region_of(c, buf, bytes))
         return 0;
-    if (c->n_regions == COMM_REGIONS)
-        return -ENOSPC;
-    rc = (c->cfg.device ? gpudirect_add : region_add)(c, &c->region[c->n_regions], buf, bytes);
-    c->n_regions += !rc;
-    return rc;
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return -ENOMEM;
+    rc = (c->cfg.device ? gpudirect_add : region_add)(c, r, buf, bytes);
+    if (rc) {
+        free(r);
+        return rc;
+    }
+    r->next = c->regions;
+    c->regions = r;
+    return 0;
+}
+
+int comm_deregister(struct comm *c, const void *buf, size_t bytes)
+{
+    struct region **at = &c->regions, *r;
+
+    while (*at && ((*at)->addr != buf || (*at)->bytes != bytes))
+        at = &(*at)->next;
+    r = *at;
+    if (!r)
+        return -ENOENT;
+    for (const struct coll_req *op = c->exec.head; op; op = op->next)
+        if (op->in == r || op->out == r)
+            return -EBUSY;
+    planes_unbind(c, r);
+    *at = r->next;
+    region_drop(r);
+    free(r);
+    return 0;
 }
 
 void *mem_host(struct comm *c, size_t bytes)
@@ -190,6 +213,9 @@ void mem_destroy(struct comm *c)
             c->work[kind] = w->next;
             workspace_free(c, kind, w);
         }
-    while (c->n_regions)
-        region_drop(&c->region[--c->n_regions]);
+    for (struct region *r = c->regions; r; r = c->regions) {
+        c->regions = r->next;
+        region_drop(r);
+        free(r);
+    }
 }

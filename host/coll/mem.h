@@ -13,7 +13,6 @@
 struct comm;
 struct coll_req;
 
-#define COMM_REGIONS 64
 #define COMM_PORTS   FAB_MAX_HOST_PORTS
 #define COMM_TMP_MAX (4ULL << 30) /* workspace of an operation */
 #define MEM_PAGE     4096u
@@ -25,6 +24,7 @@ struct region {
     struct ibv_mr *remote[COMM_PORTS]; /* for work requests of NVSwitches, which address the region
                                           from remote_addr on; NULL: the rank has none */
     uint64_t remote_addr;
+    struct region *next; /* of the users' */
 };
 
 /* The workspace that operations share, because they run one after the other. It grows by

@@ -22,6 +22,8 @@
 #ifndef TRIBUTARY_PROTOCOL_H
 #define TRIBUTARY_PROTOCOL_H
 
+#include <tributary/types.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,29 +40,6 @@ extern "C" {
 #define TRIB_RANKS    128 /* of a job, at most */
 #define TRIB_HEAD     64u /* bytes of a packet's head, at most */
 #define TRIB_NEVER    INT64_MAX
-
-enum trib_type {
-    TRIB_INT8,
-    TRIB_UINT8,
-    TRIB_INT32,
-    TRIB_UINT32,
-    TRIB_INT64,
-    TRIB_UINT64,
-    TRIB_FLOAT16,
-    TRIB_FLOAT32,
-    TRIB_FLOAT64,
-    TRIB_BFLOAT16,
-    TRIB_TYPES
-};
-enum trib_sum { TRIB_SUM, TRIB_PROD, TRIB_MIN, TRIB_MAX, TRIB_REDUCTIONS };
-
-/* Bytes of an element. */
-static inline uint32_t trib_size(enum trib_type t)
-{
-    static const uint8_t size[TRIB_TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-
-    return (unsigned)t < TRIB_TYPES ? size[t] : 0;
-}
 
 /* A received packet, valid until the function returns. */
 struct trib_packet {

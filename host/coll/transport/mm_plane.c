@@ -204,6 +204,20 @@ bool planes_bind(struct comm *c, const struct coll_req *r)
     return !wait;
 }
 
+/* The next operation binds its buffers again, also where they are at the same address. */
+void planes_unbind(struct comm *c, const struct region *g)
+{
+    for (unsigned i = 0; i < c->n_planes; i++)
+        for (unsigned k = 0; k < AREAS; k++) {
+            const uint8_t *at = c->plane[i].bound[k].addr;
+
+            if (at >= g->addr && at < g->addr + g->bytes) {
+                c->plane[i].bound[k].addr = NULL;
+                c->plane[i].bound[k].bytes = 0;
+            }
+        }
+}
+
 void plane_begin(struct comm *c, unsigned lane)
 {
     struct plane *p = plane_of_lane(c, &c->exec.head->s.lane[lane]);

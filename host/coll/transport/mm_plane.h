@@ -36,6 +36,8 @@ void planes_tick(struct comm *c);
 void planes_pump(struct comm *c); /* sends the datagrams that found no buffer */
 /* True: the planes know the operation's memory. False: a MOVE is under way, call again. */
 bool planes_bind(struct comm *c, const struct coll_req *r);
+/* The region will be gone: what is bound of it counts as not bound. */
+void planes_unbind(struct comm *c, const struct region *g);
 struct plane *plane_of_lane(struct comm *c, const struct lane *l); /* NULL: there is none */
 void plane_begin(struct comm *c, unsigned lane);
 unsigned plane_run(struct comm *c, struct coll_req *r, unsigned lane);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of a communicator: session_comm.c (life), session_op.c (operations). */
+#ifndef TRIB_HOST_SESSION_COMM_PRIV_H
+#define TRIB_HOST_SESSION_COMM_PRIV_H
+
+#include "host/session/session.h"
+
+#include <pthread.h>
+
+/* An operation takes these predictions from memory, because a prediction takes milliseconds. */
+#define CHOICES 16
+struct choice {
+    enum coll_kind kind;
+    enum dtype type;
+    enum redop op;
+    size_t count;
+    enum coll_algo algo;
+};
+
+/* Memory that is registered for an operation; deregistered when no operation uses it. */
+struct borrowed {
+    void *buf;
+    size_t bytes;
+    bool ended; /* its operation has */
+    struct borrowed *next;
+};
+
+struct trib_comm {
+    pthread_mutex_t lock; /* held in every call for the communicator */
+    struct session *session;
+    struct trib_oob oob;
+    struct comm_cfg cfg;
+    struct comm *comm;
+    bool automatic; /* the algorithm is the model's choice */
+    unsigned n_choices;
+    struct choice choice[CHOICES]; /* a ring */
+    struct trib_request *ops;      /* that have not ended, or not been freed */
+    struct borrowed *borrowed;
+    int64_t wall_ns, patience_ns;
+    uint16_t host[FAB_MAX_MEMBERS];
+};
+
+/* Proceeds, and lets time pass for retries. */
+void session_comm_drive(struct trib_comm *c);
+/* After the communicator: its operations have failed, if they had not ended. */
+void session_ops_free(struct trib_comm *c);
+
+#endif

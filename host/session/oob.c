@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "host/session/oob.h"
+
+#include <errno.h>
+
+/* The result goes out in pieces, because an implementation may turn a broadcast into something that
+ * costs `size` times as much (UCC does). */
+int oob_all_gather(const struct trib_oob *oob, const void *mine, void *all, size_t bytes)
+{
+    size_t total = bytes * oob->size, n;
+
+    if (oob->gather(oob->ctx, 0, mine, all, bytes))
+        return -EIO;
+    for (size_t at = 0; at < total; at += n) {
+        n = total - at < OOB_MESSAGE ? total - at : OOB_MESSAGE;
+        if (oob->bcast(oob->ctx, (char *)all + at, n, 0))
+            return -EIO;
+    }
+    return 0;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A communicator of the public interface. The ranks exchange three times over their out-of-band
+ * calls: where they are, their blobs, and whether they are connected. A rank that has failed takes
+ * part with its reason, so that nobody waits for it.
+ */
+#include "host/bench/dilation_control.h"
+#include "host/bench/trees.h"
+#include "host/coll/alg/sched.h"
+#include "host/session/comm_priv.h"
+#include "host/session/oob.h"
+#include "io/shared.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define CLOSE_NS 2000000000LL
+/* What operations may use beside the options' algorithms: they need no switch. */
+#define BY_HOSTS                                                                                   \
+    (1u << ALGO_RING | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_DIRECT | 1u << ALGO_PAIRWISE)
+
+struct hello {
+    int32_t rc;
+    uint16_t host, pad;
+    uint32_t group; /* rank 0's count */
+    uint64_t key;
+    char why[160];
+};
+struct blob {
+    int32_t rc, pad;
+    uint8_t blob[COMM_BLOB];
+    char why[160];
+};
+struct outcome {
+    int32_t rc;
+    char why[160];
+};
+_Static_assert(sizeof(struct blob) <= OOB_MESSAGE, "the public header's limit");
+
+/* ---- options ---- */
+
+static int take_algo(struct trib_comm *c, const char *name, char *err)
+{
+    for (unsigned a = 0; a < ALGO_SCHEDULE; a++) {
+        if ((coll_is_protocol((enum coll_algo)a) && !coll_protocol((enum coll_algo)a)) ||
+            strcmp(sched_algo_name((enum coll_algo)a), name) != 0)
+            continue;
+        for (unsigned i = 0; i < c->cfg.n_policy; i++)
+            if (c->cfg.policy[i] == a)
+                return session_say(err, -EINVAL, "algo: found %s twice", name);
+        c->cfg.policy[c->cfg.n_policy++] = (enum coll_algo)a;
+        return 0;
+    }
+    return session_say(err, -EINVAL,
+                       "algo: found '%s', expected auto or a list of algorithms (trib perf -h)",
+                       name);
+}
+
+static int take_options(struct trib_comm *c, const struct trib_comm_options *o, char *err)
+{
+    const char *list = o && o->algo ? o->algo : "sharp,ring";
+    char text[256], *save = NULL;
+
+    c->cfg.window = o ? o->window : 0;
+    c->automatic = !strcmp(list, "auto");
+    snprintf(text, sizeof(text), "%s", c->automatic ? "sharp,ring" : list);
+    for (char *s = strtok_r(text, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+        int rc = take_algo(c, s, err);
+
+        if (rc)
+            return rc;
+    }
+    return c->cfg.n_policy ? 0 : session_say(err, -EINVAL, "algo: found nothing, expected a list");
+}
+
+/* ---- creating ---- */
+
+static int64_t now_ps(void *ctx)
+{
+    return clock_fabric_ps(((struct trib_comm *)ctx)->session->rd.sh);
+}
+
+void session_comm_drive(struct trib_comm *c)
+{
+    int64_t now = clock_mono_ns();
+    uint32_t d = clock_dilation(c->session->rd.sh);
+
+    /* Retries wait longer where the fabric runs so slowly that an answer takes its time. */
+    c->patience_ns +=
+        d > DILATION_CONTROL ? (now - c->wall_ns) * DILATION_CONTROL / d : now - c->wall_ns;
+    c->wall_ns = now;
+    comm_progress(c->comm);
+    comm_tick(c->comm, c->patience_ns);
+}
+
+/* The first rank that has failed; own: this rank's reason is the most precise one. */
+static int verdict(const struct trib_comm *c, uint32_t r, int rc, const char *why, char *err)
+{
+    return session_say(
+        err, rc, "rank %u (%s): %s", r,
+        c->session ? c->session->fab->nodes[c->session->fab->hosts[c->host[r]]].name : "?", why);
+}
+
+static int exchange_hosts(struct trib_comm *c, int rc, const char *why, char *err)
+{
+    struct hello mine = {.rc = rc}, *all = calloc(c->cfg.nranks, sizeof(*all));
+    uint32_t bad = c->cfg.nranks;
+
+    if (!all)
+        return session_say(err, -ENOMEM, "out of memory");
+    snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
+    mine.host = c->session ? c->session->host : 0;
+    if (getrandom(&mine.group, sizeof(mine.group), 0) < 0 ||
+        getrandom(&mine.key, sizeof(mine.key), 0) < 0)
+        mine.rc = mine.rc ? mine.rc : -errno;
+    if (oob_all_gather(&c->oob, &mine, all, sizeof(mine))) {
+        free(all);
+        return session_say(err, rc ? rc : -EIO, "%s", rc ? why : "an out-of-band call has failed");
+    }
+    for (uint32_t r = c->cfg.nranks; r-- > 0;) {
+        c->host[r] = all[r].host;
+        if (all[r].rc)
+            bad = r;
+    }
+    c->cfg.group = all[0].group;
+    c->cfg.key = all[0].key;
+    if (rc)
+        session_say(err, rc, "%s", why);
+    else if (bad < c->cfg.nranks)
+        rc = session_say(err, all[bad].rc, "rank %u: %.*s", bad, (int)sizeof(mine.why) - 1,
+                         all[bad].why);
+    for (uint32_t r = 0; !rc && r < c->cfg.nranks; r++)
+        if (c->host[r] >= c->session->fab->n_hosts)
+            rc = session_say(err, -EINVAL, "rank %u is on another fabric", r);
+    free(all);
+    return rc;
+}
+
+/* Algorithms that the fabric has for these ranks, of those that operations may use. */
+static void choose(struct trib_comm *c)
+{
+    const struct fabric *f = c->session->fab;
+    struct coll_args a = {.kind = COLL_ALLREDUCE, .count = 64, .type = DT_FP32};
+    unsigned asked = BY_HOSTS, n = 0;
+    struct coll_prediction p;
+
+    a.send = &a;
+    a.recv = &p;
+    c->cfg.n_trees = trees_choose(f, c->cfg.nranks, c->host, c->cfg.tree);
+    for (unsigned i = 0; i < c->cfg.n_policy; i++)
+        asked |= 1u << c->cfg.policy[i];
+    if (c->automatic)
+        asked |= ALGO_USUAL ? (1u << ALGO_USUAL) - 1 : 0;
+    for (unsigned k = 0; k < ALGO_SCHEDULE; k++) {
+        a.algo = (enum coll_algo)k;
+        if (!(asked >> k & 1) || (k == ALGO_SHARP && !c->cfg.n_trees))
+            continue;
+        if (BY_HOSTS >> k & 1 || coll_predict_trees(f, &a, c->cfg.nranks, c->host, c->cfg.tree,
+                                                    c->cfg.n_trees, c->cfg.window, &p) != -ENOTSUP)
+            c->cfg.algos |= 1u << k;
+    }
+    for (unsigned i = 0; i < c->cfg.n_policy; i++)
+        if (c->cfg.algos >> c->cfg.policy[i] & 1)
+            c->cfg.policy[n++] = c->cfg.policy[i];
+    if (!n)
+        c->cfg.policy[n++] = ALGO_RING;
+    c->cfg.n_policy = n;
+}
+
+static int exchange_blobs(struct trib_comm *c, char *err)
+{
+    struct blob mine = {0}, *all = calloc(c->cfg.nranks, sizeof(*all));
+    uint8_t *blobs = calloc(c->cfg.nranks, COMM_BLOB);
+    char why[COMM_TEXT] = "";
+    int rc = 0;
+
+    if (all && blobs) {
+        mine.rc = comm_create(&c->comm, &c->cfg, mine.blob, why);
+        snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
+        if (mine.rc)
+            c->comm = NULL;
+        rc = oob_all_gather(&c->oob, &mine, all, sizeof(mine))
+                 ? session_say(err, -EIO, "an out-of-band call has failed")
+                 : 0;
+    } else {
+        rc = session_say(err, -ENOMEM, "out of memory");
+    }
+    for (uint32_t r = 0; !rc && r < c->cfg.nranks; r++)
+        if (all[r].rc)
+            rc = verdict(c, r, all[r].rc, all[r].why, err);
+        else
+            memcpy(blobs + (size_t)r * COMM_BLOB, all[r].blob, COMM_BLOB);
+    if (!rc)
+        rc = comm_connect(c->comm, blobs, why) ? session_say(err, -EIO, "%s", why) : 0;
+    free(all);
+    free(blobs);
+    return rc;
+}
+
+/* Others may need this rank's answers until all are connected, so it goes on in destroy(). */
+static int exchange_outcome(struct trib_comm *c, int rc, char *err)
+{
+    struct outcome mine = {.rc = rc}, *all = calloc(c->cfg.nranks, sizeof(*all));
+
+    if (!all)
+        return session_say(err, -ENOMEM, "out of memory");
+    if (rc && err)
+        snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, err);
+    if (oob_all_gather(&c->oob, &mine, all, sizeof(mine)))
+        rc = session_say(err, -EIO, "an out-of-band call has failed");
+    for (uint32_t r = 0; !rc && r < c->cfg.nranks; r++)
+        if (all[r].rc)
+            rc = verdict(c, r, all[r].rc, all[r].why, err);
+    free(all);
+    return rc;
+}
+
+static int connect_all(struct trib_comm *c, char *err)
+{
+    while (comm_state(c->comm) == COMM_CONNECTING)
+        session_comm_drive(c);
+    if (comm_state(c->comm) == COMM_FAILED)
+        return session_say(err, -EIO, "%s", comm_error(c->comm));
+    return 0;
+}
+
+static int check_oob(const struct trib_oob *o, char *err)
+{
+    if (!o || !o->bcast || !o->gather || !o->barrier)
+        return session_say(err, -EINVAL, "oob: found no bcast, gather or barrier");
+    if (!o->size || o->rank >= o->size || o->size > FAB_MAX_MEMBERS)
+        return session_say(err, -EINVAL, "oob: found rank %u of %u, expected a rank below 1 to %u",
+                           o->rank, o->size, FAB_MAX_MEMBERS);
+    return 0;
+}
+
+int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
+                     const struct trib_comm_options *options, char *err)
+{
+    char text[TRIB_TEXT] = "";
+    struct trib_comm *c;
+    int rc = check_oob(oob, err);
+
+    if (rc)
+        return rc;
+    c = calloc(1, sizeof(*c));
+    if (!c)
+        return session_say(err, -ENOMEM, "out of memory");
+    pthread_mutex_init(&c->lock, NULL);
+    c->oob = *oob;
+    c->wall_ns = clock_mono_ns();
+    c->session = session_get(text);
+    c->cfg = (struct comm_cfg){.rank = oob->rank,
+                               .nranks = oob->size,
+                               .host_of_rank = c->host,
+                               .now_ps = now_ps,
+                               .now_ctx = c};
+    rc = c->session ? take_options(c, options, text) : -ENODEV;
+    rc = exchange_hosts(c, rc, text, err);
+    if (!rc) {
+        c->cfg.fab = c->session->fab;
+        c->cfg.n_ctx = c->session->n_ctx;
+        c->cfg.ctx = c->session->ctx;
+        choose(c);
+        rc = exchange_blobs(c, text);
+        if (!rc)
+            rc = connect_all(c, text);
+        rc = c->comm ? exchange_outcome(c, rc, text) : rc;
+        if (rc)
+            session_say(err, rc, "%s", text);
+    }
+    if (rc) {
+        trib_comm_destroy(c);
+        return rc;
+    }
+    session_add_comm(c);
+    *comm = c;
+    return 0;
+}
+
+/* Leaves the group, so that its slots are free for others. */
+static void leave(struct trib_comm *c)
+{
+    int64_t until = clock_mono_ns() + CLOSE_NS;
+
+    comm_close(c->comm);
+    while (!comm_closed(c->comm) && clock_mono_ns() < until)
+        session_comm_drive(c);
+    comm_destroy(c->comm);
+}
+
+void trib_comm_destroy(struct trib_comm *c)
+{
+    if (!c)
+        return;
+    session_drop_comm(c);
+    if (c->comm)
+        leave(c);
+    session_ops_free(c);
+    if (c->session)
+        session_put();
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+uint32_t trib_comm_rank(const struct trib_comm *c)
+{
+    return c->cfg.rank;
+}
+
+uint32_t trib_comm_size(const struct trib_comm *c)
+{
+    return c->cfg.nranks;
+}
+
+/* A copy: the communicator's own text may change in another thread. */
+static const char *text_of(struct trib_comm *c, const char *(*of)(const struct comm *))
+{
+    static _Thread_local char text[COMM_TEXT];
+    const char *s;
+
+    pthread_mutex_lock(&c->lock);
+    s = of(c->comm);
+    snprintf(text, sizeof(text), "%s", s ? s : "");
+    pthread_mutex_unlock(&c->lock);
+    return text;
+}
+
+const char *trib_comm_error(struct trib_comm *c)
+{
+    return text_of(c, comm_error);
+}
+
+const char *trib_comm_fell_back(struct trib_comm *c)
+{
+    return text_of(c, comm_fell_back);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations of the public interface. Memory that the program has not registered is registered for
+ * as long as the operation runs.
+ */
+#include "host/coll/alg/sched.h"
+#include "host/session/comm_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct trib_request {
+    struct trib_comm *c;
+    struct coll_req *req; /* NULL: it has ended */
+    int status;           /* as trib_test() */
+    bool freed;           /* by the program, while it ran */
+    enum coll_algo algo;
+    struct borrowed *own[2];
+    struct trib_request *next;
+};
+
+_Static_assert((int)TRIB_BFLOAT16 == (int)DT_BF16 && (int)TRIB_MAX == (int)OP_MAX &&
+                   (int)TRIB_AVG == (int)OP_AVG,
+               "the public types are the first ones of ours");
+
+/* ---- which algorithm ---- */
+
+static bool can(struct trib_comm *c, struct coll_args *a, enum coll_algo algo)
+{
+    a->algo = algo;
+    return c->cfg.algos >> algo & 1 && comm_supports(c->comm, a);
+}
+
+static const struct choice *known(const struct trib_comm *c, const struct coll_args *a)
+{
+    for (unsigned i = 0; i < CHOICES && i < c->n_choices; i++) {
+        const struct choice *k = &c->choice[i];
+
+        if (k->kind == a->kind && k->type == a->type && k->op == a->op && k->count == a->count)
+            return k;
+    }
+    return NULL;
+}
+
+/* All ranks choose alike: the model sees the same at each. */
+static bool choose_by_model(struct trib_comm *c, struct coll_args *a)
+{
+    const struct choice *k = known(c, a);
+    struct coll_prediction p;
+    enum coll_algo algo;
+    char why[COLL_WHY];
+
+    if (k) {
+        a->algo = k->algo;
+        return true;
+    }
+    if (coll_auto(c->session->fab, a, c->cfg.nranks, c->host, c->cfg.tree, c->cfg.n_trees,
+                  c->cfg.window, c->cfg.algos, &algo, &p, why) ||
+        !can(c, a, algo))
+        return false;
+    c->choice[c->n_choices++ % CHOICES] = (struct choice){a->kind, a->type, a->op, a->count, algo};
+    return true;
+}
+
+/* The first of the policy that the collective has; else one of the hosts'; else the first, whose
+ * refusal has the reason. */
+static void choose(struct trib_comm *c, struct coll_args *a)
+{
+    if (c->automatic && a->kind != COLL_BARRIER && choose_by_model(c, a))
+        return;
+    for (unsigned i = 0; i < c->cfg.n_policy; i++)
+        if (can(c, a, c->cfg.policy[i]))
+            return;
+    for (unsigned k = 0; k < ALGO_USUAL; k++)
+        if (can(c, a, (enum coll_algo)k))
+            return;
+    a->algo = c->cfg.policy[0];
+}
+
+/* ---- memory ---- */
+
+static int borrow(struct trib_comm *c, struct borrowed **own, const void *buf, size_t bytes)
+{
+    void *p = (void *)(uintptr_t)buf;
+    struct borrowed *b;
+    size_t whole;
+
+    if (!bytes || !buf)
+        return 0;
+    if (session_range_of(buf, bytes, &p, &whole))
+        return comm_register(c->comm, p, whole);
+    b = malloc(sizeof(*b));
+    if (!b)
+        return -ENOMEM;
+    *b = (struct borrowed){p, bytes, false, c->borrowed};
+    c->borrowed = *own = b;
+    return comm_register(c->comm, p, bytes);
+}
+
+/* -EBUSY: another operation works within the same range, and its end is waited for. -ENOENT: a
+ * larger one holds it, which another operation or the program gives back. */
+static void give_back(struct trib_comm *c, struct trib_request *o)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (o->own[i])
+            o->own[i]->ended = true;
+    o->own[0] = o->own[1] = NULL;
+    for (struct borrowed **at = &c->borrowed, *b = *at; b; b = *at) {
+        if (!b->ended || comm_deregister(c->comm, b->buf, b->bytes) == -EBUSY) {
+            at = &b->next;
+        } else {
+            *at = b->next;
+            free(b);
+        }
+    }
+}
+
+/* Bytes of the buffers at this rank. */
+static void extents(const struct trib_comm *c, const struct coll_args *a, size_t *in, size_t *out)
+{
+    size_t one = a->count * dtype_size(a->type), all = one * c->cfg.nranks;
+    bool root = c->cfg.rank == a->root;
+
+    *in = a->kind == COLL_REDUCE_SCATTER || a->kind == COLL_ALLTOALL ? all : one;
+    *out = a->kind == COLL_ALLGATHER || a->kind == COLL_ALLTOALL ? all : one;
+    switch (a->kind) {
+    case COLL_REDUCE:
+        *out = root ? one : 0;
+        break;
+    case COLL_BROADCAST:
+        *in = root ? one : 0;
+        *out = root ? 0 : one;
+        break;
+    case COLL_GATHER:
+        *out = root ? all : 0;
+        break;
+    case COLL_SCATTER:
+        *in = root ? all : 0;
+        break;
+    case COLL_BARRIER:
+        *in = *out = 0;
+        break;
+    default:
+        break;
+    }
+}
+
+int session_comm_forget(struct trib_comm *c, const void *base, size_t bytes)
+{
+    int rc;
+
+    pthread_mutex_lock(&c->lock);
+    rc = comm_deregister(c->comm, base, bytes);
+    pthread_mutex_unlock(&c->lock);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+/* ---- life ---- */
+
+static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *a, char *err)
+{
+    char why[COMM_TEXT] = "";
+    size_t in, out;
+    int rc;
+
+    choose(c, a);
+    extents(c, a, &in, &out);
+    rc = borrow(c, &o->own[0], a->send, in);
+    if (!rc)
+        rc = borrow(c, &o->own[1], a->recv, out);
+    if (rc)
+        return session_say(err, rc, "cannot register a buffer: %s", strerror(-rc));
+    rc = coll_start(c->comm, a, &o->req, why);
+    if (rc)
+        return session_say(err, rc, "%s", *why ? why : strerror(-rc));
+    o->algo = a->algo;
+    return 0;
+}
+
+static int start(struct trib_comm *c, struct coll_args *a, struct trib_request **op, char *err)
+{
+    struct trib_request *o;
+    int rc;
+
+    if ((unsigned)a->type >= TRIB_TYPES || (coll_reduces(a->kind) && (unsigned)a->op > OP_AVG))
+        return session_say(err, -EINVAL, "found type %d and reduction %d, expected public ones",
+                           (int)a->type, (int)a->op);
+    if (dtype_size(a->type) && a->count > SIZE_MAX / 16 / c->cfg.nranks)
+        return session_say(err, -EINVAL, "found %zu elements, expected fewer", a->count);
+    o = calloc(1, sizeof(*o));
+    if (!o)
+        return session_say(err, -ENOMEM, "out of memory");
+    o->c = c;
+    pthread_mutex_lock(&c->lock);
+    rc = begin(c, o, a, err);
+    if (rc) {
+        give_back(c, o);
+        free(o);
+    } else {
+        o->next = c->ops;
+        c->ops = o;
+        *op = o;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
+static void unlink_op(struct trib_request *o)
+{
+    struct trib_request **at = &o->c->ops;
+
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+}
+
+/* Takes note of operations that have ended. */
+static void settle(struct trib_comm *c)
+{
+    struct trib_request *next;
+
+    for (struct trib_request *o = c->ops; o; o = next) {
+        next = o->next;
+        if (!o->req)
+            continue;
+        o->status = coll_test(o->req);
+        if (!o->status)
+            continue;
+        coll_free(o->req);
+        o->req = NULL;
+        give_back(c, o);
+        if (o->freed) {
+            unlink_op(o);
+            free(o);
+        }
+    }
+}
+
+int trib_test(struct trib_request *o)
+{
+    struct trib_comm *c;
+    int status;
+
+    if (!o)
+        return 1;
+    c = o->c;
+    pthread_mutex_lock(&c->lock);
+    if (o->req) {
+        session_comm_drive(c);
+        settle(c);
+    }
+    status = o->status;
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+int trib_wait(struct trib_request *o)
+{
+    int rc;
+
+    do
+        rc = trib_test(o);
+    while (!rc);
+    return rc < 0 ? rc : 0;
+}
+
+void trib_free(struct trib_request *o)
+{
+    struct trib_comm *c;
+
+    if (!o)
+        return;
+    c = o->c;
+    pthread_mutex_lock(&c->lock);
+    if (o->req) {
+        o->freed = true;
+    } else {
+        unlink_op(o);
+        free(o);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void trib_progress(struct trib_comm *c)
+{
+    pthread_mutex_lock(&c->lock);
+    session_comm_drive(c);
+    settle(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
+const char *trib_request_algo(const struct trib_request *o)
+{
+    return sched_algo_name(o->algo);
+}
+
+void session_ops_free(struct trib_comm *c)
+{
+    for (struct trib_request *o = c->ops; o; o = c->ops) {
+        c->ops = o->next;
+        free(o);
+    }
+    for (struct borrowed *b = c->borrowed; b; b = c->borrowed) {
+        c->borrowed = b->next;
+        free(b);
+    }
+}
+
+/* ---- the calls ---- */
+
+int trib_all_reduce(struct trib_comm *c, const void *send, void *recv, size_t count,
+                    enum trib_type type, int op, struct trib_request **req, char *err)
+{
+    struct coll_args a = {
+        COLL_ALLREDUCE,           .send = send,        .recv = recv, .count = count,
+        .type = (enum dtype)type, .op = (enum redop)op};
+
+    return start(c, &a, req, err);
+}
+
+int trib_reduce(struct trib_comm *c, const void *send, void *recv, size_t count,
+                enum trib_type type, int op, uint32_t root, struct trib_request **req, char *err)
+{
+    struct coll_args a = {.kind = COLL_REDUCE,
+                          .send = send,
+                          .recv = recv,
+                          .count = count,
+                          .root = root,
+                          .type = (enum dtype)type,
+                          .op = (enum redop)op};
+
+    return start(c, &a, req, err);
+}
+
+int trib_reduce_scatter(struct trib_comm *c, const void *send, void *recv, size_t count,
+                        enum trib_type type, int op, struct trib_request **req, char *err)
+{
+    struct coll_args a = {
+        COLL_REDUCE_SCATTER,      .send = send,        .recv = recv, .count = count,
+        .type = (enum dtype)type, .op = (enum redop)op};
+
+    return start(c, &a, req, err);
+}
+
+int trib_broadcast(struct trib_comm *c, void *buf, size_t count, enum trib_type type, uint32_t root,
+                   struct trib_request **req, char *err)
+{
+    struct coll_args a = {.kind = COLL_BROADCAST,
+                          .send = buf,
+                          .recv = buf,
+                          .count = count,
+                          .root = root,
+                          .type = (enum dtype)type};
+
+    return start(c, &a, req, err);
+}
+
+int trib_all_gather(struct trib_comm *c, const void *send, void *recv, size_t count,
+                    enum trib_type type, struct trib_request **req, char *err)
+{
+    struct coll_args a = {.kind = COLL_ALLGATHER,
+                          .send = send,
+                          .recv = recv,
+                          .count = count,
+                          .type = (enum dtype)type};
+
+    return start(c, &a, req, err);
+}
+
+int trib_gather(struct trib_comm *c, const void *send, void *recv, size_t count,
+                enum trib_type type, uint32_t root, struct trib_request **req, char *err)
+{
+    struct coll_args a = {.kind = COLL_GATHER,
+                          .send = send,
+                          .recv = recv,
+                          .count = count,
+                          .root = root,
+                          .type = (enum dtype)type};
+
+    return start(c, &a, req, err);
+}
+
+int trib_scatter(struct trib_comm *c, const void *send, void *recv, size_t count,
+                 enum trib_type type, uint32_t root, struct trib_request **req, char *err)
+{
+    struct coll_args a = {.kind = COLL_SCATTER,
+                          .send = send,
+                          .recv = recv,
+                          .count = count,
+                          .root = root,
+                          .type = (enum dtype)type};
+
+    return start(c, &a, req, err);
+}
+
+int trib_all_to_all(struct trib_comm *c, const void *send, void *recv, size_t count,
+                    enum trib_type type, struct trib_request **req, char *err)
+{
+    struct coll_args a = {.kind = COLL_ALLTOALL,
+                          .send = send,
+                          .recv = recv,
+                          .count = count,
+                          .type = (enum dtype)type};
+
+    return start(c, &a, req, err);
+}
+
+int trib_barrier(struct trib_comm *c, struct trib_request **req, char *err)
+{
+    struct coll_args a = {.kind = COLL_BARRIER};
+
+    return start(c, &a, req, err);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Types of elements and reductions, in all of Tributary's public interfaces. */
+#ifndef TRIBUTARY_TYPES_H
+#define TRIBUTARY_TYPES_H
+
+#include <stdint.h>
+
+enum trib_type {
+    TRIB_INT8,
+    TRIB_UINT8,
+    TRIB_INT32,
+    TRIB_UINT32,
+    TRIB_INT64,
+    TRIB_UINT64,
+    TRIB_FLOAT16,
+    TRIB_FLOAT32,
+    TRIB_FLOAT64,
+    TRIB_BFLOAT16,
+    TRIB_TYPES
+};
+enum trib_sum { TRIB_SUM, TRIB_PROD, TRIB_MIN, TRIB_MAX, TRIB_REDUCTIONS };
+
+/* Bytes of an element. */
+static inline uint32_t trib_size(enum trib_type t)
+{
+    static const uint8_t size[TRIB_TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+
+    return (unsigned)t < TRIB_TYPES ? size[t] : 0;
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every call of tributary/coll.h as a program of another project makes it, results checked element by
+ * element: all collectives and types, in place, with memory that is registered and that is not, two
+ * communicators at once, threads, and refusals.
+ * usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die RANK]. Prints one line; with die, that rank ends
+ * itself in the middle and the others expect an error.
+ */
+#include <tributary/coll.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_COUNT 70001u
+
+static uint32_t rank, size;
+static char err[TRIB_TEXT];
+static unsigned checked;
+
+#define must(cond, ...)                                                                            \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            fprintf(stderr, "rank %u, line %d: expected %s: ", rank, __LINE__, #cond);             \
+            fprintf(stderr, __VA_ARGS__);                                                          \
+            fputc('\n', stderr);                                                                   \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void *room(size_t elements)
+{
+    void *p = malloc(elements * 8 * size);
+
+    must(p, "memory");
+    return p;
+}
+
+/* ---- elements: small numbers, exact in every type ---- */
+
+static unsigned input(uint32_t r, size_t i)
+{
+    return (r + 1 + (unsigned)(i % 3)) % 4;
+}
+
+static uint16_t half(unsigned v)
+{
+    static const uint16_t of[] = {0,      0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600,
+                                  0x4700, 0x4800, 0x4880, 0x4900, 0x4980, 0x4a00, 0x4a80,
+                                  0x4b00, 0x4b80, 0x4c00, 0x4c40, 0x4c80, 0x4cc0, 0x4d00,
+                                  0x4d40, 0x4d80, 0x4dc0, 0x4e00};
+
+    must(v < sizeof(of) / sizeof(of[0]), "%u in the table", v);
+    return of[v];
+}
+
+static uint16_t bfloat(unsigned v)
+{
+    float f = (float)v;
+    uint32_t bits;
+
+    memcpy(&bits, &f, 4);
+    return (uint16_t)(bits >> 16);
+}
+
+static void set(void *buf, size_t i, enum trib_type t, unsigned v)
+{
+    uint64_t bits = v;
+    float f = (float)v;
+    double d = v;
+
+    if (t == TRIB_FLOAT16)
+        bits = half(v);
+    else if (t == TRIB_BFLOAT16)
+        bits = bfloat(v);
+    else if (t == TRIB_FLOAT32)
+        memcpy(&bits, &f, 4);
+    else if (t == TRIB_FLOAT64)
+        memcpy(&bits, &d, 8);
+    memcpy((char *)buf + i * trib_size(t), &bits, trib_size(t));
+}
+
+static void expect(const void *buf, size_t i, enum trib_type t, unsigned v, const char *what)
+{
+    uint64_t want = 0;
+
+    set(&want, 0, t, v);
+    must(!memcmp((const char *)buf + i * trib_size(t), &want, trib_size(t)),
+         "%s: element %zu of type %d is %u", what, i, (int)t, v);
+}
+
+static unsigned reduced(int op, size_t i)
+{
+    unsigned v = input(0, i);
+
+    for (uint32_t r = 1; r < size; r++) {
+        unsigned x = input(r, i);
+
+        v = op == TRIB_SUM ? v + x : op == TRIB_MIN ? (x < v ? x : v) : (x > v ? x : v);
+    }
+    return v;
+}
+
+static void finish(struct trib_comm *c, struct trib_request *req, const char *what)
+{
+    int rc = trib_wait(req);
+
+    must(!rc, "%s: %s", what, trib_comm_error(c));
+    trib_free(req);
+    checked++;
+}
+
+/* ---- collectives ---- */
+
+static void fill(void *buf, size_t n, enum trib_type t)
+{
+    for (size_t i = 0; i < n; i++)
+        set(buf, i, t, input(rank, i));
+}
+
+static void reductions(struct trib_comm *c, enum trib_type t, int op, size_t n, bool in_place)
+{
+    char *in = room(n), *out = in_place ? in : room(n);
+    size_t one = n * trib_size(t);
+    struct trib_request *req;
+
+    fill(in, n, t);
+    must(!trib_all_reduce(c, in, out, n, t, op, &req, err), "%s", err);
+    finish(c, req, "all_reduce");
+    for (size_t i = 0; i < n; i++)
+        expect(out, i, t, reduced(op, i), "all_reduce");
+    fill(in, n, t);
+    must(!trib_reduce(c, in, out, n, t, op, size - 1, &req, err), "%s", err);
+    finish(c, req, "reduce");
+    for (size_t i = 0; rank == size - 1 && i < n; i++)
+        expect(out, i, t, reduced(op, i), "reduce");
+    fill(in, n * size, t);
+    char *to = in_place ? in + rank * one : out;
+    must(!trib_reduce_scatter(c, in, to, n, t, op, &req, err), "%s", err);
+    finish(c, req, "reduce_scatter");
+    for (size_t i = 0; i < n; i++)
+        expect(to, i, t, reduced(op, rank * n + i), "reduce_scatter");
+    if (out != in)
+        free(out);
+    free(in);
+}
+
+static void movements(struct trib_comm *c, enum trib_type t, size_t n)
+{
+    char *in = room(n), *out = room(n);
+    size_t one = n * trib_size(t);
+    struct trib_request *req;
+
+    fill(in, n, t);
+    must(!trib_all_gather(c, in, out, n, t, &req, err), "%s", err);
+    finish(c, req, "all_gather");
+    for (size_t i = 0; i < n * size; i++)
+        expect(out, i, t, input((uint32_t)(i / n), i % n), "all_gather");
+    memset(out, 0xa5, one * size);
+    memcpy(out + rank * one, in, one);
+    must(!trib_all_gather(c, out + rank * one, out, n, t, &req, err), "%s", err);
+    finish(c, req, "all_gather in place");
+    for (size_t i = 0; i < n * size; i++)
+        expect(out, i, t, input((uint32_t)(i / n), i % n), "all_gather in place");
+    must(!trib_gather(c, in, rank == 1 ? out : NULL, n, t, 1, &req, err), "%s", err);
+    finish(c, req, "gather");
+    must(!trib_scatter(c, rank == 1 ? out : NULL, in, n, t, 1, &req, err), "%s", err);
+    finish(c, req, "scatter");
+    for (size_t i = 0; i < n; i++)
+        expect(in, i, t, input(rank, i), "scatter");
+    must(!trib_broadcast(c, in, n, t, 2, &req, err), "%s", err);
+    finish(c, req, "broadcast");
+    for (size_t i = 0; i < n; i++)
+        expect(in, i, t, input(2, i), "broadcast");
+    for (uint32_t r = 0; r < size; r++)
+        for (size_t i = 0; i < n; i++)
+            set(in + r * one, i, t, input(rank + r, i));
+    must(!trib_all_to_all(c, in, out, n, t, &req, err), "%s", err);
+    finish(c, req, "all_to_all");
+    for (uint32_t r = 0; r < size; r++)
+        for (size_t i = 0; i < n; i++)
+            expect(out + r * one, i, t, input(rank + r, i), "all_to_all");
+    must(!trib_barrier(c, &req, err), "%s", err);
+    finish(c, req, "barrier");
+    free(in);
+    free(out);
+}
+
+/* ---- memory ---- */
+
+/* More ranges than a communicator once had room for, given back at once, and their memory used
+ * again. */
+static void memory(struct trib_comm *c)
+{
+    struct trib_request *req, *other;
+    uint32_t *big = room(8192);
+
+    for (unsigned k = 0; k < 100; k++) {
+        uint32_t *v = malloc(64);
+
+        must(v, "memory");
+        fill(v, 16, TRIB_UINT32);
+        must(!trib_register(v, 64), "register");
+        must(!trib_all_reduce(c, v, v, 16, TRIB_UINT32, TRIB_SUM, &req, err), "%s", err);
+        int rc = trib_deregister(v);
+        must(rc == -EBUSY, "a buffer in use is not given up: %d", rc);
+        finish(c, req, "registered");
+        expect(v, 15, TRIB_UINT32, reduced(TRIB_SUM, 15), "registered");
+        must(!trib_deregister(v), "deregister");
+        must(trib_deregister(v) == -ENOENT, "deregister twice");
+        free(v);
+    }
+    /* Two operations within one buffer, neither registered; the first is freed while it runs. */
+    fill(big, 8192, TRIB_UINT32);
+    must(!trib_all_reduce(c, big, big, 4096, TRIB_UINT32, TRIB_MAX, &req, err), "%s", err);
+    must(!trib_all_reduce(c, big + 4096, big + 4096, 4096, TRIB_UINT32, TRIB_SUM, &other, err),
+         "%s", err);
+    trib_free(req);
+    finish(c, other, "the second of two");
+    expect(big, 4095, TRIB_UINT32, reduced(TRIB_MAX, 4095), "the first of two");
+    expect(big, 8191, TRIB_UINT32, reduced(TRIB_SUM, 8191), "the second of two");
+    free(big);
+}
+
+static void refusals(struct trib_comm *c)
+{
+    struct trib_request *req = NULL;
+    uint32_t v[8] = {0};
+
+    must(trib_all_reduce(c, v, v, 8, (enum trib_type)77, TRIB_SUM, &req, err) == -EINVAL, "type");
+    must(trib_all_reduce(c, v, v, 8, TRIB_UINT32, 77, &req, err) == -EINVAL, "reduction");
+    must(trib_broadcast(c, v, 8, TRIB_UINT32, size, &req, err) == -EINVAL && *err, "root");
+    must(trib_all_reduce(c, v, v, SIZE_MAX, TRIB_UINT32, TRIB_SUM, &req, err) == -EINVAL, "count");
+    must(trib_all_reduce(c, v, v + 2, 4, TRIB_UINT32, TRIB_SUM, &req, err) == -EINVAL && *err,
+         "buffers that overlap");
+    must(trib_register(NULL, 5) == -EINVAL && trib_register(v, 0) == -EINVAL, "register");
+    must(!req, "a refused call sets no request");
+    must(trib_test(NULL) == 1, "no request is done");
+    trib_free(NULL);
+}
+
+/* ---- threads ---- */
+
+struct work {
+    struct trib_comm *c;
+    unsigned rounds;
+};
+
+static void *loop(void *arg)
+{
+    struct work *w = arg;
+    uint64_t *v = room(5000);
+    struct trib_request *req;
+    char why[TRIB_TEXT];
+
+    for (unsigned k = 0; k < w->rounds; k++) {
+        fill(v, 5000, TRIB_UINT64);
+        must(!trib_all_reduce(w->c, v, v, 5000, TRIB_UINT64, TRIB_SUM, &req, why), "%s", why);
+        must(!trib_wait(req), "%s", trib_comm_error(w->c));
+        trib_free(req);
+        for (size_t i = 0; i < 5000; i++)
+            expect(v, i, TRIB_UINT64, reduced(TRIB_SUM, i), "by a thread");
+    }
+    free(v);
+    return NULL;
+}
+
+static void two_at_once(struct trib_comm *a, struct trib_comm *b)
+{
+    struct work w = {b, 20}, here = {a, 20};
+    pthread_t t;
+
+    must(!pthread_create(&t, NULL, loop, &w), "thread");
+    loop(&here);
+    pthread_join(t, NULL);
+    checked += 40;
+}
+
+/* ---- a rank that dies ---- */
+
+static int see_a_death(struct trib_comm *c, uint32_t who)
+{
+    struct trib_request *req;
+    uint32_t *v = room(MAX_COUNT);
+    int rc = 0;
+
+    for (unsigned k = 0; !rc && k < 1000; k++) {
+        if (k == 2 && rank == who)
+            raise(SIGKILL);
+        fill(v, MAX_COUNT, TRIB_UINT32);
+        rc = trib_all_reduce(c, v, v, MAX_COUNT, TRIB_UINT32, TRIB_SUM, &req, err);
+        if (!rc) {
+            rc = trib_wait(req);
+            trib_free(req);
+        }
+    }
+    must(rc < 0 && *trib_comm_error(c), "an error after a rank has died");
+    printf("rank %u: %s\n", rank, trib_comm_error(c));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const int ops[] = {TRIB_SUM, TRIB_MIN, TRIB_MAX};
+    struct trib_comm *a, *b;
+    struct trib_store *store;
+    struct trib_oob oob;
+
+    if (argc != 5 && argc != 7)
+        return fprintf(stderr, "usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die RANK]\n"), 2;
+    rank = (uint32_t)atoi(argv[2]);
+    size = (uint32_t)atoi(argv[3]);
+    struct trib_comm_options options = {.algo = argv[4]};
+
+    must(trib_coll_version() == TRIB_COLL_VERSION, "the header's version");
+    must(!trib_store_open(&store, argv[1], rank, size, 30, err), "%s", err);
+    trib_store_oob(store, &oob);
+    if (trib_comm_create(&a, &oob, &options, err)) {
+        printf("refused: %s\n", err);
+        trib_store_close(store);
+        return 3;
+    }
+    must(trib_comm_rank(a) == rank && trib_comm_size(a) == size, "rank and size");
+    if (argc == 7)
+        return see_a_death(a, (uint32_t)atoi(argv[6]));
+    for (enum trib_type t = 0; t < TRIB_TYPES; t++)
+        for (unsigned o = 0; o < sizeof(ops) / sizeof(ops[0]); o++)
+            reductions(a, t, ops[o], t % 2 ? 1003 : 64, o == 1);
+    reductions(a, TRIB_INT32, TRIB_SUM, 1, false);
+    reductions(a, TRIB_FLOAT32, TRIB_SUM, MAX_COUNT / size, true);
+    movements(a, TRIB_INT8, 777);
+    movements(a, TRIB_INT64, 1);
+    refusals(a);
+    memory(a);
+    must(!trib_comm_create(&b, &oob, &options, err), "%s", err);
+    two_at_once(a, b);
+    trib_comm_destroy(a);
+    movements(b, TRIB_FLOAT64, 33);
+    trib_comm_destroy(b);
+    trib_store_close(store);
+    printf("rank %u: %u operations, %s\n", rank, checked, argv[4]);
+    return 0;
+}
