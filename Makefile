@@ -111,6 +111,11 @@ PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/tr
          $(BUILD)/trib-check-protocol \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtributary.so.1
 
+# Open MPI's component is built where mpicc and Open MPI's own headers (4.1) are.
+MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/coll.h,$(patsubst -I%,%,$(filter -I%,$(shell mpicc --showme:compile 2>/dev/null)))))))
+MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
+PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
+
 .PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
 .SECONDARY:
 all:
@@ -182,6 +187,13 @@ $(BUILD)/libtributary.so.1: $(call lib,session bench coll kernels protocols) $(B
 	    -Wl,--start-group $(filter-out %/libsession.a,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -ldl -lpthread -o $@
 	$(Q)ln -sf libtributary.so.1 $(BUILD)/libtributary.so
+
+# Open MPI loads it by its path.
+$(BUILD)/plugins/openmpi/%.o: CFLAGS += -isystem $(MPI_INCLUDE) -isystem $(MPI_INCLUDE)/openmpi
+$(BUILD)/openmpi/mca_coll_trib.so: $(call obj,$(wildcard plugins/openmpi/*.c)) $(BUILD)/libtributary.so.1
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared $^ -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' -o $@
 
 # Everything in one process: nodes, HCAs and ranks.
 SIM_LIBS = $(call lib,$(ON_sim))
@@ -511,6 +523,7 @@ install: all
 	install -m 644 $(BUILD)/completion/_trib "$(TO)/share/zsh/site-functions"
 	install -d "$(TO)/include/tributary" "$(TO)/lib/pkgconfig" $(foreach d,$(EXAMPLE_DIRS),"$(TO)/$(d)")
 	install -m 755 $(BUILD)/libtributary.so.1 "$(TO)/lib"
+	[ ! -e $(BUILD)/openmpi/mca_coll_trib.so ] || install -D -m 755 $(BUILD)/openmpi/mca_coll_trib.so "$(TO)/lib/tributary/openmpi/mca_coll_trib.so"
 	ln -sf libtributary.so.1 "$(TO)/lib/libtributary.so"
 	install -m 644 $(HEADERS) "$(TO)/include/tributary"
 	sed 's/@VERSION@/$(shell sed -n 's/.*TRIB_VERSION "\(.*\)".*/\1/p' base/version.h)/' scripts/tributary.pc.in >"$(TO)/lib/pkgconfig/tributary.pc"
@@ -521,14 +534,14 @@ uninstall:
 	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/$(COMPLETIONS)/$$f"; done
 	for f in $(PAGES); do rm -f "$(TO)/share/man/man1/$$f"; done
-	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1"
+	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1" "$(TO)/lib/tributary/openmpi/mca_coll_trib.so"
 	rm -f "$(TO)/share/zsh/site-functions/_trib"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for d in include/tributary lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in include/tributary lib/tributary/openmpi lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -6,6 +6,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 rooms='include/tributary
+plugins/openmpi
 base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation

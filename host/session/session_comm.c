@@ -18,6 +18,7 @@
 #include <sys/random.h>
 
 #define CLOSE_NS 2000000000LL
+#define TELL_NS  300000000LL
 /* What operations may use beside the options' algorithms: they need no switch. */
 #define BY_HOSTS                                                                                   \
     (1u << ALGO_RING | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_DIRECT | 1u << ALGO_PAIRWISE)
@@ -218,13 +219,40 @@ static int exchange_outcome(struct trib_comm *c, int rc, char *err)
     return rc;
 }
 
+/* Others wait for this rank in their barriers: they are told. */
+static void give_up(struct trib_comm *c, const char *why)
+{
+    int64_t until = clock_mono_ns() + TELL_NS;
+
+    comm_abort(c->comm, why);
+    while (clock_mono_ns() < until)
+        session_comm_drive(c);
+}
+
+/* A barrier of their own: ranks that are ready still answer those that are not, which nobody does
+ * while he waits in an out-of-band call. */
 static int connect_all(struct trib_comm *c, char *err)
 {
+    struct coll_args a = {.kind = COLL_BARRIER, .algo = ALGO_DIRECT};
+    char why[COMM_TEXT] = "";
+    struct coll_req *req = NULL;
+    int rc = 0;
+
     while (comm_state(c->comm) == COMM_CONNECTING)
         session_comm_drive(c);
+    if (comm_state(c->comm) == COMM_READY)
+        rc = coll_start(c->comm, &a, &req, why);
+    while (req && !coll_test(req))
+        session_comm_drive(c);
+    if (req)
+        coll_free(req);
     if (comm_state(c->comm) == COMM_FAILED)
-        return session_say(err, -EIO, "%s", comm_error(c->comm));
-    return 0;
+        rc = session_say(err, -EIO, "%s", comm_error(c->comm));
+    else if (rc)
+        session_say(err, rc, "%s", why);
+    if (rc)
+        give_up(c, err);
+    return rc;
 }
 
 static int check_oob(const struct trib_oob *o, char *err)
@@ -332,6 +360,17 @@ static const char *text_of(struct trib_comm *c, const char *(*of)(const struct c
 const char *trib_comm_error(struct trib_comm *c)
 {
     return text_of(c, comm_error);
+}
+
+unsigned trib_comm_trees(struct trib_comm *c, char *why)
+{
+    struct coll_grant g;
+
+    pthread_mutex_lock(&c->lock);
+    comm_granted(c->comm, &g);
+    pthread_mutex_unlock(&c->lock);
+    session_say(why, 0, "%s", g.why);
+    return g.trees;
 }
 
 const char *trib_comm_fell_back(struct trib_comm *c)

@@ -16,12 +16,13 @@ struct trib_request {
     int status;           /* as trib_test() */
     bool freed;           /* by the program, while it ran */
     enum coll_algo algo;
+    struct coll_args args;
     struct borrowed *own[2];
     struct trib_request *next;
 };
 
 _Static_assert((int)TRIB_BFLOAT16 == (int)DT_BF16 && (int)TRIB_MAX == (int)OP_MAX &&
-                   (int)TRIB_AVG == (int)OP_AVG,
+                   (int)TRIB_BXOR == (int)OP_BXOR,
                "the public types are the first ones of ours");
 
 /* ---- which algorithm ---- */
@@ -175,6 +176,7 @@ static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *
     if (rc)
         return session_say(err, rc, "%s", *why ? why : strerror(-rc));
     o->algo = a->algo;
+    o->args = *a;
     return 0;
 }
 
@@ -183,7 +185,7 @@ static int start(struct trib_comm *c, struct coll_args *a, struct trib_request *
     struct trib_request *o;
     int rc;
 
-    if ((unsigned)a->type >= TRIB_TYPES || (coll_reduces(a->kind) && (unsigned)a->op > OP_AVG))
+    if ((unsigned)a->type >= TRIB_TYPES || (coll_reduces(a->kind) && (unsigned)a->op > OP_BXOR))
         return session_say(err, -EINVAL, "found type %d and reduction %d, expected public ones",
                            (int)a->type, (int)a->op);
     if (dtype_size(a->type) && a->count > SIZE_MAX / 16 / c->cfg.nranks)
@@ -227,6 +229,8 @@ static void settle(struct trib_comm *c)
         o->status = coll_test(o->req);
         if (!o->status)
             continue;
+        if (!coll_as_asked(o->req)) /* it has failed over */
+            o->algo = comm_runs_by(c->comm, &o->args);
         coll_free(o->req);
         o->req = NULL;
         give_back(c, o);

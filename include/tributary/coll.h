@@ -42,7 +42,9 @@ extern "C" {
 
 #define TRIB_COLL_VERSION 1 /* of this header; trib_coll_version() is the library's */
 #define TRIB_TEXT         256
-#define TRIB_AVG          TRIB_REDUCTIONS /* TRIB_SUM divided by the number of ranks */
+
+/* Reductions beside those of enum trib_sum: the mean, and bits of integers. */
+enum { TRIB_AVG = TRIB_REDUCTIONS, TRIB_BAND, TRIB_BOR, TRIB_BXOR };
 
 struct trib_comm;
 struct trib_request;
@@ -97,6 +99,9 @@ uint32_t trib_comm_rank(const struct trib_comm *comm);
 uint32_t trib_comm_size(const struct trib_comm *comm);
 /* Why the communicator has failed; "": it has not. Valid until the next call for it by this thread. */
 const char *trib_comm_error(struct trib_comm *comm);
+/* Aggregation trees that the switches granted to all ranks, the same number at each; 0: it is hosts
+ * that reduce. why: what they refused; "": nothing. */
+unsigned trib_comm_trees(struct trib_comm *comm, char *why);
 /* Why parts of the in-network path are no longer used; "": all are. */
 const char *trib_comm_fell_back(struct trib_comm *comm);
 
@@ -119,7 +124,7 @@ int trib_deregister(void *buf);
  * elements, reduce-scatter and scatter (root) recv == send + rank * count elements; all-to-all cannot
  * be. Else buffers do not overlap. A buffer that a rank does not use may be NULL. *req is set on
  * success only; free it by trib_free(). -EINVAL, -ENOTSUP, -EIO: a refused call changes nothing.
- * op of a reduction: enum trib_sum, or TRIB_AVG.
+ * op of a reduction: enum trib_sum, or one of the above.
  */
 int trib_all_reduce(struct trib_comm *comm, const void *send, void *recv, size_t count,
                     enum trib_type type, int op, struct trib_request **req, char *err);

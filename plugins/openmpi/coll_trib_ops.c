@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The collectives. Whether one runs on the fabric depends on what all ranks have in common (the
+ * reduction, its type, lengths in bytes), so that all decide alike: data that is only moved is bytes,
+ * packed where a rank's type has gaps.
+ */
+#include "plugins/openmpi/coll_trib.h"
+
+#include <opal/datatype/opal_datatype_internal.h>
+#include <errno.h>
+#include <opal/runtime/opal_progress.h>
+#include <opal/util/output.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After a start that returned rc. Point-to-point messages of the program go on meanwhile. */
+static int finish(struct coll_trib_module *m, int rc, struct trib_request **at)
+{
+    struct trib_request *req = *at;
+
+    while (!rc && !(rc = trib_test(req)))
+        opal_progress();
+    if (rc != 1)
+        opal_output(0, "coll:trib: communicator %s: %s", m->mpi->c_name,
+                    req ? trib_comm_error(m->comm) : m->err);
+    trib_free(req);
+    return rc == 1 ? OMPI_SUCCESS : rc == -ENOMEM ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERROR;
+}
+
+/* ---- types and reductions ---- */
+
+static int type_of(const ompi_datatype_t *dt)
+{
+    static const int8_t types[OPAL_DATATYPE_MAX_PREDEFINED] = {
+        [OPAL_DATATYPE_INT1] = 1 + TRIB_INT8,
+        [OPAL_DATATYPE_UINT1] = 1 + TRIB_UINT8,
+        [OPAL_DATATYPE_INT4] = 1 + TRIB_INT32,
+        [OPAL_DATATYPE_UINT4] = 1 + TRIB_UINT32,
+        [OPAL_DATATYPE_INT8] = 1 + TRIB_INT64,
+        [OPAL_DATATYPE_UINT8] = 1 + TRIB_UINT64,
+        [OPAL_DATATYPE_FLOAT2] = 1 + TRIB_FLOAT16,
+        [OPAL_DATATYPE_FLOAT4] = 1 + TRIB_FLOAT32,
+        [OPAL_DATATYPE_FLOAT8] = 1 + TRIB_FLOAT64,
+        [OPAL_DATATYPE_LONG] = 1 + TRIB_INT64,
+        [OPAL_DATATYPE_UNSIGNED_LONG] = 1 + TRIB_UINT64,
+    };
+    int t;
+
+    if (!ompi_datatype_is_predefined(dt) || dt->super.id >= OPAL_DATATYPE_MAX_PREDEFINED)
+        return -1;
+    t = types[dt->super.id] - 1;
+    return t >= 0 && trib_size((enum trib_type)t) == dt->super.size ? t : -1;
+}
+
+static int reduction_of(const struct ompi_op_t *op, int type)
+{
+    const struct {
+        const struct ompi_op_t *mpi;
+        int trib;
+        bool bits;
+    } known[] = {{MPI_SUM, TRIB_SUM, false},  {MPI_PROD, TRIB_PROD, false},
+                 {MPI_MIN, TRIB_MIN, false},  {MPI_MAX, TRIB_MAX, false},
+                 {MPI_BAND, TRIB_BAND, true}, {MPI_BOR, TRIB_BOR, true},
+                 {MPI_BXOR, TRIB_BXOR, true}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (op == known[i].mpi && !(known[i].bits && type >= TRIB_FLOAT16))
+            return known[i].trib;
+    return -1;
+}
+
+/* What the fabric reduces; false: it does not, which is told. */
+static bool reduces(struct coll_trib_module *m, const char *what, ompi_datatype_t *dt,
+                    struct ompi_op_t *op, enum trib_type *type, int *reduction)
+{
+    int t = type_of(dt), r = reduction_of(op, t);
+
+    if (t < 0 || r < 0) {
+        coll_trib_tell(m, t < 0 ? TRIB_NO_TYPE : TRIB_NO_OP, what);
+        return false;
+    }
+    *type = (enum trib_type)t;
+    *reduction = r;
+    return coll_trib_ready(m);
+}
+
+/* ---- data that is moved ---- */
+
+static size_t bytes_of(const ompi_datatype_t *dt, int count)
+{
+    return dt->super.size * (size_t)count;
+}
+
+static bool has_gaps(const ompi_datatype_t *dt, int count)
+{
+    return !ompi_datatype_is_contiguous_memory_layout(dt, count) || dt->super.true_lb;
+}
+
+static int pack(const void *buf, int count, ompi_datatype_t *dt, void *to)
+{
+    return ompi_datatype_sndrcv(buf, count, dt, to, (int)bytes_of(dt, count), MPI_PACKED);
+}
+
+static int unpack(const void *from, void *buf, int count, ompi_datatype_t *dt)
+{
+    return ompi_datatype_sndrcv(from, (int)bytes_of(dt, count), MPI_PACKED, buf, count, dt);
+}
+
+static int broadcast(void *buf, int count, ompi_datatype_t *dt, int root, ompi_communicator_t *comm,
+                     mca_coll_base_module_t *module)
+{
+    struct coll_trib_module *m = (struct coll_trib_module *)module;
+    size_t bytes = bytes_of(dt, count);
+    bool own = root == ompi_comm_rank(comm), gaps = has_gaps(dt, count);
+    struct trib_request *req = NULL;
+    void *flat = buf;
+    int rc = OMPI_SUCCESS;
+
+    if (bytes > INT32_MAX || !coll_trib_ready(m))
+        return m->bcast(buf, count, dt, root, comm, m->bcast_module);
+    if (!bytes)
+        return OMPI_SUCCESS;
+    if (gaps && !(flat = malloc(bytes)))
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (gaps && own)
+        rc = pack(buf, count, dt, flat);
+    if (!rc)
+        rc = finish(m,
+                    trib_broadcast(m->comm, flat, bytes, TRIB_UINT8, (uint32_t)root, &req, m->err),
+                    &req);
+    if (!rc && gaps && !own)
+        rc = unpack(flat, buf, count, dt);
+    if (gaps)
+        free(flat);
+    return rc;
+}
+
+static int gather_all(const void *send, int n_send, ompi_datatype_t *send_dt, void *recv,
+                      int n_recv, ompi_datatype_t *recv_dt, ompi_communicator_t *comm,
+                      mca_coll_base_module_t *module)
+{
+    struct coll_trib_module *m = (struct coll_trib_module *)module;
+    int size = ompi_comm_size(comm), rc = OMPI_SUCCESS;
+    size_t one = bytes_of(recv_dt, n_recv), at = one * (size_t)ompi_comm_rank(comm);
+    bool in_place = send == MPI_IN_PLACE, gaps = has_gaps(recv_dt, n_recv * size);
+    struct trib_request *req = NULL;
+    char *flat = recv;
+
+    if (one * (size_t)size > INT32_MAX || !coll_trib_ready(m))
+        return m->allgather(send, n_send, send_dt, recv, n_recv, recv_dt, comm,
+                            m->allgather_module);
+    if (!one)
+        return OMPI_SUCCESS;
+    if (gaps && !(flat = malloc(one * (size_t)size)))
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    /* The rank's own block is put into place first, packed. */
+    if (!in_place)
+        rc = has_gaps(send_dt, n_send) ? pack(send, n_send, send_dt, flat + at)
+                                       : (memcpy(flat + at, send, one), OMPI_SUCCESS);
+    else if (gaps)
+        rc = pack((char *)recv +
+                      (recv_dt->super.ub - recv_dt->super.lb) * n_recv * ompi_comm_rank(comm),
+                  n_recv, recv_dt, flat + at);
+    if (!rc)
+        rc = finish(m, trib_all_gather(m->comm, flat + at, flat, one, TRIB_UINT8, &req, m->err),
+                    &req);
+    if (!rc && gaps)
+        rc = unpack(flat, recv, n_recv * size, recv_dt);
+    if (gaps)
+        free(flat);
+    return rc;
+}
+
+static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module)
+{
+    struct coll_trib_module *m = (struct coll_trib_module *)module;
+    struct trib_request *req = NULL;
+
+    if (!coll_trib_ready(m))
+        return m->barrier(comm, m->barrier_module);
+    return finish(m, trib_barrier(m->comm, &req, m->err), &req);
+}
+
+/* ---- reductions ---- */
+
+static int all_reduce(const void *send, void *recv, int count, ompi_datatype_t *dt,
+                      struct ompi_op_t *op, ompi_communicator_t *comm,
+                      mca_coll_base_module_t *module)
+{
+    struct coll_trib_module *m = (struct coll_trib_module *)module;
+    struct trib_request *req = NULL;
+    enum trib_type type;
+    int reduction;
+
+    if (!reduces(m, "all-reduce", dt, op, &type, &reduction))
+        return m->allreduce(send, recv, count, dt, op, comm, m->allreduce_module);
+    if (!count)
+        return OMPI_SUCCESS;
+    return finish(m,
+                  trib_all_reduce(m->comm, send == MPI_IN_PLACE ? recv : send, recv, (size_t)count,
+                                  type, reduction, &req, m->err),
+                  &req);
+}
+
+static int reduce(const void *send, void *recv, int count, ompi_datatype_t *dt,
+                  struct ompi_op_t *op, int root, ompi_communicator_t *comm,
+                  mca_coll_base_module_t *module)
+{
+    struct coll_trib_module *m = (struct coll_trib_module *)module;
+    struct trib_request *req = NULL;
+    enum trib_type type;
+    int reduction;
+
+    if (!reduces(m, "reduce", dt, op, &type, &reduction))
+        return m->reduce(send, recv, count, dt, op, root, comm, m->reduce_module);
+    if (!count)
+        return OMPI_SUCCESS;
+    return finish(m,
+                  trib_reduce(m->comm, send == MPI_IN_PLACE ? recv : send,
+                              root == ompi_comm_rank(comm) ? recv : NULL, (size_t)count, type,
+                              reduction, (uint32_t)root, &req, m->err),
+                  &req);
+}
+
+/* In place the input is the whole of recv, and the result goes to its beginning. */
+static int scatter_sums(struct coll_trib_module *m, const void *send, void *recv, size_t count,
+                        enum trib_type type, int reduction)
+{
+    size_t at = count * trib_size(type) * (size_t)ompi_comm_rank(m->mpi);
+    bool in_place = send == MPI_IN_PLACE;
+    char *to = in_place ? (char *)recv + at : recv;
+    struct trib_request *req = NULL;
+    int rc;
+
+    if (!count)
+        return OMPI_SUCCESS;
+    rc = finish(m,
+                trib_reduce_scatter(m->comm, in_place ? recv : send, to, count, type, reduction,
+                                    &req, m->err),
+                &req);
+    if (!rc && in_place)
+        memmove(recv, to, count * trib_size(type));
+    return rc;
+}
+
+static int reduce_scatter_block(const void *send, void *recv, int count, ompi_datatype_t *dt,
+                                struct ompi_op_t *op, ompi_communicator_t *comm,
+                                mca_coll_base_module_t *module)
+{
+    struct coll_trib_module *m = (struct coll_trib_module *)module;
+    enum trib_type type;
+    int reduction;
+
+    if (!reduces(m, "reduce-scatter", dt, op, &type, &reduction))
+        return m->reduce_scatter_block(send, recv, count, dt, op, comm,
+                                       m->reduce_scatter_block_module);
+    return scatter_sums(m, send, recv, (size_t)count, type, reduction);
+}
+
+static int reduce_scatter(const void *send, void *recv, const int *counts, ompi_datatype_t *dt,
+                          struct ompi_op_t *op, ompi_communicator_t *comm,
+                          mca_coll_base_module_t *module)
+{
+    struct coll_trib_module *m = (struct coll_trib_module *)module;
+    enum trib_type type;
+    int reduction, same = 1;
+
+    while (same < ompi_comm_size(comm) && counts[same] == counts[0])
+        same++;
+    if (same < ompi_comm_size(comm))
+        coll_trib_tell(m, TRIB_NO_COUNTS, "reduce-scatter");
+    if (same < ompi_comm_size(comm) || !reduces(m, "reduce-scatter", dt, op, &type, &reduction))
+        return m->reduce_scatter(send, recv, counts, dt, op, comm, m->reduce_scatter_module);
+    return scatter_sums(m, send, recv, (size_t)counts[0], type, reduction);
+}
+
+#define TAKE(name, fn)                                                                             \
+    mca_coll_base_module_##name##_fn_t coll_trib_##name##_fn(void)                                 \
+    {                                                                                              \
+        return fn;                                                                                 \
+    }
+TAKE(allreduce, all_reduce)
+TAKE(reduce, reduce)
+TAKE(bcast, broadcast)
+TAKE(barrier, barrier)
+TAKE(allgather, gather_all)
+TAKE(reduce_scatter, reduce_scatter)
+TAKE(reduce_scatter_block, reduce_scatter_block)

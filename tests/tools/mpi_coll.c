@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reductions and moves of MPI_COMM_WORLD, of halves of it and of a copy, in place and not, of types
+ * with gaps, and of types and reductions that no switch has; every element checked. With an argument
+ * rank 1 ends itself in the middle.
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT 3001
+
+static int rank, ranks;
+static long wrong;
+
+static void expect(double found, double want)
+{
+    wrong += found != want;
+}
+
+static double sum(int i)
+{
+    return ranks * (ranks + 1) / 2.0 + (double)ranks * (i % 7);
+}
+
+static void reductions(MPI_Comm comm)
+{
+    int *in = calloc((size_t)COUNT * (size_t)ranks, sizeof(int));
+    int *out = calloc((size_t)COUNT * (size_t)ranks, sizeof(int)), counts[64];
+
+    for (int i = 0; i < COUNT * ranks; i++)
+        in[i] = rank + 1 + i % 7;
+    MPI_Allreduce(in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < COUNT; i++)
+        expect(out[i], sum(i));
+    memcpy(out, in, COUNT * sizeof(int));
+    MPI_Allreduce(MPI_IN_PLACE, out, COUNT, MPI_INT, MPI_MAX, comm);
+    for (int i = 0; i < COUNT; i++)
+        expect(out[i], ranks + i % 7);
+    MPI_Reduce(in, out, COUNT, MPI_INT, MPI_SUM, ranks - 1, comm);
+    for (int i = 0; rank == ranks - 1 && i < COUNT; i++)
+        expect(out[i], sum(i));
+    MPI_Reduce(rank ? in : MPI_IN_PLACE, rank ? NULL : in, COUNT, MPI_INT, MPI_SUM, 0, comm);
+    for (int i = 0; i < COUNT; i++) {
+        expect(in[i], rank ? rank + 1 + i % 7 : sum(i));
+        in[i] = rank + 1 + i % 7;
+    }
+    MPI_Reduce_scatter_block(in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < COUNT; i++)
+        expect(out[i], sum(rank * COUNT + i));
+    memcpy(out, in, sizeof(int) * COUNT * (size_t)ranks);
+    MPI_Reduce_scatter_block(MPI_IN_PLACE, out, COUNT, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < COUNT; i++)
+        expect(out[i], sum(rank * COUNT + i));
+    for (int r = 0; r < ranks; r++)
+        counts[r] = COUNT;
+    MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < COUNT; i++)
+        expect(out[i], sum(rank * COUNT + i));
+    counts[0] -= 5; /* blocks of different lengths */
+    MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < counts[rank]; i++)
+        expect(out[i], sum((rank ? rank * COUNT - 5 : 0) + i));
+    free(in);
+    free(out);
+}
+
+static void others(MPI_Comm comm)
+{
+    short s = (short)(rank + 1), s_all = 0;
+    int yes = rank > 0, all = 1;
+    double d = rank + 0.5, d_all = 0;
+    unsigned long bits = 1ul << (rank + 32), bits_all = 0;
+    struct {
+        int value, at;
+    } pair = {100 - rank, rank}, least;
+
+    MPI_Allreduce(&s, &s_all, 1, MPI_SHORT, MPI_SUM, comm);
+    expect(s_all, ranks * (ranks + 1) / 2);
+    MPI_Allreduce(&yes, &all, 1, MPI_INT, MPI_LAND, comm);
+    expect(all, 0);
+    MPI_Allreduce(&pair, &least, 1, MPI_2INT, MPI_MINLOC, comm);
+    expect(least.at, ranks - 1);
+    MPI_Allreduce(&d, &d_all, 1, MPI_DOUBLE, MPI_SUM, comm);
+    expect(d_all, ranks * ranks / 2.0);
+    MPI_Allreduce(&bits, &bits_all, 1, MPI_UNSIGNED_LONG, MPI_BOR, comm);
+    expect((double)bits_all, (double)(((1ul << ranks) - 1) << 32));
+    MPI_Allreduce(&d, &d_all, 0, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Barrier(comm);
+}
+
+/* Rank 0 has every other element; the others have them without gaps: the same signature. */
+static void moves(MPI_Comm comm)
+{
+    MPI_Datatype gaps;
+    int *v = calloc((size_t)COUNT * (size_t)ranks * 2, sizeof(int)), step = rank ? 1 : 2;
+
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &gaps);
+    MPI_Type_commit(&gaps);
+    for (int i = 0; i < COUNT; i++)
+        v[i * step] = rank == 2 % ranks ? i * 3 : -1;
+    MPI_Bcast(v, COUNT, rank ? MPI_INT : gaps, 2 % ranks, comm);
+    for (int i = 0; i < COUNT; i++)
+        expect(v[i * step], i * 3);
+    for (int i = 0; i < 5 * ranks; i++)
+        v[i * step] = i / 5 == rank ? rank * 10 + i % 5 : -1;
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, v, 5, rank ? MPI_INT : gaps, comm);
+    for (int i = 0; i < 5 * ranks; i++)
+        expect(v[i * step], i / 5 * 10 + i % 5);
+    int mine[3] = {rank, rank * 2, 7};
+    MPI_Allgather(mine, 3, MPI_INT, v, 3, rank ? MPI_INT : gaps, comm);
+    for (int i = 0; i < 3 * ranks; i++)
+        expect(v[i * step], i % 3 == 2 ? 7 : i / 3 * (i % 3 + 1));
+    MPI_Type_free(&gaps);
+    free(v);
+}
+
+static void all_of(MPI_Comm comm)
+{
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    reductions(comm);
+    others(comm);
+    moves(comm);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm half, copy;
+    long total = 0;
+    int me;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    all_of(MPI_COMM_WORLD);
+    for (int i = 0; argc > 1 && i < 1000; i++) {
+        if (i == 3 && me == 1)
+            raise(SIGKILL);
+        reductions(MPI_COMM_WORLD);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &half);
+    all_of(half);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    all_of(copy);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&copy);
+    MPI_Reduce(&wrong, &total, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (!me)
+        printf("mpi_coll: %ld wrong\n", total);
+    MPI_Finalize();
+    return wrong != 0;
+}
