@@ -16,6 +16,7 @@
 #define LS    "leaf-spine-8"
 #define MESH  "npu-mesh-8" /* for one thread, for any requested number */
 #define FAR   "far-spines" /* whose slices are as long as the shorter links */
+#define PAID  "paid"       /* GPU nodes with costs by path: ranks sleep before operations */
 
 struct row {
     const char *conf;
@@ -39,7 +40,10 @@ static const struct row rows[] = {
     {"incast-32-dcqcn", 33, COLL_GATHER, ALGO_DIRECT},
     {FAR, 8, COLL_ALLREDUCE, ALGO_SHARP},
     {FAR, 8, COLL_ALLTOALL, ALGO_DIRECT},
-    {MESH, 8, COLL_ALLREDUCE, ALGO_RING},                 /* hosts are neighbours */
+    {MESH, 8, COLL_ALLREDUCE, ALGO_RING}, /* hosts are neighbours */
+    {PAID, 8, COLL_ALLREDUCE, ALGO_RING},
+    {PAID, 8, COLL_ALLREDUCE, ALGO_NVLS_SHARP},
+    {PAID, 7, COLL_ALLTOALL, ALGO_DIRECT},
     {"h100-node-measured", 8, COLL_ALLREDUCE, ALGO_RING}, /* costs of messages */
 };
 
@@ -141,6 +145,17 @@ static struct fabric *load(const char *name)
     char conf[64];
 
     snprintf(conf, sizeof(conf), "conf/%s.conf", name);
+    if (!strcmp(name, PAID))
+        return fabric_load_string("mtu = 4096; reduce = { }; rails = { leaves = 1; };"
+                                  "gpu_nodes = { nodes = 2; gpus = 4; planes = ( 4, 4 );"
+                                  " nvlink = { rate = \"25GB/s\"; latency = \"300ns\"; };"
+                                  " nic = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };"
+                                  "costs = { gpu = \"500ns\";"
+                                  " nvlink = { launch = \"20us\"; step = \"3.4us\";"
+                                  "  ll = { step = \"600ns\"; rate = \"40GB/s\"; }; };"
+                                  " multimem = { launch = \"70us\"; load = 0.85; store = 0.8; };"
+                                  " network = { launch = \"30us\"; step = \"14us\"; }; };",
+                                  PAID, NULL);
     return strcmp(name, FAR)
                ? fabric_load(conf, NULL)
                : fabric_load_string("name = \"far\"; mtu = 4096; reduce = { };"
