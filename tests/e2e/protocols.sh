@@ -49,6 +49,33 @@ has '^# 10 rows, 0 wrong' "$tmp/table.out"
 trib sim "$conf/single-switch-4.conf" --algo switchml -d int32 -b 4K -e 4K --counters > "$tmp/counters.out" 2>&1 || fail "--counters"
 has '^# protocol: .*switch_packets 16,' "$tmp/counters.out"
 
+# A refusal and an abort in the middle: the policy's next algorithm goes on, in both clocks; without a policy they are errors.
+fell() { # TEXT FILE: every row is by another algorithm, and right
+    has "fell back, .*$1" "$2"
+    has '^# Out of bounds values : 0 OK' "$2"
+    python3 - "$tmp/fell.json" <<'PY' || fail "rows of $2"
+import json, sys
+rows = json.load(open(sys.argv[1]))["results"]
+sys.exit(not rows or any(r["wrong"] or r["asked"] not in ("switchml", "atp") or r["aggregated_iters"] or not r["fell_back"] for r in rows))
+PY
+}
+echo 'faults = ( { at = "20us"; node = "leaf1"; restart = "5us"; } );' > "$tmp/restart.conf"
+for c in single-switch-4 leaf-spine-8; do
+    sed 's/reduce = {/reduce = { memory = 65536;/' "$conf/$c.conf" > "$tmp/little-$c.conf"
+done
+for p in switchml atp; do
+    trib sim "$tmp/little-leaf-spine-8.conf" --algo $p --policy $p,ring -d int32,float -b 64K -e 64K -J "$tmp/fell.json" > "$tmp/fell.out" 2>&1 || fail "$p refused"
+    fell "protocol $p refused by leaf0: .* wants [0-9]* bytes, 65536 of 65536" "$tmp/fell.out"
+    trib sim "$conf/leaf-spine-8.conf" --algo $p --policy $p,ring -d int32,float -b 1M -e 1M --faults "$tmp/restart.conf" -J "$tmp/fell.json" > "$tmp/fell.out" 2>&1 ||
+        fail "$p of a switch that restarts"
+    fell "protocol $p: .*leaf1.*\\(the communicator's operation [0-9]* starts over\\)" "$tmp/fell.out"
+done
+trib sim "$tmp/little-leaf-spine-8.conf" --algo switchml -b 64K -e 64K > "$tmp/fell.out" 2>&1 && fail "refused, without a policy"
+has 'trib-sim: rank [0-9]*: protocol switchml refused by leaf0' "$tmp/fell.out"
+trib perf "$tmp/little-single-switch-4.conf" --algo switchml --policy switchml,ring -d int32 -b 16K -e 16K -n 2 --max-wall 20 -J "$tmp/fell.json" > "$tmp/fell.out" 2>&1 ||
+    fail "refused in real time"
+fell 'protocol switchml refused by switch0' "$tmp/fell.out"
+
 # Not among the usual ones.
 trib sim "$conf/single-switch-4.conf" --algo all -b 4K -e 4K > "$tmp/all.out" 2>&1 || fail "all"
 has_not 'Algorithm: (switchml|ps|atp)' "$tmp/all.out"
