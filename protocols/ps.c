@@ -126,14 +126,21 @@ static int ps_open(struct trib_rank *r)
         shape_of(r->key, r->nranks, r->payload, r->window, r->rate_bps, r->round_trip_ps);
     int64_t timeout = r->key[KEY_TIMEOUT] * 1000000;
     size_t bytes = (r->nranks + 1ul) * s.bytes;
+    int rc;
 
     if (!me)
         return -ENOMEM;
     r->self = me;
     me->shape = s;
+    rc = key_servers(r, r->key[KEY_SERVERS]);
+    if (!rc && !s.bytes)
+        rc = key_refuse(r, "packet: found %lld, expected 0 or at least 8",
+                        (long long)r->key[KEY_PACKET]);
+    if (rc)
+        goto none;
+    rc = -ENOMEM;
     if (window_open(&me->w, s.servers * s.window, timeout ? timeout : 4 * s.round_ps,
-                    r->key[KEY_PATIENCE] * 1000000000) ||
-        !s.bytes)
+                    r->key[KEY_PATIENCE] * 1000000000))
         goto none;
     for (uint32_t i = 0; i < me->w.n; i++)
         me->w.flight[i].seq = i - (uint64_t)me->w.n;
@@ -152,7 +159,7 @@ static int ps_open(struct trib_rank *r)
     return 0;
 none:
     ps_close(r);
-    return s.bytes ? -ENOMEM : -EMSGSIZE;
+    return rc;
 }
 
 static void fail(struct trib_rank *r, const char *why)

@@ -191,7 +191,8 @@ struct trib_rank_api {
     /* The operation has ended here: recv holds the result. Also from inside of start(). The next may
      * start once the function that called this has returned. */
     void (*done)(struct trib_rank *r);
-    /* It cannot end: fails the communicator, with a reason for people. */
+    /* It cannot end: fails the job, with a reason for people. In open() and start(): why what they
+     * return is not 0. */
     void (*fail)(struct trib_rank *r, const char *why);
     /* dst = dst op src, as in the switch. */
     void (*reduce)(struct trib_rank *r, void *dst, const void *src, uint64_t n, enum trib_type type,

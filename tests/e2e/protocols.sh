@@ -40,6 +40,8 @@ for p in $protocols; do
 done
 trib sim --chaos 1 --algo ring > "$tmp/chaos.out" 2>&1 && fail "chaos by an algorithm that is no protocol"
 has 'found ring, expected with --chaos the name of one protocol' "$tmp/chaos.out"
+trib sim --chaos 9-7 > "$tmp/chaos.out" 2>&1 && fail "chaos from the last seed to the first"
+has 'found "9-7", a range that runs backwards, expected a seed, or FIRST-LAST' "$tmp/chaos.out"
 
 # One table, of every algorithm and loss.
 "$(dirname "$0")/../../scripts/compare_protocols" "$conf/single-switch-4.conf" -b 4K -e 4K --loss 0,1 -n 1 -J "$tmp/table.json" > "$tmp/table.out" ||
@@ -96,6 +98,54 @@ sed 's/reduce = {/reduce = { protocol = ".\/none.so"; packet = 0.5;/' "$conf/sin
 refused 'wrong.conf:[0-9]+: packet: found 0.5, expected an integer' "$tmp/wrong.conf" --algo mine
 sed 's/reduce = {/reduce = { protocol = ".\/none.so";/' "$conf/single-switch-4.conf" > "$tmp/wrong.conf"
 refused 'wrong.conf:[0-9]+: protocol: ./none.so: cannot open' "$tmp/wrong.conf" --algo mine
+
+# Files that are no shared object, each by what it is.
+mkdir "$tmp/folder.so"
+mkfifo "$tmp/fifo.so"
+: > "$tmp/empty.so"
+echo 'a text of more than sixty-four bytes, which is what the head of an ELF file has' > "$tmp/text.so"
+head -c 64 "$TRIB_BUILD/libtribverbs.so" > "$tmp/other.so"
+cp "$tmp/other.so" "$tmp/cut.so"
+printf '\377' | dd of="$tmp/other.so" bs=1 seek=18 conv=notrunc 2> /dev/null
+for pair in folder:'found a directory' fifo:'found a FIFO' empty:'found an empty file' text:'found a file that is no ELF object' other:'found one of another machine' cut:'cannot read|too short'; do
+    sed "s/reduce = {/reduce = { protocol = \".\/${pair%%:*}.so\";/" "$conf/single-switch-4.conf" > "$tmp/wrong.conf"
+    refused "wrong.conf:[0-9]+: protocol: .*${pair%%:*}.so: .*(${pair#*:})" "$tmp/wrong.conf" --algo mine
+done
+
+# Keys that do not fit the job.
+for p in ps atp; do
+    sed "s/reduce = {/reduce = { protocol = \"$p\"; servers = 9;/" "$conf/leaf-spine-8.conf" > "$tmp/wrong.conf"
+    refused "protocol $p does not start: servers: found 9, expected at most the number of ranks, 8" "$tmp/wrong.conf" --algo $p
+done
+sed 's/reduce = {/reduce = { protocol = "ps"; packet = 5;/' "$conf/leaf-spine-8.conf" > "$tmp/wrong.conf"
+refused 'protocol ps does not start: packet: found 5, expected 0 or at least 8' "$tmp/wrong.conf" --algo ps
+
+# Protocols that end the process, or stop its time: which, and in which function.
+plugin() { # NAME FUNCTION CODE: tally with this code at the beginning of that function
+    sed "/^static void $2(/ { n; s/{/{ $3/ }" "$(dirname "$0")/../../examples/protocol/tally.c" > "$tmp/$1.c"
+    # Calls itself without end, and not as a jump.
+    sed -i '1i #include <stdlib.h>\nstatic int deep(volatile char *p) { volatile char a[4096]; a[0] = *p; return deep(a) + a[1]; }' "$tmp/$1.c"
+    ${CC:-cc} -w -O0 -shared -fPIC -I"$(dirname "$0")/../../include" "$tmp/$1.c" -o "$tmp/$1.so" || fail "$1.c"
+    sed "s/^reduce = .*/reduce = { protocol = \".\/$1.so\"; };/" "$conf/single-switch-4.conf" > "$tmp/$1.conf"
+}
+ends() { # CODE TEXT NAME
+    "$TRIB_BUILD/trib-sim" "$tmp/$3.conf" --algo tally -d int32 -b 4K -e 64K --faults "$tmp/loss.conf" > "$tmp/ends.out" 2>&1
+    [ $? = "$1" ] || fail "$3: another code than $1"
+    has "^trib-sim: .*protocol tally: $2" "$tmp/ends.out"
+}
+ulimit -c 0
+plugin exit sw_packet 'exit(0);'
+ends 1 'packet\(\) of its switch half called exit\(\)' exit
+plugin null rank_packet '*(volatile int *)0 = 1;'
+ends 139 'packet\(\) of its rank half ended by SIGSEGV' null
+plugin abort sw_packet 'abort();'
+ends 134 'packet\(\) of its switch half ended by SIGABRT' abort
+plugin deep sw_packet 'char q = 1; deep(\&q);'
+ends 139 'packet\(\) of its switch half ended by SIGSEGV' deep
+plugin now rank_timer 'r->api->timer(r, r->api->now(r)); return;'
+ends 1 'timer\(\) of its rank half has run 100000 times in a microsecond: it sets its timer again for now' now
+trib perf "$tmp/null.conf" --algo tally -d int32 -b 4K -e 4K -n 1 --max-wall 20 > "$tmp/ends.out" 2>&1 && fail "a rank that its protocol ends"
+has 'protocol tally: packet\(\) of its rank half ended by SIGSEGV' "$tmp/ends.out"
 
 # A protocol that does not return: the second signal ends the simulation.
 sed '/^static void sw_packet/ { n; s/{/{\n    for (;;)\n        __asm__("");/ }' "$(dirname "$0")/../../examples/protocol/tally.c" > "$tmp/loop.c"

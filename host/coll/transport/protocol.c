@@ -405,7 +405,8 @@ unsigned protocol_run(struct comm *c, struct coll_req *r, unsigned lane)
     e->lane = lane;
     rc = proto_rank_start(e->half, &op, protocol_now(c));
     if (rc)
-        protocol_fail(e, "protocol %s does not start: %s", e->p->name, strerror(-rc));
+        protocol_fail(e, "protocol %s does not start: %s", e->p->name,
+                      proto_rank_error(e->half) ? proto_rank_error(e->half) : strerror(-rc));
     else
         look(c, e);
     return 1;
