@@ -256,6 +256,10 @@ struct trib_model {
     int64_t (*up_ps)(const struct trib_model *m, uint32_t bytes);
     int64_t (*down_ps)(const struct trib_model *m, uint32_t bytes);
     int64_t (*across_ps)(const struct trib_model *m, uint32_t bytes);
+    /* Each rank sends a packet to each of the first so many ranks, and gets one from each of them if
+     * `back`: how many of them the busiest link carries, in times of a packet on a rank's link that
+     * it does not share. */
+    double (*busiest)(const struct trib_model *m, unsigned servers, bool back);
 };
 
 struct trib_protocol {

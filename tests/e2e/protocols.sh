@@ -43,6 +43,20 @@ has 'found ring, expected with --chaos the name of one protocol' "$tmp/chaos.out
 trib sim --chaos 9-7 > "$tmp/chaos.out" 2>&1 && fail "chaos from the last seed to the first"
 has 'found "9-7", a range that runs backwards, expected a seed, or FIRST-LAST' "$tmp/chaos.out"
 
+# The formula of the parameter server, also where links between switches are the bottleneck.
+for c in leaf-spine-8 leaf-spine-64; do
+    for v in 0 4; do
+        sed "s/reduce = {/reduce = { protocol = \"ps\"; servers = $v;/; s/window = 256;//" "$conf/$c.conf" > "$tmp/model.conf"
+        trib sim "$tmp/model.conf" --algo ps -d int32 -b 4K -e 1M -f 16 --place out -n 1 -w 0 -J "$tmp/model.json" > "$tmp/model.out" 2>&1 || fail "ps on $c"
+        python3 - "$tmp/model.json" <<'PY' || fail "ps on $c, $v servers, against its formula"
+import json, sys
+far = [(r["size_bytes"], r["time_us"], r["predicted_us"]) for r in json.load(open(sys.argv[1]))["results"]
+       if abs(r["time_us"] / r["predicted_us"] - 1) > 0.1]
+sys.exit(f"{far}" if far else 0)
+PY
+    done
+done
+
 # One table, of every algorithm and loss.
 "$(dirname "$0")/../../scripts/compare_protocols" "$conf/single-switch-4.conf" -b 4K -e 4K --loss 0,1 -n 1 -J "$tmp/table.json" > "$tmp/table.out" ||
     fail "compare_protocols"
