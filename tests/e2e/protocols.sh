@@ -92,6 +92,19 @@ trib perf "$tmp/little-single-switch-4.conf" --algo switchml --policy switchml,r
     fail "refused in real time"
 fell 'protocol switchml refused by switch0' "$tmp/fell.out"
 
+# In the middle of a run in real time: a spine link goes down, and ring goes on by the other spine.
+trib up "$conf/leaf-spine-8.conf" > "$tmp/up.out" 2>&1 || fail "no fabric"
+TRIB_RUN=$run/leaf-spine-8 "$TRIB_BUILD/trib-perf" "$conf/leaf-spine-8.conf" --algo switchml --policy switchml,ring -d int32 -b 64K -e 64K -n 2000 -w 0 \
+    --max-wall 15 > "$tmp/down.out" 2>&1 &
+perf=$!
+busy() { [ "$(total rx_frames)" -gt 5000 ]; }
+until_true 30 busy || fail "the run did not get under way"
+trib link leaf1-spine0 down > "$tmp/link.out" 2>&1 || fail "the link does not go down"
+wait $perf
+has 'fell back, [a-z-]*place, from operation [0-9]+ of .*protocol switchml: aborted by leaf[01]: .*link to (spine0|leaf1) is down' "$tmp/down.out"
+has '^# Out of bounds values : 0 OK' "$tmp/down.out"
+trib down > "$tmp/up.out" 2>&1 || fail "down"
+
 # Not among the usual ones.
 trib sim "$conf/single-switch-4.conf" --algo all -b 4K -e 4K > "$tmp/all.out" 2>&1 || fail "all"
 has_not 'Algorithm: (switchml|ps|atp)' "$tmp/all.out"
