@@ -74,8 +74,8 @@ struct build {
 };
 
 /* ---- conf.c: files ---- */
-/* The whole file as a string, malloced; NULL with an error noted. */
-char *conf_text(const char *path, struct fab_errors *errs);
+/* The whole file as a string, malloced; NULL with an error noted. what: it should be, "conf file". */
+char *conf_text(const char *path, const char *what, struct fab_errors *errs);
 /* Parses the syntax only. True: the caller destroys *c; false: mistakes are reported. */
 bool conf_parse(struct build *b, const char *text, config_t *c);
 

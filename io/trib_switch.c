@@ -9,6 +9,7 @@
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
 #include "io/telemetry/telemetry_server.h"
+#include "protocols/host/call.h"
 #include "protocols/host/load.h"
 #include "roce/frame.h"
 #include "switch/net/net.h"
@@ -441,6 +442,7 @@ int main(int argc, char **argv)
     if (p.opt.ask)
         return telemetry_client_query("trib-switch", p.opt.ask, NULL, p.opt.conf);
     take_signals();
+    proto_name_ends(1);
     umask(077); /* a socket that others may write to is one that they may connect to */
     rc = load(&p);
     if (!rc)

@@ -111,19 +111,19 @@ static int atp_open(struct trib_rank *r)
     me->lane = calloc(me->shape.servers, sizeof(*me->lane));
     if (!me->values || !me->lane)
         rc = -ENOMEM;
+    if (!rc)
+        rc = key_servers(r, r->key[KEY_SERVERS]);
     if (!me->shape.elements)
-        rc = -EMSGSIZE;
+        rc = key_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
     if (!rc && r->rank < me->shape.servers)
         rc = server_open(r);
-    if (rc) {
+    if (rc)
         atp_close(r);
-        return rc;
-    }
-    for (uint32_t i = 0; i < me->w.n; i++)
+    for (uint32_t i = 0; !rc && i < me->w.n; i++)
         me->w.flight[i].seq = i - (uint64_t)me->w.n;
-    for (uint32_t i = 0; i < me->shape.servers; i++)
+    for (uint32_t i = 0; !rc && i < me->shape.servers; i++)
         me->lane[i].oldest = i;
-    return 0;
+    return rc;
 }
 
 static void fail(struct trib_rank *r, const char *why)

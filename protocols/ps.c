@@ -126,14 +126,21 @@ static int ps_open(struct trib_rank *r)
         shape_of(r->key, r->nranks, r->payload, r->window, r->rate_bps, r->round_trip_ps);
     int64_t timeout = r->key[KEY_TIMEOUT] * 1000000;
     size_t bytes = (r->nranks + 1ul) * s.bytes;
+    int rc;
 
     if (!me)
         return -ENOMEM;
     r->self = me;
     me->shape = s;
+    rc = key_servers(r, r->key[KEY_SERVERS]);
+    if (!rc && !s.bytes)
+        rc = key_refuse(r, "packet: found %lld, expected 0 or at least 8",
+                        (long long)r->key[KEY_PACKET]);
+    if (rc)
+        goto none;
+    rc = -ENOMEM;
     if (window_open(&me->w, s.servers * s.window, timeout ? timeout : 4 * s.round_ps,
-                    r->key[KEY_PATIENCE] * 1000000000) ||
-        !s.bytes)
+                    r->key[KEY_PATIENCE] * 1000000000))
         goto none;
     for (uint32_t i = 0; i < me->w.n; i++)
         me->w.flight[i].seq = i - (uint64_t)me->w.n;
@@ -152,7 +159,7 @@ static int ps_open(struct trib_rank *r)
     return 0;
 none:
     ps_close(r);
-    return s.bytes ? -ENOMEM : -EMSGSIZE;
+    return rc;
 }
 
 static void fail(struct trib_rank *r, const char *why)
@@ -406,30 +413,49 @@ static const struct trib_rank_half rank_half = {
     .timer = ps_timer,
 };
 
-/* The busiest link is a server's. It takes the parts of its blocks from all others, and the results
- * of other servers' blocks from the moment when the first are there. After the last part comes its
- * block's result, to one rank after the other. Or, in a small window, a slot has a block each round
- * trip; ranks stay one packet apart. */
+/* Time on a link of what server 0 gets from a rank: all its blocks, the last of which may be short. */
+static int64_t own_ps(const struct trib_model *m, uint64_t per, uint64_t blocks, uint32_t servers)
+{
+    uint64_t own = ceil_div(blocks, servers), size = trib_size(m->type);
+    uint64_t last = (blocks - 1) % servers ? per : m->count - (blocks - 1) * per;
+
+    return link_ps(((own - 1) * per + last) * size + own * (sizeof(struct head) + m->overhead),
+                   m->rate_bps);
+}
+
+/*
+ * The busiest link is a server's, or one between switches. It takes the parts of all ranks, and the
+ * results of other servers' blocks from the moment when the first are there. After the last part
+ * comes its block's result, to one rank after the other. Or, in a small window, a slot has a block
+ * each round trip; ranks stay one packet apart.
+ */
 static int64_t model(const struct trib_model *m)
 {
     struct shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
                               m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
     uint64_t per = s.bytes / trib_size(m->type), others = m->nranks - 1, blocks, own;
-    uint32_t bytes;
-    int64_t wire, across, in, out, slow;
+    double both, parts, server, one, turn;
+    uint32_t bytes, used;
+    int64_t across, full, in, out, slow;
 
     if (!per || !others)
         return 0;
     blocks = ceil_div(m->count, per);
     own = ceil_div(blocks, s.servers);
+    used = blocks < s.servers ? (uint32_t)blocks : s.servers;
     bytes = (uint32_t)sizeof(struct head) +
             (uint32_t)((blocks > 1 ? per : m->count) * trib_size(m->type));
     across = m->across_ps(m, bytes);
-    wire = link_ps((bytes + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
-    in = across + (int64_t)(own * others + blocks - own - 1) * wire;
-    out = 2 * across + (int64_t)(own * others - 1 + others - 1) * wire;
-    slow = (int64_t)ceil_div(own, s.window) * (2 * across + (int64_t)(others - 1) * wire) +
-           (int64_t)(others - 1) * wire;
+    full = link_ps(bytes + m->overhead, m->rate_bps);
+    server = (double)own_ps(m, per, blocks, s.servers);
+    one = server / (double)own;
+    both = m->busiest(m, used, true) * server;
+    parts = m->busiest(m, used, false);
+    in = across + (int64_t)(both - one);
+    /* Results begin when the first block is there, and follow each other. */
+    out = 2 * across + (int64_t)(parts * server - one + (parts - 1) * (double)full);
+    turn = (double)(others - 1) * m->ranks_a_link * one;
+    slow = (int64_t)((double)ceil_div(own, s.window) * (2 * (double)across + turn) + turn);
     in = in > out ? in : out;
     return in > slow ? in : slow;
 }

@@ -52,8 +52,12 @@ static int rank_open(struct trib_rank *r)
     me->exponent = calloc(n, sizeof(*me->exponent));
     me->values = calloc(me->elements + 1, sizeof(*me->values));
     if (rc || !me->exponent || !me->values || !me->elements) {
+        bool fits = me->elements;
+
         rank_close(r);
-        return me->elements ? -ENOMEM : -EMSGSIZE;
+        return fits
+                   ? -ENOMEM
+                   : key_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
     }
     for (uint32_t i = 0; i < n; i++)
         me->w.flight[i].seq = i - (uint64_t)n;

@@ -2,6 +2,8 @@
 #include "protocols/window.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define BACKOFF 4 /* doublings of the timeout in silence, at most */
@@ -161,4 +163,25 @@ int window_overdue(struct window *w, struct trib_rank *r)
     }
     arm(w, r, next);
     return n;
+}
+
+int key_refuse(struct trib_rank *r, const char *fmt, ...)
+{
+    char text[160];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    r->api->fail(r, text);
+    return -EINVAL;
+}
+
+int key_servers(struct trib_rank *r, int64_t servers)
+{
+    return servers <= r->nranks ? 0
+                                : key_refuse(r,
+                                             "servers: found %lld, expected at most the number of "
+                                             "ranks, %u",
+                                             (long long)servers, r->nranks);
 }

@@ -51,6 +51,12 @@ void window_resend(struct window *w, uint32_t i);
 /* At the timer: queues what is overdue and returns how many. -1: nothing is answered any more. */
 int window_overdue(struct window *w, struct trib_rank *r);
 
+/* A key that does not fit the job, for open() to return: names what was found and expected; text as
+ * printf. */
+int key_refuse(struct trib_rank *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The key `servers`: 0, or -errno, refused. */
+int key_servers(struct trib_rank *r, int64_t servers);
+
 /* ceil(a / b); the next power of two. */
 static inline uint64_t ceil_div(uint64_t a, uint64_t b)
 {

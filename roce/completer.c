@@ -97,6 +97,22 @@ static void acknowledge(struct qp *qp, uint32_t psn, int64_t now_ps)
     progressed(qp, before, now_ps);
 }
 
+/*
+ * A peer says NAK once for a gap, and again only when it has received what was missing and sees the
+ * next gap: so each but the first means that requests have come further, though una has not. It
+ * waits for READ data, or the peer holds WRITEs and may not say how far it is. They take no retry,
+ * as many as there are packets in flight: a peer that only says NAK is given up.
+ */
+static bool has_moved_on(struct requester *q)
+{
+    if (!q->naks || q->nak_una != q->una) {
+        q->nak_una = q->una;
+        q->naks = 1;
+        return false;
+    }
+    return q->naks++ < psn_sub(q->max, q->una);
+}
+
 static void sequence_nak(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
@@ -104,11 +120,13 @@ static void sequence_nak(struct qp *qp)
     qp->r->cnt.seq_naks_received++;
     if (q->rnr_wait) /* everything is sent again afterwards */
         return;
-    if (q->retry_left == 0) {
-        qp_fail(qp, WC_RETRY_EXC_ERR);
-        return;
+    if (!has_moved_on(q)) {
+        if (q->retry_left == 0) {
+            qp_fail(qp, WC_RETRY_EXC_ERR);
+            return;
+        }
+        q->retry_left--;
     }
-    q->retry_left--;
     qp_record(qp, RNIC_EV_SEQ_NAK_RECEIVED, q->una);
     qp_timer_clear(qp);
     requester_rewind(qp);

@@ -113,6 +113,7 @@ struct requester {
     uint16_t heard;         /* acknowledgements of nothing new, as of a keep-alive */
     uint16_t paused, pause; /* extensions of the timer for una, in PAUSE_UNITS of a timeout: in all,
                                the last one */
+    uint32_t naks, nak_una; /* sequence NAKs while this was una */
 };
 
 enum msg_kind { MSG_NONE, MSG_SEND, MSG_WRITE };

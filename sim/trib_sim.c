@@ -10,6 +10,7 @@
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
 #include "host/bench/schedule_option.h"
+#include "protocols/host/call.h"
 #include "protocols/host/load.h"
 #include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
@@ -451,6 +452,7 @@ int main(int argc, char **argv)
     int code, rc;
 
     memory_lay_out(true);
+    proto_name_ends(EXIT_WRONG);
     if (perf_load_protocols(argc, argv))
         return EXIT_USAGE;
     if (!sim_options_begin(&m.own, &m.o, argc, argv, &code))

@@ -359,7 +359,7 @@ struct fabric *fabric_load_string(const char *text, const char *path, struct fab
     return b.f;
 }
 
-char *conf_text(const char *path, struct fab_errors *errs)
+char *conf_text(const char *path, const char *what, struct fab_errors *errs)
 {
     struct build b = {.errs = errs, .path = path};
     FILE *in = fopen(path, "r");
@@ -367,7 +367,7 @@ char *conf_text(const char *path, struct fab_errors *errs)
     size_t n;
 
     if (!text) {
-        build_error(&b, 0, "found no readable file (%s), expected a conf file", strerror(errno));
+        build_error(&b, 0, "found no readable file (%s), expected a %s", strerror(errno), what);
         if (in)
             fclose(in);
         return NULL;
@@ -394,7 +394,7 @@ struct fabric *fabric_load(const char *path, struct fab_errors *errs)
     if (!e)
         return NULL;
     e->n = e->total = 0;
-    text = conf_text(path, e);
+    text = conf_text(path, "conf file", e);
     if (text)
         f = fabric_load_string(text, path, e);
     free(text);

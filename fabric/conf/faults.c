@@ -328,7 +328,7 @@ int fault_plan_load(struct fault_plan *p, const char *path, const struct fabric 
 
     *p = (struct fault_plan){0};
     errs->n = errs->total = 0;
-    text = conf_text(path, errs);
+    text = conf_text(path, "fault plan", errs);
     rc = text ? fault_plan_load_string(p, text, path, f, nranks, errs) : -EINVAL;
     free(text);
     return rc;

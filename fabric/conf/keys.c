@@ -190,21 +190,6 @@ static void read_time(struct build *b, const config_setting_t *s, const struct k
         *(int64_t *)out = v;
 }
 
-static void read_size(struct build *b, const config_setting_t *s, const struct key *k, void *out)
-{
-    const char *text = config_setting_get_string(s);
-    char want[120];
-    uint64_t v;
-
-    snprintf(want, sizeof(want),
-             "a size from %" PRIu64 "B to %" PRIu64 "GiB, with its unit, as \"64KiB\" or \"4MB\"",
-             k->lo, k->hi >> 30);
-    if (!text || parse_size(text, &v) || !in_range(k, v))
-        keys_expected(b, s, want);
-    else
-        *(uint64_t *)out = v;
-}
-
 static bool is_int(const config_setting_t *s)
 {
     return config_setting_type(s) == CONFIG_TYPE_INT || config_setting_type(s) == CONFIG_TYPE_INT64;
@@ -220,6 +205,37 @@ static void read_uint(struct build *b, const config_setting_t *s, const struct k
         keys_expected(b, s, want);
     else
         *(uint32_t *)out = (uint32_t)config_setting_get_int64(s);
+}
+
+static bool parse_bytes(const char *text, uint64_t *v)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    *v = digits && digits < 16 && !text[digits] ? strtoull(text, NULL, 10) : UINT64_MAX;
+    return *v != UINT64_MAX;
+}
+
+/* A number without a unit is bytes, as for -b. */
+static void read_size(struct build *b, const config_setting_t *s, const struct key *k, void *out)
+{
+    const char *text = config_setting_get_string(s);
+    char want[120];
+    uint64_t v;
+    bool right;
+
+    snprintf(want, sizeof(want),
+             "a size from %" PRIu64 "B to %" PRIu64 "GiB: bytes, or with a unit, as \"64KiB\"",
+             k->lo, k->hi >> 30);
+    if (is_int(s)) {
+        v = (uint64_t)config_setting_get_int64(s);
+        right = config_setting_get_int64(s) >= 0;
+    } else {
+        right = text && (!parse_size(text, &v) || parse_bytes(text, &v));
+    }
+    if (!right || !in_range(k, v))
+        keys_expected(b, s, want);
+    else
+        *(uint64_t *)out = v;
 }
 
 static void read_prob(struct build *b, const config_setting_t *s, void *out)

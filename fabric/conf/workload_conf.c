@@ -340,7 +340,7 @@ int workload_load(struct workload *w, const char *path, struct fab_errors *errs)
     int rc;
 
     errs->n = errs->total = 0;
-    text = conf_text(path, errs);
+    text = conf_text(path, "workload", errs);
     rc = text ? workload_load_string(w, text, path, errs) : -EINVAL;
     free(text);
     return rc;

@@ -147,7 +147,7 @@ void comm_fail(struct comm *c, const char *fmt, ...)
     conn_stop(c);
     agg_stop(c, ~0u);
     planes_stop(c);
-    protocols_stop(c);
+    protocols_stop(c, PARTS_PROTOCOLS);
     exec_fail(c);
     ctl_tell(c);
 }
@@ -179,10 +179,8 @@ static void connect_give_up(struct comm *c)
         failover_begin(c, PART_MM, "multimem: %s does not answer", planes_late(c));
         return;
     }
-    if (protocols_late(c)) {
-        comm_fail(c, "protocol: %s does not answer JOIN", protocols_late(c));
+    if (protocols_give_up(c))
         return;
-    }
     for (unsigned r = 0; r < c->cfg.nranks; r++)
         if (c->ctl.peer[r].linked && c->ctl.peer[r].phase == PHASE_NONE) {
             comm_fail(c, "rank %u (%s): does not answer", r, comm_host(c, r));
@@ -225,7 +223,7 @@ void comm_close(struct comm *c)
     ctl_tell(c);
     join_leave(c, ~0u);
     planes_leave(c);
-    protocols_leave(c);
+    protocols_leave(c, PARTS_PROTOCOLS);
 }
 
 bool comm_closed(const struct comm *c)

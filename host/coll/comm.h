@@ -105,6 +105,7 @@ struct comm {
     struct exec exec;
 
     struct comm_cfg cfg; /* host_of_rank and ctx are our copies */
+    bool usual_policy;   /* the user has given none */
     struct comm_sim sim; /* copied too: cfg.sim is NULL */
     char error[COMM_TEXT];
     struct op_id known[OPS_KNOWN];

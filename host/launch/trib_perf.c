@@ -18,6 +18,7 @@
 #include "host/launch/job_processes.h"
 #include "host/launch/rank.h"
 #include "host/launch/ranks.h"
+#include "protocols/host/call.h"
 #include "protocols/host/load.h"
 #include "io/shared.h"
 
@@ -328,6 +329,7 @@ int main(int argc, char **argv)
     char err[OPT_ERR];
     int code;
 
+    proto_name_ends(EXIT_WRONG);
     if (argc == 3 && !strcmp(argv[1], "--rank-process"))
         return rank_main(atoi(argv[2]), false);
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))

@@ -170,7 +170,8 @@ struct trib_rank_api {
     /* The operation has ended here: recv holds the result. Also from inside of start(). The next may
      * start once the function that called this has returned. */
     void (*done)(struct trib_rank *r);
-    /* It cannot end: fails the communicator, with a reason for people. */
+    /* It cannot end: fails the job, with a reason for people. In open() and start(): why what they
+     * return is not 0. */
     void (*fail)(struct trib_rank *r, const char *why);
     /* dst = dst op src, as in the switch. */
     void (*reduce)(struct trib_rank *r, void *dst, const void *src, uint64_t n, enum trib_type type,
@@ -234,6 +235,10 @@ struct trib_model {
     int64_t (*up_ps)(const struct trib_model *m, uint32_t bytes);
     int64_t (*down_ps)(const struct trib_model *m, uint32_t bytes);
     int64_t (*across_ps)(const struct trib_model *m, uint32_t bytes);
+    /* Each rank sends a packet to each of the first so many ranks, and gets one from each of them if
+     * `back`: how many of them the busiest link carries, in times of a packet on a rank's link that
+     * it does not share. */
+    double (*busiest)(const struct trib_model *m, unsigned servers, bool back);
 };
 
 struct trib_protocol {

@@ -3,6 +3,8 @@
 
 #include "base/units.h"
 
+#include <stdlib.h>
+
 #define MAX_HOPS  64u
 #define FRAME_MIN 84u /* on a link */
 
@@ -223,4 +225,44 @@ uint64_t proto_rate_bps(const struct proto_ways *w, unsigned *ranks_a_link)
         least = !least || rate < least ? rate : least;
     }
     return least;
+}
+
+/* ---- load of links ---- */
+
+/* A packet on all links of its way. */
+static void add_way(const struct proto_ways *w, unsigned from, unsigned to, uint32_t *load)
+{
+    const struct fabric *f = w->fab;
+    uint32_t d[MAX_HOPS];
+    unsigned n = fabric_path_ports(f, f->hosts[from], proto_host_port(w, from), f->hosts[to],
+                                   proto_host_port(w, to), d, MAX_HOPS);
+
+    for (unsigned h = 0; h < n; h++)
+        load[d[h]]++;
+}
+
+double proto_busiest(const struct proto_ways *w, unsigned servers, bool back, uint64_t rate_bps)
+{
+    uint32_t *load = calloc(2ul * w->fab->n_links + 1, sizeof(*load));
+    unsigned first = next_member(w, 0);
+    double most = 0;
+
+    for (unsigned s = first; load && servers && s < FAB_MAX_MEMBERS; s = next_member(w, s + 1)) {
+        for (unsigned m = first; m < FAB_MAX_MEMBERS; m = next_member(w, m + 1)) {
+            if (host_of(w, m) == host_of(w, s))
+                continue;
+            add_way(w, host_of(w, m), host_of(w, s), load);
+            if (back)
+                add_way(w, host_of(w, s), host_of(w, m), load);
+        }
+        servers--;
+    }
+    for (unsigned d = 0; load && d < 2 * w->fab->n_links; d++) {
+        uint64_t rate = w->fab->links[d / 2].rate_bps;
+        double n = load[d] * (rate ? (double)rate_bps / (double)rate : 0);
+
+        most = n > most ? n : most;
+    }
+    free(load);
+    return most;
 }

@@ -2,6 +2,8 @@
 #include "protocols/host/rank_host.h"
 
 #include "aggregation/arith.h"
+#include "protocols/host/call.h"
+#include "protocols/host/spin.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -15,9 +17,13 @@ struct proto_rank {
     uint64_t ops; /* begun */
     bool running, waits;
     int64_t now, timer;
+    struct proto_spin spin;
     uint64_t counter[TRIB_COUNTERS];
     char error[PROTO_TEXT];
 };
+
+#define CALL(r, function, call)                                                                    \
+    PROTO_CALL((r)->cfg.protocol->name, function " of its rank half", call)
 
 static struct proto_rank *of(struct trib_rank *r)
 {
@@ -167,10 +173,10 @@ int proto_rank_create(struct proto_rank **out, const struct proto_rank_cfg *cfg,
                                 .rate_bps = cfg->rate_bps,
                                 .round_trip_ps = cfg->round_trip_ps};
     if (cfg->protocol->rank->open)
-        rc = cfg->protocol->rank->open(&r->pub);
+        CALL(r, "open()", rc = cfg->protocol->rank->open(&r->pub));
     if (rc) {
-        snprintf(err, PROTO_TEXT, "protocol %s does not start: %s", cfg->protocol->name,
-                 strerror(-rc));
+        snprintf(err, PROTO_TEXT, "protocol %s does not start: %.200s", cfg->protocol->name,
+                 r->error[0] ? r->error : strerror(-rc));
         free(r);
         return rc;
     }
@@ -183,7 +189,7 @@ void proto_rank_destroy(struct proto_rank *r)
     if (!r)
         return;
     if (r->cfg.protocol->rank->close)
-        r->cfg.protocol->rank->close(&r->pub);
+        CALL(r, "close()", r->cfg.protocol->rank->close(&r->pub));
     free(r);
 }
 
@@ -197,7 +203,7 @@ int proto_rank_start(struct proto_rank *r, const struct trib_op *op, int64_t now
     r->now = now_ps;
     numbered.number = r->ops;
     r->running = true;
-    rc = r->cfg.protocol->rank->start(&r->pub, &numbered);
+    CALL(r, "start()", rc = r->cfg.protocol->rank->start(&r->pub, &numbered));
     if (rc)
         r->running = false;
     else
@@ -208,14 +214,14 @@ int proto_rank_start(struct proto_rank *r, const struct trib_op *op, int64_t now
 void proto_rank_packet(struct proto_rank *r, const struct trib_packet *p, int64_t now_ps)
 {
     r->now = now_ps;
-    r->cfg.protocol->rank->packet(&r->pub, p);
+    CALL(r, "packet()", r->cfg.protocol->rank->packet(&r->pub, p));
 }
 
 void proto_rank_room(struct proto_rank *r, int64_t now_ps)
 {
     r->now = now_ps;
     r->waits = false;
-    r->cfg.protocol->rank->room(&r->pub);
+    CALL(r, "room()", r->cfg.protocol->rank->room(&r->pub));
 }
 
 void proto_rank_tick(struct proto_rank *r, int64_t now_ps)
@@ -224,8 +230,13 @@ void proto_rank_tick(struct proto_rank *r, int64_t now_ps)
         return;
     r->now = now_ps;
     r->timer = TRIB_NEVER;
-    if (r->cfg.protocol->rank->timer)
-        r->cfg.protocol->rank->timer(&r->pub);
+    if (proto_spins(&r->spin, now_ps))
+        fail(r,
+             "protocol %s: timer() of its rank half has run %u times in a microsecond: it sets its "
+             "timer again for now",
+             r->cfg.protocol->name, PROTO_SPINS);
+    else if (r->cfg.protocol->rank->timer)
+        CALL(r, "timer()", r->cfg.protocol->rank->timer(&r->pub));
 }
 
 int64_t proto_rank_next(const struct proto_rank *r)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "protocols/host/switch_host.h"
+#include "protocols/host/switch_host_priv.h"
 
 #include "aggregation/arith.h"
+#include "protocols/host/call.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -15,49 +16,7 @@ _Static_assert((int)TRIB_INT8 == DT_INT8 && (int)TRIB_UINT64 == DT_UINT64 &&
                    (int)TRIB_MAX == OP_MAX,
                "the interface's types and reductions are those of aggregation/");
 
-struct trib_array {
-    char name[24];
-    struct proto_job *job; /* NULL: the switch's */
-    uint32_t n, bytes;
-    uint8_t *mem;    /* n slots, and a scratch one */
-    uint16_t *owner; /* [n] index + 1 of the job that has taken it */
-};
-
-struct proto_job {
-    struct trib_job pub;
-    void *ctx;
-    uint32_t slots;
-    char why[PROTO_TEXT];
-};
-
-struct proto_switch {
-    struct trib_switch pub;
-    struct proto_switch_cfg cfg;
-    struct proto_job *job[PROTO_JOBS];
-    unsigned n_jobs;
-    struct trib_array *array[PROTO_ARRAYS];
-    struct proto_switch_counters cnt;
-    bool arrays_open; /* within open() or job_open() */
-    bool any_doomed;
-    char short_of[96];         /* the array that did not fit; "": none */
-    struct proto_job *current; /* whose packet is being handled */
-    const struct trib_packet *packet;
-    uint32_t work_bytes, work_ops;
-    int64_t now, timer;
-};
-
-static struct proto_switch *of(struct trib_switch *s)
-{
-    return (struct proto_switch *)s;
-}
-
-static struct proto_job *job_of(struct trib_job *j)
-{
-    return (struct proto_job *)j;
-}
-
-__attribute__((format(printf, 3, 4))) static void doom(struct proto_switch *s,
-                                                       struct proto_job *job, const char *fmt, ...)
+void proto_doom(struct proto_switch *s, struct proto_job *job, const char *fmt, ...)
 {
     va_list ap;
 
@@ -69,113 +28,8 @@ __attribute__((format(printf, 3, 4))) static void doom(struct proto_switch *s,
     s->any_doomed = true;
 }
 
-/* ---- arrays ---- */
-
-static void array_free(struct proto_switch *s, unsigned i)
-{
-    struct trib_array *a = s->array[i];
-
-    s->cnt.memory -= (uint64_t)a->n * a->bytes;
-    free(a->mem);
-    free(a->owner);
-    free(a);
-    s->array[i] = NULL;
-}
-
-static struct trib_array *api_array(struct trib_switch *pub, struct trib_job *job, const char *name,
-                                    uint32_t n, uint32_t bytes)
-{
-    struct proto_switch *s = of(pub);
-    const uint32_t slot = bytes > 1u << 20 ? 0 : (bytes + 7) & ~7u;
-    const uint64_t size = (uint64_t)n * slot;
-    struct trib_array *a;
-    unsigned i = 0;
-
-    while (i < PROTO_ARRAYS && s->array[i])
-        i++;
-    if (!s->arrays_open)
-        doom(s, s->current, "protocol %s: array() outside of open() and job_open()",
-             s->cfg.protocol->name);
-    if (!s->arrays_open || i == PROTO_ARRAYS || !size)
-        return NULL;
-    if (size > s->cfg.memory - s->cnt.memory) {
-        snprintf(s->short_of, sizeof(s->short_of), "\"%.16s\" wants %llu bytes, %llu of %zu left",
-                 name, (unsigned long long)size,
-                 (unsigned long long)(s->cfg.memory - s->cnt.memory), s->cfg.memory);
-        return NULL;
-    }
-    a = calloc(1, sizeof(*a));
-    if (!a)
-        return NULL;
-    snprintf(a->name, sizeof(a->name), "%s", name);
-    a->job = job ? job_of(job) : NULL;
-    a->n = n;
-    a->bytes = slot;
-    a->mem = aligned_alloc(64, (size + slot + 63) & ~63ull);
-    a->owner = calloc(n, sizeof(*a->owner));
-    if (!a->mem || !a->owner) {
-        free(a->mem);
-        free(a->owner);
-        free(a);
-        return NULL;
-    }
-    memset(a->mem, 0, size + slot);
-    s->array[i] = a;
-    s->cnt.memory += size;
-    if (s->cnt.memory > s->cnt.memory_peak)
-        s->cnt.memory_peak = s->cnt.memory;
-    return a;
-}
-
-static void *api_at(struct trib_switch *pub, struct trib_array *a, uint32_t i)
-{
-    struct proto_switch *s = of(pub);
-
-    if (i < a->n && (!a->job || a->job == s->current || !s->current))
-        return a->mem + (size_t)i * a->bytes;
-    if (i < a->n)
-        doom(s, s->current, "protocol %s: array \"%s\" is another job's", s->cfg.protocol->name,
-             a->name);
-    else
-        doom(s, s->current, "protocol %s: slot %u of array \"%s\", which has %u",
-             s->cfg.protocol->name, i, a->name, a->n);
-    return a->mem + (size_t)a->n * a->bytes;
-}
-
-static void api_take(struct trib_switch *pub, struct trib_job *job, struct trib_array *a,
-                     uint32_t i)
-{
-    struct proto_switch *s = of(pub);
-
-    if (i >= a->n || a->owner[i]) {
-        doom(s, job_of(job), "protocol %s: takes slot %u of array \"%s\", which %s",
-             s->cfg.protocol->name, i, a->name, i >= a->n ? "is not there" : "is taken");
-        return;
-    }
-    a->owner[i] = (uint16_t)(job->index + 1);
-    job_of(job)->slots++;
-    if (++s->cnt.slots > s->cnt.slots_peak)
-        s->cnt.slots_peak = s->cnt.slots;
-}
-
-static void release(struct proto_switch *s, struct proto_job *job, struct trib_array *a, uint32_t i)
-{
-    a->owner[i] = 0;
-    job->slots--;
-    s->cnt.slots--;
-}
-
-static void api_give(struct trib_switch *pub, struct trib_job *job, struct trib_array *a,
-                     uint32_t i)
-{
-    struct proto_switch *s = of(pub);
-
-    if (i >= a->n || a->owner[i] != job->index + 1)
-        doom(s, job_of(job), "protocol %s: gives slot %u of array \"%s\", which it has not taken",
-             s->cfg.protocol->name, i, a->name);
-    else
-        release(s, job_of(job), a, i);
-}
+#define CALL(s, function, call)                                                                    \
+    PROTO_CALL((s)->cfg.protocol->name, function " of its switch half", call)
 
 /* ---- packets, work, time ---- */
 
@@ -185,9 +39,10 @@ static bool lengths_valid(struct proto_switch *s, struct trib_job *job, uint32_t
 {
     if (head_bytes <= TRIB_HEAD && data_bytes <= s->pub.payload - head_bytes)
         return true;
-    doom(s, job_of(job), "protocol %s: sends a packet of %u and %u bytes, at most %u and %u fit",
-         s->cfg.protocol->name, head_bytes, data_bytes, TRIB_HEAD,
-         s->pub.payload - (head_bytes <= TRIB_HEAD ? head_bytes : 0));
+    proto_doom(s, job_of(job),
+               "protocol %s: sends a packet of %u and %u bytes, at most %u and %u fit",
+               s->cfg.protocol->name, head_bytes, data_bytes, TRIB_HEAD,
+               s->pub.payload - (head_bytes <= TRIB_HEAD ? head_bytes : 0));
     return false;
 }
 
@@ -208,8 +63,8 @@ static void api_send(struct trib_switch *pub, struct trib_job *job, int to, cons
     if (!lengths_valid(s, job, head_bytes, data_bytes))
         return;
     if (!reaches(job, to)) {
-        doom(s, job_of(job), "protocol %s: sends to %#x, which this switch does not have",
-             s->cfg.protocol->name, (unsigned)to);
+        proto_doom(s, job_of(job), "protocol %s: sends to %#x, which this switch does not have",
+                   s->cfg.protocol->name, (unsigned)to);
         return;
     }
     s->cnt.sent++;
@@ -222,8 +77,8 @@ static void api_forward(struct trib_switch *pub, struct trib_job *job, const voi
     struct proto_switch *s = of(pub);
 
     if (!s->packet || s->current != job_of(job)) {
-        doom(s, job_of(job), "protocol %s: forwards a packet when it handles none",
-             s->cfg.protocol->name);
+        proto_doom(s, job_of(job), "protocol %s: forwards a packet when it handles none",
+                   s->cfg.protocol->name);
         return;
     }
     if (!head)
@@ -246,9 +101,10 @@ static void api_work(struct trib_switch *pub, uint32_t bytes, uint32_t ops)
     s->work_bytes += bytes;
     s->work_ops += ops;
     if (s->packet && (s->work_bytes > half->max_bytes || s->work_ops > half->max_ops))
-        doom(s, s->current,
-             "protocol %s: work of %u bytes and %u operations on a packet, declared are %u and %u",
-             s->cfg.protocol->name, s->work_bytes, s->work_ops, half->max_bytes, half->max_ops);
+        proto_doom(
+            s, s->current,
+            "protocol %s: work of %u bytes and %u operations on a packet, declared are %u and %u",
+            s->cfg.protocol->name, s->work_bytes, s->work_ops, half->max_bytes, half->max_ops);
 }
 
 static void api_reduce(struct trib_switch *pub, void *dst, const void *src, uint32_t n,
@@ -261,8 +117,8 @@ static void api_reduce(struct trib_switch *pub, void *dst, const void *src, uint
     const void *in[2] = {dst, src};
 
     if (!kernel) {
-        doom(s, s->current, "protocol %s: reduction %d of type %d", s->cfg.protocol->name, (int)op,
-             (int)type);
+        proto_doom(s, s->current, "protocol %s: reduction %d of type %d", s->cfg.protocol->name,
+                   (int)op, (int)type);
         return;
     }
     kernel(dst, in, 2, n);
@@ -287,20 +143,20 @@ static void api_count(struct trib_switch *pub, unsigned counter, uint64_t n)
     if (counter < has)
         s->cnt.of_protocol[counter] += n;
     else
-        doom(s, s->current, "protocol %s: counts counter %u, its switch half has %u",
-             s->cfg.protocol->name, counter, has);
+        proto_doom(s, s->current, "protocol %s: counts counter %u, its switch half has %u",
+                   s->cfg.protocol->name, counter, has);
 }
 
 static void api_abort(struct trib_switch *pub, struct trib_job *job, const char *why)
 {
-    doom(of(pub), job_of(job), "%s", why);
+    proto_doom(of(pub), job_of(job), "%s", why);
 }
 
 static const struct trib_switch_api api = {
-    .array = api_array,
-    .at = api_at,
-    .take = api_take,
-    .give = api_give,
+    .array = proto_api_array,
+    .at = proto_api_at,
+    .take = proto_api_take,
+    .give = proto_api_give,
     .send = api_send,
     .forward = api_forward,
     .reduce = api_reduce,
@@ -328,13 +184,13 @@ int proto_switch_create(struct proto_switch **out, const struct proto_switch_cfg
     s->pub = (struct trib_switch){.api = &api, .key = cfg->key, .payload = cfg->payload};
     s->arrays_open = true;
     if (cfg->protocol->sw->open)
-        rc = cfg->protocol->sw->open(&s->pub);
+        CALL(s, "open()", rc = cfg->protocol->sw->open(&s->pub));
     s->arrays_open = false;
     if (rc) {
         snprintf(err, PROTO_TEXT, "%s", s->short_of[0] ? s->short_of : strerror(-rc));
         for (unsigned i = 0; i < PROTO_ARRAYS; i++)
             if (s->array[i])
-                array_free(s, i);
+                proto_array_free(s, i);
         free(s);
         return rc;
     }
@@ -347,10 +203,10 @@ void proto_switch_destroy(struct proto_switch *s)
     if (!s)
         return;
     if (s->cfg.protocol->sw->close)
-        s->cfg.protocol->sw->close(&s->pub);
+        CALL(s, "close()", s->cfg.protocol->sw->close(&s->pub));
     for (unsigned i = 0; i < PROTO_ARRAYS; i++)
         if (s->array[i])
-            array_free(s, i);
+            proto_array_free(s, i);
     for (unsigned i = 0; i < PROTO_JOBS; i++)
         free(s->job[i]);
     free(s);
@@ -382,10 +238,10 @@ static void job_free(struct proto_switch *s, struct proto_job *job, char *leak)
                              "protocol %s: a job has ended and still has %u slots, the first is "
                              "slot %u of array \"%s\"",
                              s->cfg.protocol->name, left, k, a->name);
-                release(s, job, a, k);
+                proto_array_release(s, job, a, k);
             }
         if (a && a->job == job)
-            array_free(s, i);
+            proto_array_free(s, i);
     }
     s->cnt.leaked += left;
     s->job[job->pub.index] = NULL;
@@ -424,7 +280,7 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
     s->arrays_open = true;
     s->short_of[0] = '\0';
     s->current = job;
-    rc = s->cfg.protocol->sw->job_open(&s->pub, &job->pub);
+    CALL(s, "job_open()", rc = s->cfg.protocol->sw->job_open(&s->pub, &job->pub));
     s->current = NULL;
     s->arrays_open = false;
     if (rc) {
@@ -445,7 +301,7 @@ void proto_job_close(struct proto_switch *s, struct proto_job *job, int64_t now_
 {
     s->now = now_ps;
     s->current = job;
-    s->cfg.protocol->sw->job_close(&s->pub, &job->pub);
+    CALL(s, "job_close()", s->cfg.protocol->sw->job_close(&s->pub, &job->pub));
     s->current = NULL;
     job_free(s, job, leak);
 }
@@ -468,9 +324,18 @@ void proto_switch_packet(struct proto_switch *s, struct proto_job *job, const st
     s->work_bytes = s->work_ops = 0;
     s->current = job;
     s->packet = p;
-    s->cfg.protocol->sw->packet(&s->pub, &job->pub, p);
+    CALL(s, "packet()", s->cfg.protocol->sw->packet(&s->pub, &job->pub, p));
     s->packet = NULL;
     s->current = NULL;
+}
+
+static void doom_all(struct proto_switch *s)
+{
+    for (unsigned i = 0; i < PROTO_JOBS; i++)
+        proto_doom(s, s->job[i],
+                   "protocol %s: timer() of its switch half has run %u times in a microsecond: it "
+                   "sets its timer again for now",
+                   s->cfg.protocol->name, PROTO_SPINS);
 }
 
 void proto_switch_tick(struct proto_switch *s, int64_t now_ps)
@@ -479,8 +344,10 @@ void proto_switch_tick(struct proto_switch *s, int64_t now_ps)
         return;
     s->now = now_ps;
     s->timer = TRIB_NEVER;
-    if (s->cfg.protocol->sw->timer)
-        s->cfg.protocol->sw->timer(&s->pub);
+    if (proto_spins(&s->spin, now_ps))
+        doom_all(s);
+    else if (s->cfg.protocol->sw->timer)
+        CALL(s, "timer()", s->cfg.protocol->sw->timer(&s->pub));
 }
 
 int64_t proto_switch_next(const struct proto_switch *s)

@@ -82,7 +82,8 @@ static int read_seeds(struct campaign *c)
     if (c->cfg->seeds[0] >= '0' && c->cfg->seeds[0] <= '9' && !*end && !errno &&
         c->first <= c->last && (c->first == c->last || !c->cfg->save_file))
         return 0;
-    fprintf(stderr, "trib-sim: --chaos: found \"%.64s\", expected a seed%s\n", c->cfg->seeds,
+    fprintf(stderr, "trib-sim: --chaos: found \"%.64s\"%s, expected a seed%s\n", c->cfg->seeds,
+            !*end && !errno && c->first > c->last ? ", a range that runs backwards" : "",
             c->cfg->save_file ? " (--save-case)" : ", or FIRST-LAST");
     return -EINVAL;
 }

@@ -359,7 +359,7 @@ int case_load_string(struct chaos_case *k, const char *text, const char *path, c
 int case_load(struct chaos_case *k, const char *path, char *why)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
-    char *text = errs ? conf_text(path, errs) : NULL;
+    char *text = errs ? conf_text(path, "chaos case", errs) : NULL;
     int rc = text ? case_load_string(k, text, path, why) : errs ? -EINVAL : -ENOMEM;
 
     if (!text)

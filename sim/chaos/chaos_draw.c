@@ -38,14 +38,15 @@ bool chaos_wants(const struct chaos_case *k, enum coll_algo algo)
     return k->cfg->algo ? algo == (enum coll_algo)k->cfg->algo : !coll_is_protocol(algo);
 }
 
-/* A protocol has nothing to fall back to. */
-void chaos_protocol_policy(const struct chaos_case *k, struct chaos_job *j)
+/* A protocol has nothing to fall back to in half of the cases, else the ring. */
+void chaos_protocol_policy(struct chaos_case *k, struct chaos_job *j, enum chaos_stream of)
 {
     if (!k->cfg->algo)
         return;
     j->policy[0] = (enum coll_algo)k->cfg->algo;
-    j->n_policy = 1;
-    j->goes_on = false;
+    j->policy[1] = ALGO_RING;
+    j->goes_on = below(k, of, 2);
+    j->n_policy = j->goes_on ? 2 : 1;
 }
 
 static unsigned scale_out_trees(const struct fabric *f)
@@ -118,7 +119,7 @@ int chaos_draw_ranks(struct chaos_case *k)
             chaos_can(k, j, (enum coll_algo)a))
             j->algos |= 1u << a;
     choose_policy(k, j);
-    chaos_protocol_policy(k, j);
+    chaos_protocol_policy(k, j, DRAW_RANKS);
     j->group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000);
     j->key = random_next(&k->rng[DRAW_RANKS]);
     j->ops = 1 + (unsigned)below(k, DRAW_OPS, 3);

@@ -94,7 +94,7 @@ static void choose_algos(struct chaos_case *k, struct chaos_job *j)
     if (k->cfg->algo) {
         if (chaos_can(k, j, (enum coll_algo)k->cfg->algo))
             j->algos = k->job[0].algos;
-        chaos_protocol_policy(k, j);
+        chaos_protocol_policy(k, j, DRAW_JOBS);
         return;
     }
     for (unsigned i = 0; i < RTE_DIM(some); i++)

@@ -86,7 +86,7 @@ static inline uint64_t below(struct chaos_case *k, enum chaos_stream s, uint64_t
 bool chaos_place(struct chaos_case *k, struct chaos_job *j);
 /* Whether the case may use the algorithm: of protocols the one that was asked for, alone. */
 bool chaos_wants(const struct chaos_case *k, enum coll_algo algo);
-void chaos_protocol_policy(const struct chaos_case *k, struct chaos_job *j);
+void chaos_protocol_policy(struct chaos_case *k, struct chaos_job *j, enum chaos_stream of);
 bool chaos_can(const struct chaos_case *k, const struct chaos_job *j, enum coll_algo algo);
 
 /* 0, or -errno with the reason in why (CHAOS_TEXT bytes). */

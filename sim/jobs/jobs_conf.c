@@ -237,7 +237,8 @@ static void read_job(struct jobs_reader *r, config_setting_t *g)
     read_hosts(r, g, j);
     if (j->die_ps >= 0 && j->die_ps <= j->start_ps)
         build_error(&r->b, jobs_key_line(g, "die_at"),
-                    "die_at: found it not after the start, expected a later time");
+                    "die_at: found %gus, expected a time after the start, %gus",
+                    (double)j->die_ps / PS_PER_US, (double)j->start_ps / PS_PER_US);
     if (r->b.errs->total != before || r->b.no_memory)
         return;
     read_trees(r, g, j);
@@ -346,7 +347,7 @@ int jobs_load(struct jobs_plan *p, const char *path, const struct fabric *f,
 
     *p = (struct jobs_plan){0};
     errs->n = errs->total = 0;
-    text = conf_text(path, errs);
+    text = conf_text(path, "file of jobs", errs);
     rc = text ? jobs_load_string(p, text, path, f, errs) : -EINVAL;
     free(text);
     return rc;

@@ -54,10 +54,11 @@ struct agg_ctl pn_about(const struct pn_job *j, uint32_t xid, uint32_t member)
 }
 
 /* To the parent: AGG_JOIN, AGG_LEAVE, AGG_ABORT, AGG_PROBE. */
-void pn_say_up(struct pn_job *j, enum agg_type type, const char *text)
+void pn_say_up(struct pn_job *j, enum agg_type type, enum agg_status status, const char *text)
 {
     struct agg_ctl c = pn_about(j, j->xid, j->child[0].who.first_member);
 
+    c.status = rte_cpu_to_be_16((uint16_t)status);
     c.qpn = RTE_BE32(PROTO_QPN);
     c.psn = RTE_BE32(0xffffffff);
     c.window = rte_cpu_to_be_32(j->nranks);
@@ -94,7 +95,8 @@ void pn_free(struct pn_job *j)
         p->look_ps = PS_NEVER;
 }
 
-void pn_end(struct pn_job *j, const struct pn_child *culprit, const char *why)
+void pn_end(struct pn_job *j, const struct pn_child *culprit, enum agg_status status,
+            const char *why)
 {
     struct protocol_node *p = j->p;
 
@@ -106,12 +108,12 @@ void pn_end(struct pn_job *j, const struct pn_child *culprit, const char *why)
 
         if (!k->joined || k->left || (culprit && k == culprit))
             continue;
-        c.status = RTE_BE16(AGG_E_MEMBER_LOST);
+        c.status = rte_cpu_to_be_16((uint16_t)status);
         join_text(c.text, "%s", why);
         pn_say(p, k->ip, k->qpn, AGG_ABORT, &c);
     }
     if (!j->top && j->xid)
-        pn_say_up(j, AGG_ABORT, why);
+        pn_say_up(j, AGG_ABORT, status, why);
     pn_free(j);
 }
 
@@ -121,7 +123,7 @@ void pn_settle(struct protocol_node *p)
         struct proto_job *job;
 
         while (p->sw[i] && (job = proto_switch_doomed(p->sw[i])))
-            pn_end(proto_job_ctx(job), NULL, proto_job_why(job));
+            pn_end(proto_job_ctx(job), NULL, AGG_E_OP_UNSUPPORTED, proto_job_why(job));
     }
 }
 
@@ -177,7 +179,7 @@ static void on_leave(struct protocol_node *p, const struct pn_request *r)
     if (++j->n_left < j->n)
         return;
     if (!j->top && j->xid)
-        pn_say_up(j, AGG_LEAVE, "");
+        pn_say_up(j, AGG_LEAVE, AGG_OK, "");
     pn_free(j);
 }
 
@@ -197,7 +199,7 @@ static void on_abort(struct protocol_node *p, const struct pn_request *r)
         j->xid = 0; /* the parent knows */
     }
     join_text(text, "%.*s", (int)sizeof(r->c->text) - 1, r->c->text);
-    pn_end(j, k, text);
+    pn_end(j, k, rte_be_to_cpu_16(r->c->status), text);
 }
 
 static void on_probe(struct protocol_node *p, const struct pn_request *r)
@@ -220,7 +222,13 @@ static void on_probe_reply(struct protocol_node *p, const struct pn_request *r)
         return;
     join_text(why, "%s no longer knows the job", p->cfg.fab->nodes[j->up].name);
     j->xid = 0;
-    pn_end(j, NULL, why);
+    pn_end(j, NULL, AGG_E_NO_GROUP, why);
+}
+
+/* What the loss of a child is for the others. */
+static enum agg_status loss_of(const struct pn_child *k)
+{
+    return k->who.is_member ? AGG_E_MEMBER_LOST : AGG_E_EDGE;
 }
 
 void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space)
@@ -236,7 +244,7 @@ void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space)
             if (!k->joined || k->left || !k->who.is_member || k->ip != ip || k->qpn >> 16 != space)
                 continue;
             join_text(why, "rank %u (%s) is gone", k->rank, p->cfg.fab->nodes[k->who.node].name);
-            pn_end(j, k, why);
+            pn_end(j, k, AGG_E_MEMBER_LOST, why);
             break;
         }
     }
@@ -259,7 +267,7 @@ void protocol_node_peer_down(struct protocol_node *p, uint16_t peer_node, int64_
             if (j->child[i].who.node == peer_node && !j->child[i].left)
                 k = &j->child[i];
         if (k || (!j->top && j->up == peer_node))
-            pn_end(j, k, why);
+            pn_end(j, k, k ? loss_of(k) : AGG_E_PARENT, why);
     }
 }
 
@@ -270,7 +278,7 @@ void protocol_node_cut_off(struct protocol_node *p, int64_t now_ps)
     p->now = now_ps;
     join_text(why, "%s has lost all its links", p->me->name);
     while (LIST_FIRST(&p->jobs))
-        pn_end(LIST_FIRST(&p->jobs), NULL, why);
+        pn_end(LIST_FIRST(&p->jobs), NULL, AGG_E_EDGE, why);
 }
 
 /* A child that is silent; a job whose members do not all come. */
@@ -291,9 +299,9 @@ void pn_tick_jobs(struct protocol_node *p)
         if (lost && (j->job || p->now - j->born_ps > p->me->reduce.join_timeout_ps)) {
             join_text(why, "%s: %s %s", p->me->name, p->cfg.fab->nodes[lost->who.node].name,
                       j->job ? "is silent" : "has not joined");
-            pn_end(j, lost, why);
+            pn_end(j, lost, loss_of(lost), why);
         } else if (!j->top && j->job) {
-            pn_say_up(j, AGG_PROBE, "");
+            pn_say_up(j, AGG_PROBE, AGG_OK, "");
         }
     }
     if (!p->n_jobs)

@@ -93,7 +93,7 @@ static void go_on(struct pn_job *j)
     if (!j->top && !j->xid)
         j->xid = ++j->p->next_xid;
     if (!j->top) {
-        pn_say_up(j, AGG_JOIN, proto_at(j->seat)->name);
+        pn_say_up(j, AGG_JOIN, AGG_OK, proto_at(j->seat)->name);
         return;
     }
     if (open_job(j, err)) {
@@ -290,7 +290,7 @@ void pn_join_reply(struct protocol_node *p, const struct pn_request *r)
         if (open_job(j, err)) {
             join_text(text, "%s: %s", p->me->name, err);
             refuse_all(j, AGG_E_QUOTA_SLOTS, text);
-            pn_say_up(j, AGG_ABORT, text);
+            pn_say_up(j, AGG_ABORT, AGG_E_QUOTA_SLOTS, text);
             pn_free(j);
             return;
         }

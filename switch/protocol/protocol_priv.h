@@ -99,15 +99,17 @@ void pn_answer(struct protocol_node *p, const struct pn_request *r, enum agg_typ
 /* A message about the job, to a child or to the parent. */
 struct agg_ctl pn_about(const struct pn_job *j, uint32_t xid, uint32_t member);
 /* To the parent: AGG_JOIN, AGG_LEAVE, AGG_ABORT, AGG_PROBE. */
-void pn_say_up(struct pn_job *j, enum agg_type type, const char *text);
+void pn_say_up(struct pn_job *j, enum agg_type type, enum agg_status status, const char *text);
 /* The job whose parent the sender is; NULL: none. */
 struct pn_job *pn_below(struct protocol_node *p, const struct pn_request *r);
 void pn_control(struct protocol_node *p, const struct roce_pkt *k);
 /* The process of QPNs with these top 8 bits at this address has ended. */
 void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space);
 struct pn_job *pn_find(struct protocol_node *p, uint32_t id, uint32_t tag);
-/* Ends the job for everybody: tells all but `culprit` (NULL: all) why. */
-void pn_end(struct pn_job *j, const struct pn_child *culprit, const char *why);
+/* Ends the job for everybody: tells all but `culprit` (NULL: all) why. status: AGG_E_MEMBER_LOST
+ * where a rank is lost; ranks go on by another algorithm where none is. */
+void pn_end(struct pn_job *j, const struct pn_child *culprit, enum agg_status status,
+            const char *why);
 void pn_free(struct pn_job *j);
 /* Ends the jobs that their protocol has doomed. */
 void pn_settle(struct protocol_node *p);

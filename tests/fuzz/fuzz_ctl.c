@@ -62,7 +62,7 @@ static size_t build(uint8_t *b, unsigned kind, unsigned to, unsigned from)
                              .to = rte_cpu_to_be_32(to),
                              .type = FAILOVER_VERDICT,
                              .round = (uint8_t)c->failover.n_rounds,
-                             .parts = 1,
+                             .parts = RTE_BE16(1),
                              .why = "wrong"};
     struct agg_ctl a = {.magic = RTE_BE32(AGG_MAGIC),
                         .version = AGG_VERSION,

@@ -238,6 +238,14 @@ static int64_t across(const struct trib_model *m, uint32_t bytes)
     return way_ps(bytes, 2, m->levels > 1 ? 2 : 0);
 }
 
+/* Trunks are faster than all that comes to them. */
+static double busiest(const struct trib_model *m, unsigned servers, bool back)
+{
+    unsigned parts = m->nranks - 1, both = parts + servers - 1;
+
+    return !back ? parts : both > servers ? both : servers;
+}
+
 int64_t star_model_ps(const struct star *s, int job, uint64_t count, enum trib_type type)
 {
     unsigned n = s->job[job].nranks;
@@ -254,7 +262,8 @@ int64_t star_model_ps(const struct star *s, int job, uint64_t count, enum trib_t
                            .window = s->c.window,
                            .up_ps = one_way,
                            .down_ps = one_way,
-                           .across_ps = across};
+                           .across_ps = across,
+                           .busiest = busiest};
 
     modelled = s;
     return s->c.protocol->model(&m);

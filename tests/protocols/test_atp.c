@@ -33,7 +33,7 @@ static void exact_at_every_length(void **state)
 
                 c.leaves = leaves;
                 c.key[0] = "servers";
-                c.value[0] = servers;
+                c.value[0] = servers < ranks ? servers : ranks;
                 s = star_new(&c);
                 job = star_job(s, ranks);
                 for (unsigned i = 0; i < 2 * LEN(counts); i++)
@@ -69,7 +69,7 @@ static void exact_under_faults(void **state)
         c.key[0] = "aggregators";
         c.value[0] = 1 << seed % 8;
         c.key[1] = "servers";
-        c.value[1] = (int64_t)seed % 3;
+        c.value[1] = (int64_t)(seed % 3 < ranks ? seed % 3 : ranks);
         c.key[2] = "window";
         c.value[2] = seed % 7 * 5;
         s = star_new(&c);

@@ -60,7 +60,7 @@ static void exact_of_every_type(void **state)
             int job;
 
             c.key[0] = "servers";
-            c.value[0] = servers;
+            c.value[0] = servers < ranks ? servers : ranks;
             s = star_new(&c);
             job = star_job(s, ranks);
             for (unsigned i = 0; i < TRIB_TYPES * TRIB_REDUCTIONS; i++)

@@ -93,6 +93,42 @@ static void each_gap_in_a_read_is_asked_for_without_a_timeout(void **state)
     fixture_free(&e);
 }
 
+/* Loses a WRITE until the peer says NAK, then the next but one; and all answers to the READ before
+ * them until it has said twelve. */
+static enum wire_verdict drop_answers_and_writes(struct pair *p, unsigned from,
+                                                 const struct roce_pkt *k)
+{
+    uint64_t naks = rnic_counters(p->s[1].r)->seq_naks_sent;
+
+    if (naks == 12)
+        return WIRE_PASS;
+    if (from == 1)
+        return k->opcode == ROCE_OP_RC_READ_RESPONSE_ONLY ? WIRE_DROP : WIRE_PASS;
+    return k->psn == 12 + 2 * naks ? WIRE_DROP : WIRE_PASS;
+}
+
+static void gaps_behind_a_read_take_one_retry_while_requests_come_further(void **state)
+{
+    struct qp_attr attr = {.mtu = 256, .sq_psn = 10, .timeout = 20, .retry_cnt = 2};
+    struct fixture e = fixture_make(&attr, false);
+    struct wqe w = request(&e, WR_READ, 0, 256);
+
+    (void)state;
+    e.p->fault = drop_answers_and_writes;
+    assert_int_equal(qp_post_send(e.qp[0], &w), 0);
+    for (unsigned i = 1; i <= 30; i++) {
+        w = request(&e, WR_WRITE, i, 256);
+        assert_int_equal(qp_post_send(e.qp[0], &w), 0);
+    }
+    pair_run(e.p, pair_never, PS_PER_S);
+    assert_int_equal(e.p->s[0].n_cqes, 31);
+    for (unsigned i = 0; i < 31; i++)
+        assert_int_equal(e.p->s[0].cqe[i].status, WC_SUCCESS);
+    assert_true(rnic_counters(e.p->s[0].r)->seq_naks_received == 12);
+    assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 0);
+    fixture_free(&e);
+}
+
 /* To a peer that knows only the specification, it would mean that the answer is lost. */
 static void what_follows_a_read_is_acknowledged_behind_its_answer(void **state)
 {
@@ -236,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outstanding_reads_are_bounded),
         cmocka_unit_test(a_fence_waits_for_reads),
+        cmocka_unit_test(gaps_behind_a_read_take_one_retry_while_requests_come_further),
         cmocka_unit_test(each_gap_in_a_read_is_asked_for_without_a_timeout),
         cmocka_unit_test(what_follows_a_read_is_acknowledged_behind_its_answer),
         cmocka_unit_test(an_acknowledgement_may_overtake_an_answer),

@@ -130,7 +130,7 @@ struct sched_file *sched_file_load(const char *path, struct fab_errors *errs)
     char *text;
 
     errs->n = errs->total = 0;
-    text = conf_text(path, errs);
+    text = conf_text(path, "schedule", errs);
     if (text)
         f = sched_file_parse(text, path, errs);
     free(text);

@@ -28,6 +28,11 @@ static int64_t across_ps(const struct trib_model *m, uint32_t bytes)
     return proto_across_ps(&((const struct asked *)m)->ways, bytes);
 }
 
+static double busiest(const struct trib_model *m, unsigned servers, bool back)
+{
+    return proto_busiest(&((const struct asked *)m)->ways, servers, back, m->rate_bps);
+}
+
 /* A vector up, a vector down, and as much again for what is not known. */
 static int64_t guess(const struct asked *q)
 {
@@ -67,7 +72,8 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
                               .window = PROTOCOL_WINDOW,
                               .up_ps = up_ps,
                               .down_ps = down_ps,
-                              .across_ps = across_ps};
+                              .across_ps = across_ps,
+                              .busiest = busiest};
     q.m.rate_bps = proto_rate_bps(&q.ways, &q.m.ranks_a_link);
     *p = (struct coll_prediction){.handoffs = 2 + 2 * q.m.levels, .busiest_dirlink = UINT32_MAX};
     if (proto->model && coll_protocol_does(proto, a->type, a->op))

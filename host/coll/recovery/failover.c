@@ -11,8 +11,8 @@
  *             it all ranks have, how many some rank has, and which
  *   END       0 to all: there is no verdict, because that rank does not answer
  *
- * This is a round. Each of the parts (trees of all ranks, rails' trees, multimem) fails once, so
- * there are PARTS rounds at most. What fails while a round is under way is taken into it, and the
+ * This is a round. Each of the parts (trees of all ranks, rails' trees, multimem, each protocol)
+ * fails once, so there are PARTS rounds at most. What fails while a round is under way is taken into it, and the
  * reports given before no longer count.
  *
  * PART_FIT is a round in which nothing fails: switches have granted some rank smaller windows than
@@ -101,6 +101,7 @@ static void stop(struct comm *c, unsigned parts)
     agg_stop(c, parts);
     if (parts & PART_MM)
         planes_stop(c);
+    protocols_stop(c, parts);
 }
 
 /* What has failed here since the report that the verdict is based on needs its own round. */
@@ -121,6 +122,7 @@ static int give_up_parts(struct comm *c, const struct failover_round *f, char *e
     join_leave(c, f->parts); /* after all have stopped: before, it would look like a lost member */
     if (f->parts & PART_MM)
         planes_leave(c);
+    protocols_leave(c, f->parts);
     return op_recovery(c, f, err);
 }
 
@@ -185,7 +187,7 @@ static void on_report(struct comm *c, unsigned rank, const struct failover_msg *
         return;
     }
     if (c->failover.state != FAILOVER_ASKING || m->round > c->failover.n_rounds || p->here ||
-        m->parts != c->failover.parts)
+        rte_be_to_cpu_16(m->parts) != c->failover.parts)
         return;
     failover_read_report(m, p);
     judge_when_all_are_here(c);
@@ -335,7 +337,7 @@ void failover_input(struct comm *c, const void *msg, size_t len)
         return;
     }
     if (m.round == c->failover.n_rounds)
-        begin(c, m.parts & (PARTS_ALL), m.why);
+        begin(c, rte_be_to_cpu_16(m.parts) & PARTS_ALL, m.why);
     if (m.type == FAILOVER_REPORT && !c->cfg.rank && c->failover.report)
         on_report(c, rank, &m);
     else if (m.type == FAILOVER_VERDICT && rank == 0)

@@ -72,8 +72,8 @@ int failover_started(struct comm *c, struct coll_req *r, char *err);
 unsigned failover_gone(const struct comm *c, uint32_t seq);
 /* For failover.c: after an agreement. 0, or -errno with a sentence in err. */
 int op_recovery(struct comm *c, const struct failover_round *f, char *err);
-/* Parts needed by an operation that cannot be cut, because it has several levels or overwrites what
- * it reads at other ranks; 0: it can be cut. */
+/* Parts needed by an operation that cannot be cut, because it has several levels, overwrites what
+ * it reads at other ranks, or is a protocol's affair; 0: it can be cut. */
 unsigned op_recovery_whole(const struct sched *s);
 void op_recovery_destroy(struct comm *c);
 

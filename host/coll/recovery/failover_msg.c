@@ -14,9 +14,9 @@ static struct failover_msg message(const struct comm *c, enum failover_type type
     struct failover_msg m = {
         .head.magic = rte_cpu_to_be_32(FAILOVER_MAGIC),
         .rank = rte_cpu_to_be_32(c->cfg.rank),
+        .parts = rte_cpu_to_be_16((uint16_t)parts),
         .type = (uint8_t)type,
         .round = (uint8_t)round,
-        .parts = (uint8_t)parts,
     };
 
     snprintf(m.why, sizeof(m.why), "%.*s", FAILOVER_TEXT - 1, c->failover.why);
@@ -146,7 +146,7 @@ void failover_send_verdict(struct comm *c, unsigned rank, unsigned round)
 void failover_read_verdict(const struct comm *c, const struct failover_msg *m,
                            struct failover_round *f)
 {
-    *f = (struct failover_round){.parts = m->parts & PARTS_ALL,
+    *f = (struct failover_round){.parts = rte_be_to_cpu_16(m->parts) & PARTS_ALL,
                                  .seq = rte_be_to_cpu_32(m->seq),
                                  .whole = m->flag & WHOLE,
                                  .again = m->flag & AGAIN};

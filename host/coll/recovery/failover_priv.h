@@ -27,12 +27,14 @@ struct failover_msg {
     rte_be32_t rank; /* whose it is; head.from may be one that passes it on, */
     rte_be32_t to;   /* which a rank does that is not this one */
     rte_be32_t seq;
-    uint8_t type, round, parts;
+    rte_be16_t parts;
+    uint8_t type, round;
     uint8_t flag; /* of failover_flag */
     struct failover_cut cut[COLL_TREES];
     char why[FAILOVER_TEXT];
 } __attribute__((packed));
 _Static_assert(sizeof(struct failover_msg) <= CTL_MSG_BYTES, "one datagram");
+_Static_assert(PARTS <= 16, "a bit each in failover_msg.parts");
 
 struct failover_report {
     bool here;

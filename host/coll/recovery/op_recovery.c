@@ -4,9 +4,9 @@
  * on their progress (failover.c).
  *
  * An operation that no rank has begun is run by the next algorithm of the policy, like those after
- * it. One of several levels, or by multimem, starts over by that algorithm: partial sums have
- * replaced its ranks' inputs, and NVSwitches write to members without their knowledge, so its input
- * is kept as it begins. Connections are made anew, because messages of the first attempt are in
+ * it. One of several levels, by multimem, or by a protocol starts over by that algorithm: partial
+ * sums have replaced its ranks' inputs, NVSwitches write to members without their knowledge, and
+ * only a protocol knows what it has done, so its input is kept as it begins. Connections are made anew, because messages of the first attempt are in
  * flight on the old ones. A rank that has finished the operation takes part again with the input
  * that it kept.
  *
@@ -77,6 +77,8 @@ void failover_keep_begin(struct comm *c, const struct coll_req *r)
     struct failover_kept *k = &c->failover.kept[r->id.seq & 1];
     unsigned parts = op_recovery_whole(&r->s);
 
+    if (r->s.in.in_place) /* it starts over with the operation before */
+        parts |= c->failover.last_parts;
     k->here = false;
     if (!parts || comm_unbacked(c) || c->cfg.device ||
         !policy_goes_on(c, parts | c->failover.stopped))
@@ -126,6 +128,8 @@ static unsigned parts_of(const struct sched *s)
             parts |= lane->peer == GROUP_RAIL ? PART_RAIL : PART_TREES;
         else if (lane->kind == LANE_MM)
             parts |= PART_MM;
+        else if (lane->kind == LANE_PROTOCOL)
+            parts |= PART_PROTOCOL(lane->chan);
     }
     return parts;
 }
@@ -140,7 +144,7 @@ static bool has_conns(const struct sched *s)
 
 unsigned op_recovery_whole(const struct sched *s)
 {
-    return has_conns(s) ? parts_of(s) : 0;
+    return parts_of(s) & (has_conns(s) ? PARTS_ALL : PARTS_PROTOCOLS);
 }
 
 static int cannot(char *err, const char *what, int rc)
@@ -425,6 +429,9 @@ int op_recovery(struct comm *c, const struct failover_round *f, char *err)
     if (r && begun) {
         c->exec.running = false;
         restore(c, r, f);
+        rc = parts_of(&r->s) & PARTS_PROTOCOLS ? rewind_running(c, r, err) : 0;
+        if (rc)
+            return rc;
     }
     rc = others(c, f, err);
     if (!rc && r && !over) {

@@ -12,7 +12,8 @@ unsigned policy_parts(enum coll_algo a)
 {
     return (a == ALGO_SHARP ? (unsigned)PART_TREES : 0) |
            (COMM_RAIL_ALGOS >> a & 1 ? (unsigned)PART_RAIL : 0) |
-           (COMM_MM_ALGOS >> a & 1 ? (unsigned)PART_MM : 0);
+           (COMM_MM_ALGOS >> a & 1 ? (unsigned)PART_MM : 0) |
+           (coll_is_protocol(a) ? PART_PROTOCOL(a - ALGO_PROTOCOL) : 0);
 }
 
 int policy_init(struct comm *c, char *err)
@@ -42,6 +43,7 @@ int policy_init(struct comm *c, char *err)
         }
         seen |= 1u << cfg->policy[i];
     }
+    c->usual_policy = !seen;
     for (; !seen && cfg->n_policy < 2; cfg->n_policy++)
         cfg->policy[cfg->n_policy] = usual[cfg->n_policy];
     return 0;
@@ -84,6 +86,8 @@ bool policy_goes_on(const struct comm *c, unsigned parts)
 
         if (!comm_has(c, a) || !(policy_parts(a) & parts))
             continue;
+        if (coll_is_protocol(a) && c->usual_policy)
+            return false;
         n = policy_list(c, COLL_ALLREDUCE, a, list);
         while (i < n && policy_parts(list[i]) & parts)
             i++;
@@ -107,6 +111,14 @@ static int is_possible(const struct sched_in *in)
     return rc;
 }
 
+/* A protocol reduces some types and ways only. */
+static bool is_done_by(enum coll_algo a, const struct sched_in *in)
+{
+    const struct trib_protocol *p = coll_protocol(a);
+
+    return !p || coll_protocol_does(p, in->type, in->op);
+}
+
 int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
 {
     enum coll_algo list[ALGO_COUNT + 1];
@@ -119,7 +131,7 @@ int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
         return rc;
     rc = -ENOTSUP;
     for (unsigned i = 0; rc == -ENOTSUP && i < n; i++) {
-        if (policy_parts(list[i]) & gone)
+        if (policy_parts(list[i]) & gone || (i && !is_done_by(list[i], in)))
             continue;
         in->algo = list[i];
         rc = sched_init(&r->s, in);

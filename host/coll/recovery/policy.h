@@ -17,7 +17,8 @@ unsigned policy_list(const struct comm *c, enum coll_kind kind, enum coll_algo a
 /* Sets r->s: by the first algorithm of the list that needs no failed part and that these ranks can
  * run; in->algo becomes that. Returns what sched_init() does. */
 int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in);
-/* Is there something after each algorithm that was set up and needs one of these parts? */
+/* Is there something after each algorithm that was set up and needs one of these parts? After a
+ * protocol only by a policy that the user has given: who tries a protocol wants to see it fail. */
 bool policy_goes_on(const struct comm *c, unsigned parts);
 
 #endif

@@ -9,6 +9,7 @@
 #include "aggregation/proto.h"
 #include "host/coll/alg/sched.h"
 #include "host/coll/transport/edge.h"
+#include "protocols/host/registry.h"
 
 struct comm;
 struct coll_req;
@@ -18,9 +19,11 @@ struct coll_req;
 /* Parts of the in-network path: each fails by itself. */
 enum part { PART_TREES = 1, PART_RAIL = 2, PART_MM = 4 };
 /* Agreed on like a failure, but nothing fails: trees have smaller windows, or there are fewer. */
-#define PART_FIT  8u
-#define PARTS     4
-#define PARTS_ALL ((1u << PARTS) - 1)
+#define PART_FIT            8u
+#define PART_PROTOCOL(seat) (16u << (seat)) /* the job of a protocol, with or without switches */
+#define PARTS               (4 + PROTO_SEATS)
+#define PARTS_ALL           ((1u << PARTS) - 1)
+#define PARTS_PROTOCOLS     (PARTS_ALL & ~(PART_PROTOCOL(0) - 1))
 
 /* REFUSED: a switch has no slots, groups or buffers left for it. */
 enum join_state {

@@ -61,7 +61,7 @@ static void look(struct comm *c, struct protocol *e)
     struct coll_req *r = c->exec.head;
 
     if (why) {
-        comm_fail(c, "%s", why);
+        protocol_fail(e, "%s", why);
         return;
     }
     if (e->lane == LANE_NONE || !proto_rank_done(e->half))
@@ -311,7 +311,7 @@ static void input(struct comm *c, struct protocol *e, uint64_t i, const struct i
     rte_be32_t magic = 0;
     bool known;
 
-    if (!e->half || c->state == COMM_FAILED) /* other ranks were faster; they repeat */
+    if (!e->half || e->stopped) /* other ranks were faster; they repeat */
         return;
     memcpy(&magic, grh + GRH, sizeof(magic));
     known = magic == RTE_BE32(PROTO_MAGIC) ? control_input(c, e, &s, grh + GRH, len)
@@ -344,7 +344,7 @@ unsigned protocols_progress(struct comm *c)
         struct protocol *e = &c->protocols->p[i];
         int64_t t;
 
-        if (!e->half)
+        if (!e->half || e->stopped)
             continue;
         t = protocol_now(c);
         if (proto_rank_next(e->half) <= t) {
@@ -352,7 +352,7 @@ unsigned protocols_progress(struct comm *c)
             look(c, e);
             did++;
         }
-        if (proto_rank_waits(e->half) && e->n_idle && c->state != COMM_FAILED) {
+        if (proto_rank_waits(e->half) && e->n_idle && !e->stopped) {
             proto_rank_room(e->half, t);
             look(c, e);
             did++;
@@ -366,7 +366,7 @@ int64_t comm_deadline(const struct comm *c)
     int64_t t = INT64_MAX;
 
     for (unsigned i = 0; c->protocols && i < c->protocols->n && c->state != COMM_FAILED; i++)
-        if (c->protocols->p[i].half)
+        if (c->protocols->p[i].half && !c->protocols->p[i].stopped)
             t = RTE_MIN(t, proto_rank_next(c->protocols->p[i].half));
     return t;
 }
@@ -405,7 +405,8 @@ unsigned protocol_run(struct comm *c, struct coll_req *r, unsigned lane)
     e->lane = lane;
     rc = proto_rank_start(e->half, &op, protocol_now(c));
     if (rc)
-        comm_fail(c, "protocol %s does not start: %s", e->p->name, strerror(-rc));
+        protocol_fail(e, "protocol %s does not start: %s", e->p->name,
+                      proto_rank_error(e->half) ? proto_rank_error(e->half) : strerror(-rc));
     else
         look(c, e);
     return 1;

@@ -28,6 +28,7 @@ struct protocol {
     struct comm *c;
     unsigned index; /* among the communicator's */
     unsigned seat;
+    bool stopped; /* it, or the communicator, has failed */
     const struct trib_protocol *p;
     int64_t key[TRIB_KEYS];
     struct proto_rank *half;
@@ -63,8 +64,11 @@ void protocols_qpns(const struct comm *c, rte_be32_t *qpn);
 void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn);
 /* All peers are set: opens the rank halves, and sends the JOINs. */
 int protocols_start(struct comm *c, char *err);
-void protocols_stop(struct comm *c); /* the communicator has failed */
+void protocols_stop(struct comm *c, unsigned parts); /* they have failed: nothing calls them */
 void protocols_destroy(struct comm *c);
+/* The job has failed; text as printf. The policy's next algorithm goes on, else the communicator
+ * fails. */
+void protocol_fail(struct protocol *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct protocol *protocol_of_lane(const struct comm *c, const struct lane *l); /* NULL: none */
 unsigned protocol_run(struct comm *c, struct coll_req *r, unsigned lane);
 void protocol_complete(struct comm *c, const struct ibv_wc *wc);
@@ -86,10 +90,10 @@ void protocols_join(struct comm *c);
 /* A message of this rank's leaf. */
 void protocol_control(struct comm *c, struct protocol *e, const struct agg_ctl *m);
 void protocols_tick(struct comm *c);
-void protocols_leave(struct comm *c);
+void protocols_leave(struct comm *c, unsigned parts);
 bool protocols_joined(const struct comm *c);
 bool protocols_left(const struct comm *c);
-/* The name of a switch that has not answered a JOIN; NULL: all have. */
-const char *protocols_late(const struct comm *c);
+/* Fails a protocol of which a switch has not answered the JOIN, as protocol_fail(). False: all have. */
+bool protocols_give_up(struct comm *c);
 
 #endif

@@ -8,6 +8,7 @@
 #include "host/coll/comm.h"
 #include "protocols/host/wire.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,12 +66,13 @@ void protocols_join(struct comm *c)
     }
 }
 
-void protocols_leave(struct comm *c)
+void protocols_leave(struct comm *c, unsigned parts)
 {
     for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
         struct protocol *e = &c->protocols->p[i];
 
-        if (e->state != JOIN_ASKED && e->state != JOIN_GRANTED)
+        if (!(parts & PART_PROTOCOL(e->seat)) ||
+            (e->state != JOIN_ASKED && e->state != JOIN_GRANTED))
             continue;
         set_state(c, e, JOIN_LEAVING);
         e->xid++;
@@ -80,12 +82,12 @@ void protocols_leave(struct comm *c)
 
 static void probe(struct comm *c, struct protocol *e)
 {
-    if (c->state == COMM_FAILED)
+    if (e->stopped)
         return;
     if (e->probes++ < PROBES_MAX)
         send_ctl(c, e, AGG_PROBE);
     else
-        comm_fail(c, "protocol %s: %s does not answer any more", e->p->name, leaf_name(c));
+        protocol_fail(e, "protocol %s: %s does not answer any more", e->p->name, leaf_name(c));
 }
 
 void protocols_tick(struct comm *c)
@@ -102,6 +104,22 @@ void protocols_tick(struct comm *c)
     }
 }
 
+/* By another algorithm, unless a member is lost: that will not do either. */
+__attribute__((format(printf, 3, 4))) static void
+trouble(struct protocol *e, enum agg_status status, const char *fmt, ...)
+{
+    char why[COMM_TEXT];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof(why), fmt, ap);
+    va_end(ap);
+    if (join_recoverable(status))
+        protocol_fail(e, "%s", why);
+    else
+        comm_fail(e->c, "%s", why);
+}
+
 static void on_join_reply(struct comm *c, struct protocol *e, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
@@ -115,11 +133,11 @@ static void on_join_reply(struct comm *c, struct protocol *e, const struct agg_c
         return;
     }
     set_state(c, e, JOIN_REFUSED);
-    comm_fail(c, "protocol %s refused by %s: %s (%s)", e->p->name, leaf_name(c),
-              m->text[0]                  ? m->text
-              : status < AGG_STATUS_COUNT ? agg_status_text(status)
-                                          : "no reason given",
-              status < AGG_STATUS_COUNT ? agg_status_name(status) : "unknown status");
+    trouble(e, status, "protocol %s refused by %s: %s (%s)", e->p->name, leaf_name(c),
+            m->text[0]                  ? m->text
+            : status < AGG_STATUS_COUNT ? agg_status_text(status)
+                                        : "no reason given",
+            status < AGG_STATUS_COUNT ? agg_status_name(status) : "unknown status");
 }
 
 static void on_abort(struct comm *c, struct protocol *e, const struct agg_ctl *m)
@@ -128,8 +146,8 @@ static void on_abort(struct comm *c, struct protocol *e, const struct agg_ctl *m
         return;
     set_state(c, e, JOIN_LEFT);
     if (!c->closing)
-        comm_fail(c, "protocol %s: aborted by %s: %s", e->p->name, leaf_name(c),
-                  m->text[0] ? m->text : "no reason given");
+        trouble(e, rte_be_to_cpu_16(m->status), "protocol %s: aborted by %s: %s", e->p->name,
+                leaf_name(c), m->text[0] ? m->text : "no reason given");
 }
 
 void protocol_control(struct comm *c, struct protocol *e, const struct agg_ctl *m)
@@ -148,7 +166,7 @@ void protocol_control(struct comm *c, struct protocol *e, const struct agg_ctl *
     case AGG_PROBE_REPLY:
         e->probes = 0;
         if (m->status && e->state == JOIN_GRANTED)
-            comm_fail(c, "protocol %s: %s no longer knows the job", e->p->name, leaf_name(c));
+            protocol_fail(e, "protocol %s: %s no longer knows the job", e->p->name, leaf_name(c));
         break;
     default:
         break;
@@ -158,7 +176,7 @@ void protocol_control(struct comm *c, struct protocol *e, const struct agg_ctl *
 bool protocols_joined(const struct comm *c)
 {
     for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
-        if (c->protocols->p[i].state == JOIN_ASKED)
+        if (c->protocols->p[i].state == JOIN_ASKED && !c->protocols->p[i].stopped)
             return false;
     return true;
 }
@@ -171,7 +189,15 @@ bool protocols_left(const struct comm *c)
     return true;
 }
 
-const char *protocols_late(const struct comm *c)
+bool protocols_give_up(struct comm *c)
 {
-    return protocols_joined(c) ? NULL : leaf_name(c);
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
+        struct protocol *e = &c->protocols->p[i];
+
+        if (e->state != JOIN_ASKED || e->stopped)
+            continue;
+        protocol_fail(e, "protocol %s: %s does not answer JOIN", e->p->name, leaf_name(c));
+        return true;
+    }
+    return false;
 }

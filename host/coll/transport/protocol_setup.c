@@ -5,6 +5,7 @@
 #include "protocols/host/wire.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,10 +206,27 @@ int protocols_start(struct comm *c, char *err)
     return rc;
 }
 
-void protocols_stop(struct comm *c)
+void protocols_stop(struct comm *c, unsigned parts)
 {
-    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
-        c->protocols->p[i].lane = LANE_NONE;
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
+        struct protocol *e = &c->protocols->p[i];
+
+        if (!(parts & PART_PROTOCOL(e->seat)))
+            continue;
+        e->stopped = true;
+        e->lane = LANE_NONE;
+    }
+}
+
+void protocol_fail(struct protocol *e, const char *fmt, ...)
+{
+    char why[COMM_TEXT];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof(why), fmt, ap);
+    va_end(ap);
+    failover_begin(e->c, PART_PROTOCOL(e->seat), "%s", why);
 }
 
 static void destroy(struct comm *c, struct protocol *e)

@@ -53,7 +53,7 @@ static const struct {
     {24, "{ hosts = \"all\"; size = \"1MiB\"; start = \"2s\"; }",
      "start: found \"2s\", expected a time"},
     {25, "{ hosts = \"all\"; size = \"1MiB\"; start = \"2us\"; die_at = \"2us\"; }",
-     "die_at: found it not after the start"},
+     "die_at: found 2us, expected a time after the start, 2us"},
     {26, "{ hosts = \"all\"; size = \"1MiB\"; policy = [ \"sharp\", \"auto\" ]; }",
      "found \"auto\", expected one of: ring, sharp,"},
     {27, "{ hosts = \"all\"; size = \"1MiB\"; policy = [ \"ring\", \"ring\" ]; }",
@@ -76,6 +76,8 @@ static const struct {
      "algorithm: found switchml for sum of double, expected one that reduces that"},
     {37, "{ hosts = \"all\"; size = \"1MiB\"; algorithm = \"?\"; }",
      "algorithm: found \"?\", expected"},
+    {38, "{ hosts = \"all\"; size = -1; }",
+     "size: found -1, expected a size from 1B to 1GiB: bytes, or with a unit"},
 };
 
 static void every_mistake_is_named_with_its_line(void **state)

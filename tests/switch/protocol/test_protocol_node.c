@@ -83,10 +83,11 @@ static void a_leaf_joins_above_and_hands_the_answer_down(void **state)
     assert_int_equal(last.from, TRIB_RANK(6));
 
     grant.type = AGG_ABORT;
+    grant.status = RTE_BE16(AGG_E_EDGE);
     join_text(grant.text, "spine says so");
     control(f, fab->nodes[up].ip, PROTO_QPN, &grant);
     assert_int_equal(f->n, 4); /* not up again */
-    expect_answer(f, 0, AGG_ABORT, AGG_E_MEMBER_LOST, "spine says so");
+    expect_answer(f, 0, AGG_ABORT, AGG_E_EDGE, "spine says so");
     end(f);
 }
 
@@ -168,7 +169,7 @@ static void a_parent_that_has_forgotten_the_job_ends_it(void **state)
     assert_int_equal(f->n, 0);
     control(f, fab->nodes[up].ip, PROTO_QPN, &c);
     assert_int_equal(f->n, 4);
-    expect_answer(f, 3, AGG_ABORT, AGG_E_MEMBER_LOST, "no longer knows the job");
+    expect_answer(f, 3, AGG_ABORT, AGG_E_NO_GROUP, "no longer knows the job");
     end(f);
 }
 
@@ -237,7 +238,7 @@ static void a_protocols_mistake_ends_its_job_and_no_other(void **state)
     assert_false(protocol_node_idle(f->p));
     data_from(f, host_ip(1), SLOT_QPN, 1, 1, KEY, "beyond");
     assert_true(f->n >= 2);
-    expect_answer(f, f->n - 1, AGG_ABORT, AGG_E_MEMBER_LOST, "protocol echo: slot 4 of array");
+    expect_answer(f, f->n - 1, AGG_ABORT, AGG_E_OP_UNSUPPORTED, "protocol echo: slot 4 of array");
     end(f); /* the slot that it kept is back */
 }
 
