@@ -88,8 +88,107 @@ diff "$conf/h100-node.conf" out.conf | grep '^<' | grep -v nvlink && fail "lines
 has '^    # calibrated: gpu_nodes.nvlink.efficiency from four.txt, 5 of 7 rows \(1 MiB to 64 MiB\), all_reduce ring, 4 ranks$' out.conf
 trib sim out.conf all_reduce -g 4 --algo ring --payload none --place out -w 0 -b 8M -e 8M -J eight.json >/dev/null 2>&1 || fail "trib sim of what was written"
 near "$(jq '.results[0].time_us' eight.json)" "$(awk '$1 == 8388608 { print $6 }' four.txt)" || fail "prediction: $(jq -c '.results[0]' eight.json)"
-# once more: the same, and no comment twice
+# once more, from its own result: no comment twice, and the default name is not replaced unasked
 cp out.conf again.conf
 calibrated again.conf four.txt
 [ "$(grep -c '# calibrated' out.conf)" = 2 ] || fail "comments: $(grep calibrated out.conf)"
 near "$(value efficiency out.conf)" 0.8 || fail "from its own result: $(grep efficiency out.conf)"
+touch again-calibrated.conf
+trib calibrate again.conf four.txt >table.out 2>said.out && fail "replaced a conf unasked"
+has 'found again-calibrated.conf here, expected -o again-calibrated.conf if it is to be replaced' said.out
+
+# JSON of nccl-tests and of trib sim, and trib sim's text: of the same results the same conf but for names
+made json known.conf all_reduce 4 ring 0 "" "2M,16M" >four.json
+calibrated "$conf/h100-node.conf" four.json
+cp out.conf from-json.conf
+near "$(value efficiency out.conf)" 0.8 || fail "efficiency by JSON: $(grep efficiency out.conf)"
+near "$(value gpu out.conf)" 3000 || fail "floor by JSON: $(grep costs out.conf)"
+trib sim known.conf all_reduce -g 4 --algo ring --payload none --place out -w 0 -b 2M -e 16M -f 2 -J own.json >own.txt 2>/dev/null
+for f in own.json own.txt; do
+    calibrated "$conf/h100-node.conf" $f
+    near "$(value efficiency out.conf)" "$(value efficiency from-json.conf)" 0.5 || fail "efficiency by $f: $(grep efficiency out.conf)"
+done
+
+# perftest and OSU, messages of two hosts: rate from bandwidths, both units; rate and floor from latencies; a conf without GPU nodes
+sed 's/latency = "300ns"; }/latency = "300ns"; efficiency = 0.9; }/; $a costs = { gpu = "1us"; };' "$conf/two-hosts.conf" >known2.conf
+for of in bw "bw Gb" osu-bw; do
+    read -r form unit <<<"$of"
+    made "$form" known2.conf sendrecv 2 direct 0.01 "" "64K,4M" $unit >bw.txt
+    calibrated "$conf/two-hosts.conf" bw.txt
+    near "$(value efficiency out.conf)" 0.9 || fail "efficiency by $of: $(grep efficiency out.conf)"
+    has 'the floor stays' table.out
+done
+made lat known2.conf sendrecv 2 direct 0.002 4 "2K,4M" >lat.txt
+calibrated "$conf/two-hosts.conf" lat.txt
+near "$(value efficiency out.conf)" 0.9 || fail "efficiency by latencies: $(grep efficiency out.conf)"
+near "$(value gpu out.conf)" 1000 || fail "floor by latencies: $(grep costs out.conf)"
+sed 's/efficiency = 0.9; }/efficiency = 0.9; }/; s/1us/4us/' known2.conf | sed 's/hosts = 2/hosts = 4/' >known4.conf
+sed 's/hosts = 2/hosts = 4/' "$conf/two-hosts.conf" >four-hosts.conf
+made osu known4.conf all_reduce 4 ring 0.002 "" "64K,8M" >osu.txt
+calibrated four-hosts.conf osu.txt -g 4 --from 64K
+near "$(value efficiency out.conf)" 0.9 || fail "efficiency by OSU: $(grep efficiency out.conf)"
+near "$(value gpu out.conf)" 4000 || fail "floor by OSU: $(grep costs out.conf)"
+
+# refused CODE SAYS ARG...: a reason in a line, no traceback, nothing written
+refused() {
+    local code=$1 says=$2 rc
+    shift 2
+    rm -f none.conf
+    trib calibrate "$@" -o none.conf >table.out 2>said.out
+    rc=$?
+    [ $rc = "$code" ] || fail "trib calibrate $*: exit code $rc, expected $code: $(cat said.out)"
+    has "$says" said.out
+    has_not 'Traceback|^ +File ' said.out
+    [ ! -e none.conf ] || fail "trib calibrate $*: a conf was written"
+}
+n=$conf/h100-node.conf
+# bad SAYS SED: four.txt with a change
+bad() { sed -E "$2" four.txt >bad.txt; refused 1 "$1" "$n" bad.txt; }
+bad "bad.txt:13: found '2097152x +524288 .*', expected a row of 13 columns, size first" '13s/2097152 /2097152x/'
+bad "bad.txt:13: found 'garbage in a line', expected a row of 13 columns, size first, or a comment" '13s/.*/garbage in a line/'
+bad "bad.txt:12: found '[0-9]+,[0-9]+', expected time in us of out of place, a number; a comma is no decimal point \(set LC_ALL=C\)" '12s/\./,/'
+bad 'bad.txt:14: found 8 columns, expected 13: size count' '14s/( +[^ ]+){5}$//'
+bad "bad.txt:14: found '-5.0'" '14s/-1( +)[0-9.]+/-1\1-5.0/'
+bad 'bad.txt:5: found rank 0 a second time, expected each rank once: nccl-tests without MPI=1' '5s/.*//; 4{p}'
+bad 'bad.txt:[0-9]+: found a head without the column time' 's/ time / tmie /g'
+bad 'found no name of a collective, expected --collective with one of all_reduce, ' '/#  Rank/d'
+refused 1 'found no number of ranks \(# Rank lines\), expected -g RANKS' "$n" bad.txt --collective all_reduce
+bad 'found 4 ranks on 4 hosts, expected 1 hosts: CONF has 8 GPUs a node' 's/node0 device +([0-9])/node\1 device 0/'
+bad 'found 1 size from 1 MiB on, expected 3 or more' '12,17d'
+bad 'found no row with a size and a time' '12,18d'
+awk '$3 == "float" { $6 /= 10 } 1' four.txt >bad.txt
+refused 1 'the results are (far|[0-9]+ %) faster than CONF at gpu_nodes.nvlink.efficiency = 1' "$n" bad.txt
+: >bad.txt && refused 1 'bad.txt: found an empty file' "$n" bad.txt
+printf '\n \n' >bad.txt && refused 1 'found an empty file' "$n" bad.txt
+head -c 3000 /bin/ls >bad.txt && refused 1 'bad.txt:[0-9]+: found a binary file \(byte 0x[0-9a-f]+\), expected text or JSON' "$n" bad.txt
+refused 1 'found a directory, expected results' "$n" .
+refused 1 'found no file, expected results' "$n" nothing.txt
+refused 1 'found no plain file' "$n" /dev/null
+[ "$(id -u)" = 0 ] || { cp four.txt bad.txt && chmod 0 bad.txt && refused 1 'bad.txt: cannot read: Permission denied' "$n" bad.txt; rm -f bad.txt; }
+printf 'hello\nworld\n' >bad.txt && refused 1 "bad.txt:1: found 'hello' and no head of columns after it" "$n" bad.txt
+head -c 300 four.json >bad.txt && refused 1 'bad.txt:1: found the end of the file: it is cut off, expected JSON' "$n" bad.txt
+echo '{"results": 5}' >bad.txt && refused 1 'results: found 5, expected a list' "$n" bad.txt
+echo '[1]' >bad.txt && refused 1 "found no field 'results'" "$n" bad.txt
+sed 's/"size": 2097152/"size": "nan"/' four.json >bad.txt && refused 1 'results\[0\].size: found "nan", expected a number' "$n" bad.txt
+printf '%.0s[' {1..100000} >bad.txt && refused 1 'bad.txt:1: found deep nesting, expected JSON|found' "$n" bad.txt
+sed 's/MB\/sec/KB\/sec/g' bw.txt >bad.txt
+made bw known2.conf sendrecv 2 direct 0 "" "64K,1M" | sed 's/MB\/sec/KB\/sec/g' >bad.txt && refused 1 'bad.txt:2: found the unit KB/sec, expected one of MB/sec' "$conf/two-hosts.conf" bad.txt
+sed 's/usec/cycles/g' lat.txt >bad.txt && refused 1 'found times in cycles, expected microseconds' "$conf/two-hosts.conf" bad.txt
+sed 's/(us)/(ms)/' osu.txt >bad.txt && refused 1 "bad.txt:4: found the unit 'ms', expected Latency \(us\)" four-hosts.conf bad.txt -g 4
+refused 1 'found no number of ranks' four-hosts.conf osu.txt
+refused 1 "found no conf file 'nothing.conf'" nothing.conf four.txt
+refused 1 'found' four.txt four.txt
+refused 1 'cannot predict all_reduce of 4 ranks by hier_sharp on CONF' "$n" four.txt --algo hier_sharp
+refused 2 'found no CONF, expected CONF and one FILE or more'
+refused 2 "found '$n', expected CONF and one FILE" "$n"
+refused 2 "ranks: found '1'|-g: found '1', expected a number of ranks" "$n" four.txt -g 1
+refused 2 "from: found '3Q', expected a size" "$n" four.txt --from 3Q
+trib calibrate "$n" four.txt -o /nowhere/x.conf >table.out 2>said.out && fail "written to nowhere"
+has 'cannot write /nowhere/x.conf' said.out
+
+# what is left out is told, and the rest fitted: elements that are wrong, sizes that are missing, the end cut off
+awk 'NR == 13 { $9 = 77 } NR != 16 && NR < 18; NR == 18 { print substr($0, 1, 60) }' four.txt >part.txt
+calibrated "$n" part.txt
+has 'part.txt:13: 2 MiB out of place left out: 77 elements are wrong' said.out
+has 'part.txt:17: the last row is cut off and left out \(found [0-9]+ columns, expected 13\)' said.out
+has 'part.txt: no rows of 3 sizes that its head announces: 2 MiB, 16 MiB, 64 MiB' said.out
