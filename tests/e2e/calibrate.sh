@@ -109,6 +109,19 @@ for f in own.json own.txt; do
     near "$(value efficiency out.conf)" "$(value efficiency from-json.conf)" 0.5 || fail "efficiency by $f: $(grep efficiency out.conf)"
 done
 
+# an older nccl-tests, of all_gather (no redop, no root, error instead of #wrong), tagged by mpirun, with NCCL's log between
+made nccl known.conf all_gather 4 ring 0 "" "2M,16M" | sed -E 's/ +root( +time)/\1/; s/ redop/      /; s/#wrong/ error/g; s/ none +-1/        /; s/ +0$/  0e+00/
+    /^ +8388608/i node0:123:456 [0] NCCL INFO Channel 00 : 0 1 2 3' | sed 's/^/[1,0]<stdout>:/' >old.txt
+calibrated "$conf/h100-node.conf" old.txt --collective all_gather
+near "$(value efficiency out.conf)" 0.8 || fail "efficiency by an older nccl-tests: $(grep efficiency out.conf)"
+
+# two algorithms in one file: two series of one path
+trib sim known.conf all_reduce -g 4 --algo ring,direct --payload none --place out -w 0 -b 2M -e 16M -f 2 >two.txt 2>/dev/null
+calibrated "$conf/h100-node.conf" two.txt
+near "$(value efficiency out.conf)" 0.8 || fail "efficiency by two algorithms: $(grep efficiency out.conf)"
+near "$(value gpu out.conf)" 3000 || fail "floor by two algorithms: $(grep costs out.conf)"
+has 'from two.txt, 4 of 4 rows .*all_reduce ring, 4 ranks; two.txt, 4 of 4 rows .* all_reduce direct, 4 ranks' out.conf
+
 # perftest and OSU, messages of two hosts: rate from bandwidths, both units; rate and floor from latencies; a conf without GPU nodes
 sed 's/latency = "300ns"; }/latency = "300ns"; efficiency = 0.9; }/; $a costs = { gpu = "1us"; };' "$conf/two-hosts.conf" >known2.conf
 for of in bw "bw Gb" osu-bw; do
