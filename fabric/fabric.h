@@ -154,6 +154,17 @@ struct fab_link {
     int64_t jitter_ps;
 };
 
+/* A protocol of short messages; rate_bps 0: there is none. */
+struct fab_short {
+    int64_t step_ps;
+    uint64_t rate_bps;
+};
+/* Costs of plain messages over a path, and of operations that use it. */
+struct fab_path_costs {
+    int64_t launch_ps; /* of an operation, before its first step */
+    int64_t step_ps;   /* of a message, in addition to fab_costs.gpu_ps */
+    struct fab_short ll, ll128;
+};
 /*
  * Costs of endpoints and switches (libconfig group `costs`); all zero: ideal, as the bandwidth
  * terms of formulas assume.
@@ -162,6 +173,22 @@ struct fab_costs {
     int64_t gpu_ps;    /* from a message's arrival until the program notices it */
     int64_t hca_ps;    /* of an HCA port, for each message that it starts to send */
     int64_t switch_ps; /* of a switch for each frame, between its arrival and its departure */
+    struct fab_path_costs nvlink, network;
+    int64_t mm_launch_ps;
+    /* Link time of multimem's data, in FAB_STRETCH_ONEs of that of other frames; 0: the same. */
+    uint32_t mm_load, mm_store;
+};
+#define FAB_STRETCH_ONE (1u << 20)
+static inline int64_t fab_stretch(int64_t ps, uint32_t stretch)
+{
+    return stretch ? (int64_t)((uint64_t)ps * stretch / FAB_STRETCH_ONE) : ps;
+}
+
+/* What the program at a port pays to notice a message (fabric/notice.c); all zero: nothing. */
+struct fab_notice {
+    int64_t gpu_ps, step_ps;
+    struct fab_short ll, ll128;
+    uint64_t rate_bps; /* of the port */
 };
 
 /* The reliable transport of hosts and aggregation nodes (libconfig group `transport`). */
@@ -342,6 +369,13 @@ uint16_t fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsi
 /* The GPU node that a host belongs to: hosts that share an NVSwitch. Numbered by their first host.
  * FAB_NONE: none. */
 uint16_t fabric_domain(const struct fabric *f, unsigned host_index);
+/* Whether a host's port is of its GPU node's NVLink network; if not, it is of the scale-out one. */
+bool fabric_port_is_nvlink(const struct fabric *f, const struct fab_node *host, unsigned port);
+/* Costs of messages that arrive at a host's port, and how late one of len bytes is noticed: its
+ * sender has chosen the fastest protocol. */
+struct fab_notice fabric_notice(const struct fabric *f, const struct fab_node *host, unsigned port);
+int64_t fab_notice_ps(const struct fab_notice *n, uint64_t len);
+int64_t fabric_longest_notice_ps(const struct fabric *f); /* of any message at any port */
 /* Hosts of a GPU node, by host_index; returns their number, writes at most max. */
 unsigned fabric_domain_hosts(const struct fabric *f, uint16_t domain, uint16_t *host_index,
                              unsigned max);

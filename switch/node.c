@@ -360,6 +360,19 @@ static void init_cut(struct node *nd, const struct node_cfg *cfg)
     }
 }
 
+/* The link between a GPU and an NVSwitch that does multimem. */
+static void init_multimem(const struct fabric *f, const struct fab_node *me,
+                          const struct fab_port *p, struct egress_cfg *ec)
+{
+    const struct fab_node *peer = p->link == FAB_NONE ? NULL : &f->nodes[p->peer_node];
+
+    if (!peer || me->kind == peer->kind || (!me->multimem && !peer->multimem))
+        return;
+    ec->mm_ip = me->kind == FAB_SWITCH ? me->ip : peer->ip;
+    ec->mm_load = f->costs.mm_load;
+    ec->mm_store = f->costs.mm_store;
+}
+
 static int init_egress(struct node *nd, const struct node_cfg *cfg, uint16_t i)
 {
     const struct fab_port *p = &cfg->fab->nodes[cfg->id].ports[i];
@@ -380,6 +393,7 @@ static int init_egress(struct node *nd, const struct node_cfg *cfg, uint16_t i)
         ec.cut_bytes = FAB_CUT_BYTES;
         roce_mac_of_ip(cfg->fab->nodes[p->peer_node].ip, ec.cut_mac);
     }
+    init_multimem(cfg->fab, &cfg->fab->nodes[cfg->id], p, &ec);
     if (l) {
         unsigned dir = l->a == cfg->id && l->a_port == i ? 0 : 1;
 

@@ -2,7 +2,11 @@
 /*
  * Costs of transfers in addition to the time on links:
  *
- *   costs = { gpu = "5us"; hca = "100ns"; switch = "150ns"; };
+ *   costs = { gpu = "5us"; hca = "100ns"; switch = "150ns";
+ *             nvlink = { launch = "20us"; step = "3.4us"; ll = { step = "0.6us"; rate = "140GB/s"; };
+ *                        ll128 = { step = "1.9us"; rate = "330GB/s"; }; };
+ *             multimem = { launch = "70us"; load = 0.85; store = 0.85; };
+ *             network = { launch = "30us"; step = "14us"; }; };
  *
  * Without it only links take time, and results match the bandwidth terms of the formulas. Real
  * programs see a transfer's end late (a kernel polls, a proxy thread hands over), an HCA takes time
@@ -11,8 +15,96 @@
  */
 #include "fabric/build.h"
 
-#define LEN(a)   (sizeof(a) / sizeof((a)[0]))
-#define MAX_COST 1000000000000ull /* 1 s */
+#define LEN(a)    (sizeof(a) / sizeof((a)[0]))
+#define MAX_COST  1000000000000ull /* 1 s */
+#define MIN_RATE  1000000ull       /* those of links (conf_links.c) */
+#define MAX_RATE  100000000000000ull
+#define MIN_SHARE 0.01
+
+static void conf_short(struct build *b, config_setting_t *s, struct fab_short *p)
+{
+    static const struct key keys[] = {
+        {"step", KEY_TIME, offsetof(struct fab_short, step_ps), 0, MAX_COST},
+        {"rate", KEY_RATE, offsetof(struct fab_short, rate_bps), MIN_RATE, MAX_RATE},
+    };
+
+    if (!s)
+        return;
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { step; rate; } of a protocol for short messages");
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), p);
+    for (unsigned i = 0; i < LEN(keys); i++)
+        if (!config_setting_get_member(s, keys[i].name))
+            build_error(b, (int)config_setting_source_line(s),
+                        "%s: found no %s, expected a group { step; rate; } with both",
+                        config_setting_name(s), keys[i].name);
+}
+
+static void conf_path(struct build *b, config_setting_t *s, struct fab_path_costs *p)
+{
+    static const struct key keys[] = {
+        {"launch", KEY_TIME, offsetof(struct fab_path_costs, launch_ps), 0, MAX_COST},
+        {"step", KEY_TIME, offsetof(struct fab_path_costs, step_ps), 0, MAX_COST},
+        {"ll", KEY_OWN, 0, 0, 0},
+        {"ll128", KEY_OWN, 0, 0, 0},
+    };
+
+    if (!s)
+        return;
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { launch; step; ll; ll128; } of a path's costs");
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), p);
+    conf_short(b, config_setting_get_member(s, "ll"), &p->ll);
+    conf_short(b, config_setting_get_member(s, "ll128"), &p->ll128);
+    if ((p->ll.rate_bps || p->ll128.rate_bps) && !p->step_ps)
+        build_error(b, (int)config_setting_source_line(s),
+                    "%s: found ll or ll128 without step, expected the step that they shorten",
+                    config_setting_name(s));
+}
+
+/* The inverse of a share of the link's rate. */
+static void conf_share(struct build *b, config_setting_t *s, const char *name, double share,
+                       uint32_t *stretch)
+{
+    config_setting_t *at = config_setting_get_member(s, name);
+
+    if (!at || share >= 1)
+        return;
+    if (share < MIN_SHARE)
+        build_error(b, (int)config_setting_source_line(at),
+                    "%s: found %g, expected a share of the link's rate from %g to 1", name, share,
+                    MIN_SHARE);
+    else
+        *stretch = (uint32_t)(FAB_STRETCH_ONE / share + 0.5);
+}
+
+static void conf_multimem(struct build *b, config_setting_t *s, struct fab_costs *c)
+{
+    struct shares {
+        int64_t launch_ps;
+        double load, store;
+    } m = {.load = 1, .store = 1};
+    static const struct key keys[] = {
+        {"launch", KEY_TIME, offsetof(struct shares, launch_ps), 0, MAX_COST},
+        {"load", KEY_PROB, offsetof(struct shares, load), 0, 0},
+        {"store", KEY_PROB, offsetof(struct shares, store), 0, 0},
+    };
+
+    if (!s)
+        return;
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { launch; load; store; } of multimem's costs");
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), &m);
+    c->mm_launch_ps = m.launch_ps;
+    conf_share(b, s, "load", m.load, &c->mm_load);
+    conf_share(b, s, "store", m.store, &c->mm_store);
+}
 
 void conf_costs(struct build *b, config_setting_t *s)
 {
@@ -20,10 +112,18 @@ void conf_costs(struct build *b, config_setting_t *s)
         {"gpu", KEY_TIME, offsetof(struct fab_costs, gpu_ps), 0, MAX_COST},
         {"hca", KEY_TIME, offsetof(struct fab_costs, hca_ps), 0, MAX_COST},
         {"switch", KEY_TIME, offsetof(struct fab_costs, switch_ps), 0, MAX_COST},
+        {"nvlink", KEY_OWN, 0, 0, 0},
+        {"multimem", KEY_OWN, 0, 0, 0},
+        {"network", KEY_OWN, 0, 0, 0},
     };
+    struct fab_costs *c = &b->f->costs;
 
-    if (!config_setting_is_group(s))
-        keys_expected(b, s, "a group { gpu; hca; switch; } of times");
-    else
-        keys_read(b, s, keys, LEN(keys), &b->f->costs);
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { gpu; hca; switch; nvlink; multimem; network; }");
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), c);
+    conf_path(b, config_setting_get_member(s, "nvlink"), &c->nvlink);
+    conf_multimem(b, config_setting_get_member(s, "multimem"), c);
+    conf_path(b, config_setting_get_member(s, "network"), &c->network);
 }

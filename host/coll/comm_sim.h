@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Interface of a simulation to a communicator, in addition to coll.h: memory that carries lengths
- * only, and a hint which queues have completions. A process with one rank uses none of it.
+ * only, a hint which queues have completions, and the time before an operation. A process with one
+ * rank uses none of it.
  */
 #ifndef TRIB_HOST_COLL_COMM_SIM_H
 #define TRIB_HOST_COLL_COMM_SIM_H
@@ -19,6 +20,11 @@ struct comm_sim {
     /* Bit i: ctx[i] has completions to poll, kept by its owner (hca_cfg.waiting). NULL: all are
      * polled. */
     const uint64_t *waiting;
+    /* `launch` of the fabric's costs: sleep() asks for a call of comm_progress() after a time, and
+     * asleep() tells whether that is still to come. NULL: operations start at once. */
+    void (*sleep)(void *ctx, int64_t ps);
+    bool (*asleep)(const void *ctx);
+    void *ctx;
 };
 
 #endif

@@ -213,13 +213,29 @@ static void begin(struct comm *c, struct coll_req *r)
             conn_check_strays(c, c->conn[i], r->id.seq);
 }
 
+/* Whether the time before the first step is over. */
+static bool launch(struct comm *c, const struct coll_req *r)
+{
+    int64_t ps;
+
+    if (!c->sim.sleep)
+        return true;
+    if (c->exec.launched)
+        return !c->sim.asleep(c->sim.ctx);
+    c->exec.launched = true;
+    ps = topo_launch_ps(&c->topo, &r->s, c->cfg.rank);
+    if (ps)
+        c->sim.sleep(c->sim.ctx, ps);
+    return !ps;
+}
+
 static void finish(struct comm *c, struct coll_req *r)
 {
     T_ASSERT(c->exec.running && c->exec.head == r, "an operation ends that does not run");
     if (c->state == COMM_READY)
         check_over(r);
     comm_event(c, COMM_EV_OP_FINISH, r->id.seq, r->s.in.algo);
-    c->exec.running = false;
+    c->exec.running = c->exec.launched = false;
     c->exec.next_seq = r->id.seq + 1;
     failover_keep_end(c, r);
     for (unsigned l = 0; l < r->s.n_lanes && c->state == COMM_READY; l++)
@@ -284,7 +300,7 @@ unsigned exec_run(struct comm *c)
     while (x->head && c->state == COMM_READY && c->failover.state != FAILOVER_ASKING) {
         struct coll_req *r = x->head;
 
-        if (!x->running && !planes_bind(c, r))
+        if (!x->running && (!planes_bind(c, r) || !launch(c, r)))
             break;
         if (!x->running)
             begin(c, r);

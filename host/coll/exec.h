@@ -71,7 +71,7 @@ struct exec {
     struct coll_req *head, *tail; /* in the order in which they were started; the first one runs */
     struct coll_req *dead;        /* failed, and freed by their users before */
     struct coll_req *binding;     /* not an operation: its buffers are being bound at the planes */
-    bool running;
+    bool running, launched;       /* launched: the next operation's `launch` has begun */
     struct lane_queue ready;  /* these lanes are woken: what they waited for may have happened */
     struct lane_queue credit; /* these wait for a credit word, which comes without a completion */
     uint32_t opseq, next_seq; /* of the next to be started; of the next to run */

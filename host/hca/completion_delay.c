@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The cost of a received message on a GPU (hca_cfg.gpu_ps): the program sees the completion that
+ * The cost of a received message on a GPU (hca_cfg.notice): the program sees the completion that
  * much later than the port received the message, as a kernel that polls a flag in memory does, or
  * one that a proxy thread wakes. Completions of the program's own READs are not delayed. Errors are
  * delayed only behind a delayed message: a receive queue's completions stay in order.
  *
- * The delay is the same for all completions, so they become due in the order of arrival.
+ * Short messages may have a shorter delay, and overtake long ones of other queue pairs. So the ring
+ * is in order of the times at which completions become due; most are put at its end.
  */
 #include "host/hca/hca_priv.h"
 
@@ -14,6 +15,7 @@
 struct hca_delayed {
     struct hca_cq *cq; /* NULL: the queue pair is gone */
     struct hca_cqe e;
+    int64_t due_ps;
     bool solicited;
 };
 
@@ -39,20 +41,42 @@ static bool delayed_grow(struct hca *h)
     return true;
 }
 
+/* Where a completion belongs that is due at *due_ps: behind all that are due by then, and behind
+ * those of its queue pair, whose last one it waits for. */
+static uint32_t place(const struct hca *h, const struct hca_cqe *e, int64_t *due_ps)
+{
+    uint32_t at = h->delayed_tail;
+
+    while (at != h->delayed_head && delayed_at(h, at - 1)->due_ps > *due_ps) {
+        const struct hca_delayed *l = delayed_at(h, --at);
+
+        if (l->cq && l->e.wc.qp_num == e->wc.qp_num) {
+            *due_ps = l->due_ps;
+            return at + 1;
+        }
+    }
+    return at;
+}
+
 void delayed_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
 {
     struct hca *h = cq->ctx->hca;
+    int64_t due_ps = e->ts_ps + fab_notice_ps(&h->cfg.notice, e->wc.byte_len);
+    uint32_t at;
 
     T_ASSERT_HOT(h->delayed_tail - h->delayed_head <= h->delayed_cap,
                  "more delayed completions than the ring holds");
-    T_ASSERT_HOT(!delayed_any(h) || delayed_at(h, h->delayed_tail - 1)->e.ts_ps <= e->ts_ps,
-                 "a delayed completion is older than the one before it");
     if (h->delayed_tail - h->delayed_head == h->delayed_cap && !delayed_grow(h)) {
         cq_push(cq, e,
                 solicited); /* out of memory: an early completion is better than a lost one */
         return;
     }
-    *delayed_at(h, h->delayed_tail++) = (struct hca_delayed){cq, *e, solicited};
+    at = place(h, e, &due_ps);
+    for (uint32_t i = h->delayed_tail++; i != at; i--)
+        *delayed_at(h, i) = *delayed_at(h, i - 1);
+    *delayed_at(h, at) = (struct hca_delayed){cq, *e, due_ps, solicited};
+    T_ASSERT_HOT(at == h->delayed_head || delayed_at(h, at - 1)->due_ps <= due_ps,
+                 "a delayed completion is due before the one in front of it");
 }
 
 void delayed_show(struct hca *h)
@@ -62,7 +86,7 @@ void delayed_show(struct hca *h)
 
         T_ASSERT_HOT(h->delayed_tail - h->delayed_head <= h->delayed_cap,
                      "more delayed completions than the ring holds");
-        if (l->e.ts_ps + h->cfg.gpu_ps > h->now_ps)
+        if (l->due_ps > h->now_ps)
             return;
         h->delayed_head++;
         if (l->cq)
@@ -72,7 +96,7 @@ void delayed_show(struct hca *h)
 
 int64_t delayed_next(const struct hca *h)
 {
-    return delayed_any(h) ? delayed_at(h, h->delayed_head)->e.ts_ps + h->cfg.gpu_ps : PS_NEVER;
+    return delayed_any(h) ? delayed_at(h, h->delayed_head)->due_ps : PS_NEVER;
 }
 
 void delayed_clean(struct hca_cq *cq, uint32_t qpn)

@@ -138,7 +138,7 @@ void hca_complete(void *user, const struct cqe *c)
     /* RoCE providers put the packet's type here, RoCE v2 over IPv4 or IPv6, and UCX reads it. */
     if (qp->v.qp_type == IBV_QPT_UD)
         e.wc.sl = c->v6 ? 0x9 : 0xa;
-    if (h->cfg.gpu_ps && (c->status == WC_SUCCESS || delayed_any(h)))
+    if (h->delays && (c->status == WC_SUCCESS || delayed_any(h)))
         delayed_push(qp->rcq, &e, c->solicited);
     else
         cq_push(qp->rcq, &e, c->solicited);

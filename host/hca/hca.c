@@ -278,6 +278,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
     if (!h)
         return -ENOMEM;
     h->cfg = *cfg;
+    h->delays = cfg->notice.gpu_ps || cfg->notice.step_ps;
     h->cfg.max_qps = rc.max_qps;
     h->nic_up = h->link_up = h->port_up = true;
     h->next_pd = 1;

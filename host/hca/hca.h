@@ -13,6 +13,7 @@
 #ifndef TRIB_HOST_HCA_HCA_H
 #define TRIB_HOST_HCA_HCA_H
 
+#include "fabric/fabric.h"
 #include "roce/rnic.h"
 
 #include <infiniband/verbs.h>
@@ -54,8 +55,8 @@ struct hca_cfg {
     /* A word of the owner's, or NULL. Its bit `port` is set while a completion queue has a
      * completion to poll. */
     uint64_t *waiting;
-    uint8_t port;   /* HCA port of the host, from 0 */
-    int64_t gpu_ps; /* from a message's arrival to its completion (completion_delay.c) */
+    uint8_t port;             /* HCA port of the host, from 0 */
+    struct fab_notice notice; /* from a message's arrival to its completion (completion_delay.c) */
     struct hca_driver drv;
     char name[32]; /* device name: "trib0" */
     uint32_t ip;
@@ -72,7 +73,6 @@ struct hca_cfg {
     int64_t message_ps; /* per message, at the port (roce/fetch.c) */
 };
 
-struct fab_dcqcn;
 /* DCQCN parameters of a fabric's port of rate_bps. */
 struct dcqcn_cfg hca_dcqcn(const struct fab_dcqcn *f, uint64_t rate_bps);
 

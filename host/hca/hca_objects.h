@@ -70,6 +70,7 @@ struct hca {
     bool deferred;                       /* work waits that callbacks of the engine must not do */
     bool nic_up, link_up, port_up, dead; /* port_up: both, as reported */
     bool overrun;                        /* some CQ has */
+    bool delays;                         /* cfg.notice is not zero */
     uint32_t n_waiting;                  /* CQs with completions to poll */
     unsigned igmp_n, arp_asks, arp_waiters, igmp_groups; /* igmp_groups: of group[], in use */
     struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */

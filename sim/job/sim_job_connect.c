@@ -23,6 +23,16 @@ static int64_t now_ps(void *ctx)
     return world_now(((const struct job *)ctx)->cfg.w);
 }
 
+static void launch_sleep(void *ctx, int64_t ps)
+{
+    world_sleep(ctx, ps);
+}
+
+static bool launch_asleep(const void *ctx)
+{
+    return ((const struct world_sleep *)ctx)->on;
+}
+
 static int connect_all(struct job *j, char *err)
 {
     unsigned n = j->cfg.nranks;
@@ -31,7 +41,10 @@ static int connect_all(struct job *j, char *err)
 
     for (unsigned r = 0; !rc && r < n; r++) {
         const struct comm_sim hooks = {.unback = j->cfg.lengths ? hca_mr_unback : NULL,
-                                       .waiting = world_waiting(j->cfg.w, job_world_rank(j, r))};
+                                       .waiting = world_waiting(j->cfg.w, job_world_rank(j, r)),
+                                       .sleep = launch_sleep,
+                                       .asleep = launch_asleep,
+                                       .ctx = &j->mem[r].launch};
         struct comm_cfg cc = {.fab = j->cfg.fab,
                               .rank = r,
                               .nranks = n,
@@ -46,6 +59,7 @@ static int connect_all(struct job *j, char *err)
                               .now_ctx = j,
                               .sim = &hooks};
 
+        j->mem[r].launch = (struct world_sleep){.w = j->cfg.w, .rank = job_world_rank(j, r)};
         T_ASSERT(job_world_rank(j, r) < world_ranks(j->cfg.w),
                  "a job has a rank that its world does not have");
         T_ASSERT(cc.n_policy <= ALGO_COUNT, "a policy names more algorithms than there are");
@@ -228,6 +242,8 @@ static void free_ranks(struct job *j)
         j->mem[r].comm = NULL;
         job_unmap(j, j->mem[r].mem);
         j->mem[r].mem = NULL;
+        if (j->mem[r].launch.w)
+            world_wake_up(&j->mem[r].launch);
     }
 }
 

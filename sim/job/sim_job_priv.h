@@ -24,8 +24,9 @@ struct member {
     bool started, ended;
     int rc;
     char why[COMM_TEXT];
-    bool failed_over; /* recorded as an event */
-    unsigned ops;     /* of a loop: finished */
+    bool failed_over;          /* recorded as an event */
+    unsigned ops;              /* of a loop: finished */
+    struct world_sleep launch; /* of its operation */
 };
 
 struct job {

@@ -130,6 +130,8 @@ static void rank_tick(void *ctx, int64_t now)
     }
     p->ep.tick(p->ep.ctx, now);
     observe(p);
+    if (unlikely(p->r->sleeps && !p->index))
+        sleeps_end(p->r, now);
 }
 
 static int64_t rank_next(void *ctx)
@@ -137,6 +139,8 @@ static int64_t rank_next(void *ctx)
     struct rank_port *p = ctx;
     int64_t t = p->ep.next(p->ep.ctx), due;
 
+    if (unlikely(p->r->sleeps && !p->index))
+        t = RTE_MIN(t, sleeps_next(p->r));
     if (likely(!p->waits))
         return t;
     due = RTE_MAX(p->takes_ps, p->gives_ps);
@@ -156,11 +160,18 @@ static void rank_kick(void *ctx)
     l->kicked[l->n_kicked++] = p;
 }
 
+void world_kick(struct rank_port *p)
+{
+    rank_kick(p);
+}
+
 /* Where messages cost time, the port begins to fetch them now and not when its link is free. */
 static void kick_nic(struct rank_port *p, int64_t now)
 {
     struct world *w = p->r->w;
 
+    if (unlikely(p->r->sleeps && !p->index))
+        sleeps_begin(p->r, now);
     if (w->cfg.fab->costs.hca_ps) {
         p->ep.tick(p->ep.ctx, now);
         observe(p);
@@ -353,7 +364,7 @@ static int port_create(struct rank *r, unsigned i)
                          .rate_bps = nd->ports[i].rate_bps,
                          .dcqcn = hca_dcqcn(&w->cfg.fab->dcqcn, nd->ports[i].rate_bps),
                          .window_pkts = w->cfg.fab->transport.window,
-                         .gpu_ps = w->cfg.fab->costs.gpu_ps,
+                         .notice = fabric_notice(w->cfg.fab, nd, i),
                          .message_ps = w->cfg.fab->costs.hca_ps,
                          .pool = w->cfg.pool,
                          .waiting = &r->waiting,

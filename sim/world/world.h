@@ -75,6 +75,18 @@ int64_t world_slice_end(const struct world *w, int64_t t_ps);
 unsigned world_awake(struct world *w, unsigned from);
 /* A bit per port of the rank: a completion queue has something to poll. */
 const uint64_t *world_waiting(const struct world *w, unsigned rank);
+/* A time for which something of a rank sleeps, at zero first; it stays where it is until
+ * world_wake_up() or the world's end. */
+struct world_sleep {
+    struct world *w;
+    unsigned rank;
+    bool on;
+    int64_t left_ps, end_ps; /* left: not begun */
+    struct world_sleep *next;
+};
+/* Wakes the rank, as activity does, so long after the present of its host. */
+void world_sleep(struct world_sleep *s, int64_t ps);
+void world_wake_up(struct world_sleep *s); /* at once, without waking the rank; or it is awake */
 /* Kills the process of a rank, once: its NIC slot is detached, its HCA takes no more frames. */
 void world_kill(struct world *w, unsigned rank);
 bool world_dead(const struct world *w, unsigned rank);

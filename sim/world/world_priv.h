@@ -36,8 +36,9 @@ struct rank {
     unsigned slot;
     unsigned index;
     bool dead, awaited, awake;
-    uint64_t waiting;  /* bit of each port: see world_waiting() */
-    struct rank *next; /* of its host */
+    uint64_t waiting;           /* bit of each port: see world_waiting() */
+    struct world_sleep *sleeps; /* of the rank's communicators: the first port wakes it */
+    struct rank *next;          /* of its host */
 };
 
 /* Per-thread state of a world that several threads run. */
@@ -106,6 +107,12 @@ static inline void world_record(struct world *w, enum world_event kind, uint32_t
 
 /* Marks a rank whose HCA had activity; called by the thread that runs its host. */
 void world_wake(struct rank *r);
+/* The port is kicked before the next event of its host. */
+void world_kick(struct rank_port *p);
+/* world_sleep.c: sleeps that begin now, and those that are over; when the next is; PS_NEVER: none. */
+void sleeps_begin(struct rank *r, int64_t now);
+void sleeps_end(struct rank *r, int64_t now);
+int64_t sleeps_next(const struct rank *r);
 /* Kicks the NICs of all ports that programs posted to since the last event, in order of posting. */
 void world_flush_kicks(struct world *w, int64_t now);
 

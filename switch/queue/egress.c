@@ -132,6 +132,8 @@ static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int6
     uint32_t bytes = frame_bytes(m);
     int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD), at;
 
+    if (unlikely(e->stretches))
+        dur = egress_stretched(e, m, dur);
     e->free_ps = s + dur;
     if (frame_meta(m)->cls != FRAME_CONTROL)
         e->lossy_turn = frame_meta(m)->cls == FRAME_LOSSLESS;
@@ -257,10 +259,12 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
         e->departed(e->ctx, m, at, n, bytes);
 }
 
-/* Whether a frame that starts now arrives, and does so after all frames in flight. */
+/* Whether a frame that starts now takes the time of its bytes, and arrives after all frames in
+ * flight. */
 static inline bool in_order(const struct egress *e)
 {
-    return !e->faults && !e->down && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
+    return !e->faults && !e->down && !e->stretches &&
+           (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
 }
 
 /* Starts every frame that is due. */

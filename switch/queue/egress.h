@@ -49,6 +49,9 @@ struct egress_cfg {
      * address. 0: it stores frames. */
     uint32_t cut_bytes;
     uint8_t cut_mac[6];
+    /* The link of a GPU to an NVSwitch, of address mm_ip: answers to READs, and WRITEs, between the
+     * two occupy it for mm_load and mm_store times FAB_STRETCH_ONE of their time; 0: like others. */
+    uint32_t mm_ip, mm_load, mm_store;
     struct egress_faults faults;
     struct rte_mempool *pool; /* for duplicates, corrupted copies and marked headers */
     /* Called when frames have started on the link, or were dropped because it went down, with their

@@ -2,6 +2,8 @@
 #include "switch/queue/egress_priv.h"
 
 #include "base/cacheline.h"
+#include "fabric/fabric.h"
+#include "roce/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -192,6 +194,29 @@ const struct egress_faults *egress_faults(const struct egress *e)
     return &e->cfg.faults;
 }
 
+/* The headers that collectives send: IPv4 without options, UDP, BTH. */
+#define ETHERTYPE_AT 12u
+#define SRC_IP_AT    26u
+#define DST_IP_AT    30u
+#define OPCODE_AT    42u
+
+int64_t egress_stretched(const struct egress *e, struct rte_mbuf *m, int64_t dur)
+{
+    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+    rte_be32_t switch_ip = rte_cpu_to_be_32(e->cfg.mm_ip);
+    uint8_t what;
+
+    if (frame_meta(m)->cls != FRAME_LOSSLESS || m->data_len <= OPCODE_AT || p[ETHERTYPE_AT] != 8 ||
+        p[ETHERTYPE_AT + 1] ||
+        (memcmp(p + SRC_IP_AT, &switch_ip, 4) && memcmp(p + DST_IP_AT, &switch_ip, 4)))
+        return dur;
+    what = roce_opinfo[p[OPCODE_AT]].what;
+    if (what & ROCE_P_WRITE)
+        return fab_stretch(dur, e->cfg.mm_store);
+    return (what & ROCE_P_READ) && (what & ROCE_P_RESPONSE) ? fab_stretch(dur, e->cfg.mm_load)
+                                                            : dur;
+}
+
 int egress_create(struct egress **out, const struct egress_cfg *cfg)
 {
     struct egress *e = cacheline_alloc(sizeof(*e));
@@ -215,6 +240,7 @@ int egress_create(struct egress **out, const struct egress_cfg *cfg)
     e->cuts = cfg->cut_bytes && cfg->rate_bps;
     if (e->cuts)
         e->header_ps = link_time_ps(cfg->cut_bytes, cfg->rate_bps);
+    e->stretches = (cfg->mm_load || cfg->mm_store) && cfg->rate_bps;
     fault_set(&e->fault, &cfg->faults);
     e->faults = e->fault.on;
     ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);

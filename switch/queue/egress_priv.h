@@ -44,7 +44,8 @@ struct egress {
     uint8_t start_what;
     uint8_t classes; /* bit of each class in which frames wait */
     bool down, discards, lossy_turn;
-    bool later; /* frames may wait that are not ready (egress_push_later()) */
+    bool later;     /* frames may wait that are not ready (egress_push_later()) */
+    bool stretches; /* cfg.mm_load or mm_store, on a link with a rate */
 
     struct line flight; /* in flight, by arrival */
     int64_t latency_ps;
@@ -236,6 +237,9 @@ static inline void call_if_earlier(struct egress *e, int64_t before)
     if (e->earlier && watched(e) < before)
         e->earlier(e->watcher);
 }
+
+/* egress_ctl.c: the link time of a frame that takes dur, if it is data of multimem. */
+int64_t egress_stretched(const struct egress *e, struct rte_mbuf *m, int64_t dur);
 
 /* egress.c: plans the next start anew. */
 void egress_plan(struct egress *e);

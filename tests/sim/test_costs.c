@@ -12,7 +12,7 @@
 #include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
-static const uint16_t hosts[] = {0, 1, 2, 3, 4, 5, 6, 7};
+static const uint16_t hosts[] = {0, 1, 2, 3, 4, 5, 6, 7}, far[] = {0, 4};
 static struct rte_mempool *pool;
 
 #define FABRIC                                                                                     \
@@ -26,25 +26,28 @@ struct timed {
     int64_t ps, model_ps;
 };
 
-static struct timed run(unsigned n, const char *efficiency, const char *costs, struct job_op op)
+static struct timed run_on(const char *text, const uint16_t *at, unsigned n, struct job_op op)
 {
-    char text[1024], err[COMM_TEXT];
+    char err[COMM_TEXT];
     struct coll_prediction p;
     struct job_result res;
     struct world *w;
     struct job *j;
     struct fabric *f;
-    struct world_cfg wc = {.nranks = n, .host_of_rank = hosts, .pool = pool, .seed = 1};
+    struct world_cfg wc = {.nranks = n, .host_of_rank = at, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = n,
-                         .host_of_rank = hosts,
+                         .host_of_rank = at,
                          .group = 1,
                          .key = 7,
                          .algos = 1u << op.algo,
                          .limit_ps = PS_PER_S};
-    struct coll_args a = {
-        .kind = op.kind, .algo = op.algo, .count = op.count, .type = op.type, .op = op.op};
+    struct coll_args a = {.kind = op.kind,
+                          .algo = op.algo,
+                          .count = op.count,
+                          .type = op.type,
+                          .op = op.op,
+                          .mm_self = op.mm_self};
 
-    snprintf(text, sizeof(text), FABRIC, n, efficiency, costs);
     f = fabric_load_string(text, "costs.conf", NULL);
     assert_non_null(f);
     wc.fab = jc.fab = f;
@@ -58,11 +61,34 @@ static struct timed run(unsigned n, const char *efficiency, const char *costs, s
         assert_int_equal(res.wrong, 0);
         assert_int_equal(res.failed_ranks, 0);
     }
-    assert_int_equal(coll_predict(f, &a, n, hosts, 0, 0, &p), 0);
+    assert_int_equal(coll_predict(f, &a, n, at, 0, 0, &p), 0);
     assert_int_equal(job_destroy(j), 0);
     world_destroy(w);
     fabric_free(f);
     return (struct timed){res.time_ps, p.time_ps};
+}
+
+static struct timed run(unsigned n, const char *efficiency, const char *costs, struct job_op op)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text), FABRIC, n, efficiency, costs);
+    return run_on(text, hosts, n, op);
+}
+
+/* Ranks of two GPU nodes of four; two NVSwitches in each, and a NIC for each GPU. */
+static struct timed run_gpus(const uint16_t *at, unsigned n, const char *costs, struct job_op op)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text),
+             "name = \"gpus\"; ecmp = \"balanced\";\n"
+             "gpu_nodes = { nodes = 2; gpus = 4; planes = ( 4, 4 );\n"
+             "  nvlink = { rate = \"25GB/s\"; latency = \"300ns\"; };\n"
+             "  nic = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };\n"
+             "rails = { leaves = 1; };\nreduce = { };\ncosts = { gpu = \"5us\"; %s };\n",
+             costs);
+    return run_on(text, at, n, op);
 }
 
 static void each_cost_is_paid_once_by_a_message(void **state)
@@ -89,6 +115,96 @@ static void each_cost_is_paid_once_by_a_message(void **state)
         assert_true((double)t.ps > 0.99 * (double)t.model_ps &&
                     (double)t.ps < 1.01 * (double)t.model_ps);
     }
+}
+
+/* Between neighbours in a node, and GPUs of two nodes. */
+static void a_path_has_a_step_and_a_launch_of_its_own(void **state)
+{
+    static const struct {
+        const uint16_t *at;
+        const char *costs;
+        int64_t ps;
+    } rows[] = {
+        {hosts, "nvlink = { step = \"3.4us\"; };", 3400000},
+        {hosts, "nvlink = { launch = \"20us\"; };", 20000000},
+        {hosts, "nvlink = { launch = \"20us\"; step = \"3.4us\"; };", 23400000},
+        {hosts, "network = { launch = \"30us\"; step = \"14us\"; };", 0},
+        {hosts, "multimem = { launch = \"70us\"; load = 0.5; store = 0.5; };", 0},
+        {far, "network = { launch = \"30us\"; step = \"14us\"; };", 44000000},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job_op op = {
+            .kind = COLL_SENDRECV, .algo = ALGO_DIRECT, .type = DT_FP32, .count = 2};
+        struct timed without = run_gpus(rows[i].at, 2, "", op);
+        struct timed with = run_gpus(rows[i].at, 2, rows[i].costs, op);
+
+        assert_int_equal(with.ps - without.ps, rows[i].ps);
+        assert_int_equal(with.model_ps - without.model_ps, rows[i].ps);
+    }
+}
+
+static void a_short_message_takes_the_fastest_protocol(void **state)
+{
+    static const char ll[] =
+        "nvlink = { step = \"9us\"; ll = { step = \"2us\"; rate = \"2Gb/s\"; };"
+        " ll128 = { step = \"4us\"; rate = \"16Gb/s\"; }; };";
+    static const struct {
+        unsigned count;
+        int64_t ps;
+    } rows[] = {
+        {2, 2000000 + 32000 - 40},      /* a plane has half: 4 bytes at 1 Gb/s, and at 800 Gb/s */
+        {256, 4000000 + 512000 - 5120}, /* 512 bytes at 8 Gb/s; at 1 Gb/s 4.096 us */
+        {65536, 9000000},               /* slices of more than 5 KB */
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job_op op = {
+            .kind = COLL_SENDRECV, .algo = ALGO_DIRECT, .type = DT_FP32, .count = rows[i].count};
+        struct timed without = run_gpus(hosts, 2, "", op), with = run_gpus(hosts, 2, ll, op);
+
+        print_message("%u bytes: %.3f us more\n", 4 * rows[i].count,
+                      (double)(with.ps - without.ps) / 1e6);
+        assert_int_equal(with.ps - without.ps, rows[i].ps);
+        assert_int_equal(with.model_ps - without.model_ps, rows[i].ps);
+    }
+}
+
+static void multimem_has_its_share_of_the_links(void **state)
+{
+    struct job_op op = {.algo = ALGO_NVLS, .type = DT_FP32, .op = OP_SUM, .count = 16u << 20};
+    struct job_op gather = {
+        .kind = COLL_ALLGATHER, .algo = ALGO_NVLS, .type = DT_FP32, .count = 4u << 20};
+    double whole, both, load, store;
+
+    (void)state;
+    for (unsigned self = 0; self < 2; self++) {
+        op.mm_self = self;
+        whole = (double)run_gpus(hosts, 4, "", op).ps;
+        both = (double)run_gpus(hosts, 4, "multimem = { load = 0.85; store = 0.85; };", op).ps;
+        print_message("64 MiB NVLS: %.2f us, with 0.85 of the links %.2f us: %.4f\n", whole / 1e6,
+                      both / 1e6, both / whole);
+        assert_true(0.85 * both / whole > 0.99 && 0.85 * both / whole < 1.01);
+    }
+    /* An all-gather only stores: 48 MiB of others arrive at 200 GB/s, with 98 bytes a frame. */
+    whole = (double)run_gpus(hosts, 4, "", gather).ps;
+    load = (double)run_gpus(hosts, 4, "multimem = { load = 0.5; };", gather).ps;
+    store = (double)run_gpus(hosts, 4, "multimem = { store = 0.5; };", gather).ps;
+    print_message("all-gather: %.2f us, slow loads %.2f, slow stores %.2f\n", whole / 1e6,
+                  load / 1e6, store / 1e6);
+    assert_true(load == whole && store - whole > 256.5e6 && store - whole < 258.5e6);
+    op.algo = ALGO_RING; /* plain transfers over the same links */
+    assert_true(run_gpus(hosts, 4, "", op).ps ==
+                run_gpus(hosts, 4, "multimem = { load = 0.5; store = 0.5; };", op).ps);
+    op.algo = ALGO_NVLS, op.count = 1024;
+    assert_int_equal(run_gpus(hosts, 4,
+                              "multimem = { launch = \"70us\"; }; nvlink = { launch = \"20us\"; };",
+                              op)
+                             .ps -
+                         run_gpus(hosts, 4, "", op).ps,
+                     70000000);
 }
 
 /* Seven small messages from each rank, and maybe a credit, leave one every 2 us. */
@@ -145,6 +261,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_cost_is_paid_once_by_a_message),
+        cmocka_unit_test(a_path_has_a_step_and_a_launch_of_its_own),
+        cmocka_unit_test(a_short_message_takes_the_fastest_protocol),
+        cmocka_unit_test(multimem_has_its_share_of_the_links),
         cmocka_unit_test(a_port_begins_one_message_at_a_time),
         cmocka_unit_test(a_link_is_as_fast_as_its_efficiency_says),
         cmocka_unit_test(the_model_knows_the_costs),

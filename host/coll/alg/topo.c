@@ -105,7 +105,8 @@ static unsigned slots_for(const struct fabric *f)
             if (f->nodes[f->hosts[h]].ports[p].rate_bps > rate)
                 rate = f->nodes[f->hosts[h]].ports[p].rate_bps;
     bytes = (uint64_t)((unsigned __int128)rate *
-                       (uint64_t)(f->costs.gpu_ps + f->transport.round_trip_ps) / 8000000000000ull);
+                       (uint64_t)(fabric_longest_notice_ps(f) + f->transport.round_trip_ps) /
+                       8000000000000ull);
     while (n < SCHED_SLOTS_MAX && (uint64_t)n * SCHED_SLICE_MAX < 2 * bytes)
         n *= 2;
     return n;
@@ -138,4 +139,40 @@ void topo_free(struct topo *t)
 {
     free(t->domain);
     t->domain = NULL;
+}
+
+/* Groups of all ranks are on the scale-out network, unless the ranks share a GPU node. */
+static bool lane_is_nvlink(const struct topo *t, const struct lane *l, unsigned rank)
+{
+    const struct fab_node *h = &t->fab->nodes[t->fab->hosts[t->host_of_rank[rank]]];
+    struct fab_channel ch[SCHED_MAX_CHANS];
+    unsigned r = 0;
+
+    if (l->kind == LANE_SEND || l->kind == LANE_RECV)
+        return topo_channels(t, rank, l->peer, ch, SCHED_MAX_CHANS) > l->chan &&
+               fabric_port_is_nvlink(t->fab, h, ch[l->chan].port_a);
+    while (r < t->nranks && t->domain[r] == t->domain[rank])
+        r++;
+    return l->kind == LANE_AGG && r == t->nranks && h->domain != FAB_NONE;
+}
+
+int64_t topo_launch_ps(const struct topo *t, const struct sched *s, unsigned rank)
+{
+    const struct fab_costs *c = &t->fab->costs;
+    int64_t longest = 0;
+
+    if (!c->mm_launch_ps && !c->nvlink.launch_ps && !c->network.launch_ps)
+        return 0;
+    for (unsigned i = 0; i < s->n_lanes; i++) {
+        const struct lane *l = &s->lane[i];
+        int64_t ps;
+
+        if (!l->n || l->kind == LANE_CPU)
+            continue;
+        ps = l->kind == LANE_MM           ? c->mm_launch_ps
+             : lane_is_nvlink(t, l, rank) ? c->nvlink.launch_ps
+                                          : c->network.launch_ps;
+        longest = ps > longest ? ps : longest;
+    }
+    return longest;
 }

@@ -24,5 +24,8 @@ void topo_free(struct topo *t);
 /* Channels between two ranks, in order; the same number seen from either. Returns how many. */
 unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct fab_channel *ch,
                        unsigned max);
+/* Time before the first step of a rank's schedule (`launch` of the costs): the longest of the paths
+ * that it uses. */
+int64_t topo_launch_ps(const struct topo *t, const struct sched *s, unsigned rank);
 
 #endif

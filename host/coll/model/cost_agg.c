@@ -212,6 +212,7 @@ int agg_model_begin(struct model *m, unsigned rank, unsigned lane)
     struct model_lane *l = &m->rank[rank].lane[lane];
     const struct lane *s = &m->rank[rank].s.lane[lane];
     struct model_group *g = m->aggs;
+    uint32_t up;
     int rc = 0;
 
     while (g && (g->group != s->peer || g->chan != s->chan ||
@@ -225,6 +226,9 @@ int agg_model_begin(struct model *m, unsigned rank, unsigned lane)
     while (g->member[l->member].rank != rank)
         l->member++;
     g->member[l->member].lane = lane;
+    up = g->member[l->member].up.link[0];
+    l->notice = fabric_notice(m->fab, &m->fab->nodes[model_node(m, rank)],
+                              up & 1 ? m->fab->links[up / 2].b_port : m->fab->links[up / 2].a_port);
     return g->n_msgs == s->n ? 0 : -EINVAL;
 }
 

@@ -207,7 +207,12 @@ void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now)
         }
         send_down(m, g, p->end, now);
     } else if (p->last) {
-        model_event(m, EV_DONE, p->tail + m->fab->costs.gpu_ps, k->rank, k->lane, p->step);
+        const struct step *st = lane_step(&m->rank[k->rank].s.lane[k->lane], p->step);
+
+        model_event(m, EV_DONE,
+                    model_noticed(&m->rank[k->rank].lane[k->lane],
+                                  st->dst.buf == BUF_NONE ? 0 : st->len, p->tail),
+                    k->rank, k->lane, p->step);
     }
 }
 

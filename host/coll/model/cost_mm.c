@@ -171,6 +171,13 @@ static bool has_frame(const struct model_mm *mm, const struct mm_queue *q)
     return q->head != q->tail && (q->at[q->head].kind != READ || mm->reading < MM_READS);
 }
 
+static uint32_t stretch_of(const struct model *m, enum mm_kind kind)
+{
+    return kind == DATA || kind == SUM      ? m->fab->costs.mm_load
+           : kind == STORE || kind == WRITE ? m->fab->costs.mm_store
+                                            : 0;
+}
+
 static void serve(struct model *m, unsigned rank, unsigned lane, unsigned to, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -195,7 +202,8 @@ static void serve(struct model *m, unsigned rank, unsigned lane, unsigned to, in
     x = &q->at[q->head];
     e->turn = q == &e->queue[REQUESTS] ? RESPONSES : REQUESTS;
     m->bytes[d] += x->frames > 1 ? x->frame : x->tail;
-    ps = model_link_ps(m, d, x->frames > 1 ? x->frame : x->tail);
+    ps = fab_stretch(model_link_ps(m, d, x->frames > 1 ? x->frame : x->tail),
+                     stretch_of(m, x->kind));
     m->free_ps[d] = now + ps;
     e->timer = true;
     model_event(m, EV_MM_LINK, m->free_ps[d], rank, lane, to);

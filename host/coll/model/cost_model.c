@@ -107,7 +107,8 @@ static uint64_t latency_bound_bytes(const struct model *m)
 
     for (unsigned p = 0; p < h->n_ports; p++)
         rate += h->ports[p].rate_bps;
-    return (uint64_t)(4 * rate * (uint64_t)m->fab->costs.gpu_ps / (8 * 1000000000000ull));
+    return (uint64_t)(4 * rate * (uint64_t)fabric_longest_notice_ps(m->fab) /
+                      (8 * 1000000000000ull));
 }
 
 /* Number of elements beyond which time grows linearly. */
@@ -277,15 +278,18 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
             m.n_trees = 0; /* no such tree: algorithms that need one report it */
     if (rc || nranks == 1 || (!a->count && a->kind != COLL_BARRIER))
         return rc;
-    if (coll_is_protocol(a->algo))
-        return protocol_predict(fab, a, nranks, host_of_rank, tree, n_trees, p);
+    if (coll_is_protocol(a->algo)) {
+        rc = protocol_predict(fab, a, nranks, host_of_rank, tree, n_trees, p);
+        p->time_ps += rc ? 0 : fab->costs.network.launch_ps;
+        return rc;
+    }
     rc = begin(&m, a, nranks);
     if (!rc)
         rc = quota_apply(&m, &s);
     if (!rc)
         rc = predict_ranks(&m, nranks, a->count, &o);
     if (!rc)
-        *p = (struct coll_prediction){.time_ps = (int64_t)o.time,
+        *p = (struct coll_prediction){.time_ps = (int64_t)o.time + m.launch_ps,
                                       .busiest_link_bytes = (uint64_t)(o.busiest + 0.5),
                                       .busiest_dirlink = o.dirlink,
                                       .handoffs = o.handoffs};

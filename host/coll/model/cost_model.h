@@ -65,6 +65,8 @@ struct model_lane {
     struct model_store *store;      /* MM: [n] */
     uint32_t part;                  /* SEND, AGG: next part of the current message */
     uint64_t sent, arrived, acked;  /* SEND: packets */
+    int64_t noticed_ps;             /* RECV, AGG: when the last message that has arrived is */
+    struct fab_notice notice;       /* RECV, AGG: costs of its port */
     uint32_t published, credit;     /* messages: RECV: posted, as told; SEND: as heard */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
     int64_t ack_ps;                 /* MM: when its last step was acknowledged */
@@ -170,6 +172,7 @@ struct model {
     struct cost_event *heap;
     uint64_t n_events, capacity, order;
     int64_t end;
+    int64_t launch_ps; /* of all runs and ranks the longest */
     unsigned handoffs;
     int rc;
 };
@@ -186,6 +189,9 @@ uint16_t model_node(const struct model *m, unsigned rank);
 /* Time at which a request posted now, or while the last message left, can be sent on the first link
  * of a path. */
 int64_t model_post(struct model *m, const struct model_lane *l, uint32_t dirlink, int64_t now);
+/* When a RECV or AGG lane notices the message of a step that has arrived now: not before those that
+ * it was sent before. */
+int64_t model_noticed(struct model_lane *l, uint64_t len, int64_t now);
 /* ---- cost_setup.c ---- */
 
 /* Makes m->rank; setup_free() in any case. */

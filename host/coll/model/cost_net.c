@@ -83,6 +83,14 @@ int64_t model_post(struct model *m, const struct model_lane *l, uint32_t d, int6
     return m->fetch_ps[d] > now ? m->fetch_ps[d] : now;
 }
 
+int64_t model_noticed(struct model_lane *l, uint64_t len, int64_t now)
+{
+    int64_t t = now + fab_notice_ps(&l->notice, len);
+
+    l->noticed_ps = t > l->noticed_ps ? t : l->noticed_ps;
+    return l->noticed_ps;
+}
+
 bool model_cuts(const struct model *m, uint32_t d)
 {
     const struct fab_link *l = &m->fab->links[d / 2];

@@ -191,7 +191,10 @@ static void data_arrived(struct model *m, const struct model_part *p, int64_t no
         queue_send_acks(m, &acked, now);
     if (!p->last)
         return;
-    model_event(m, EV_DONE, now + m->fab->costs.gpu_ps, s->peer, l->peer_lane, p->step);
+    model_event(
+        m, EV_DONE,
+        model_noticed(&m->rank[s->peer].lane[l->peer_lane], lane_step(s, p->step)->len, now),
+        s->peer, l->peer_lane, p->step);
     if (m->coarse) {
         uint64_t n = acks_of(0, p->first + p->packets, true);
 
@@ -421,6 +424,8 @@ int model_run(struct model *m)
     memset(m->fetch_ps, 0, m->n_dir * sizeof(*m->fetch_ps));
     memset(m->bytes, 0, m->n_dir * sizeof(*m->bytes));
     rc = setup_ranks(m);
+    for (unsigned k = 0; !rc && k < m->in.nranks; k++)
+        m->launch_ps = RTE_MAX(m->launch_ps, topo_launch_ps(&m->topo, &m->rank[k].s, k));
     if (!rc)
         begin_lanes(m);
     while (!rc && !m->rc && m->n_events) {

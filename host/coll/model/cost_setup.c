@@ -27,6 +27,8 @@ static int lane_path(struct model *m, unsigned rank, unsigned lane)
     model_path(m, to, ch[chan].port_b, from, ch[chan].port_a, l->back);
     if (!l->path->n || !l->back->n)
         return -ENOTSUP;
+    m->rank[peer].lane[l->peer_lane].notice =
+        fabric_notice(m->fab, &m->fab->nodes[to], ch[chan].port_b);
     nic_note_path(m, l->path);
     return 0;
 }

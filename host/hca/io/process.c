@@ -172,7 +172,7 @@ int process_start(struct process_hca *p)
                           .rate_bps = fp->rate_bps,
                           .dcqcn = hca_dcqcn(&process.fab->dcqcn, fp->rate_bps),
                           .window_pkts = process.fab->transport.window,
-                          .gpu_ps = process.fab->costs.gpu_ps,
+                          .notice = fabric_notice(process.fab, process.host, p->dev.port),
                           .message_ps = process.fab->costs.hca_ps,
                           .far = true,
                           .drv = process_driver(p)};

@@ -40,8 +40,8 @@ struct pair {
     struct rte_mempool *pool;
     struct side s[2];
     int64_t now_ps;
-    struct hca_driver drv; /* of both: none, but in test_threads.c */
-    int64_t gpu_ps;        /* of both: none, but in test_completion_delay.c */
+    struct hca_driver drv;    /* of both: none, but in test_threads.c */
+    struct fab_notice notice; /* of both: none, but in test_completion_delay.c */
     unsigned delivered;
     unsigned free_at_start;
     bool (*drop)(void *ctx, struct rte_mbuf *m);
@@ -56,7 +56,7 @@ static inline void side_open(struct pair *p, unsigned i)
                           .mtu = 4096,
                           .rate_bps = 400000000000ull,
                           .pool = p->pool,
-                          .gpu_ps = p->gpu_ps,
+                          .notice = p->notice,
                           .drv = p->drv};
 
     snprintf(cfg.name, sizeof(cfg.name), "trib%u", i);
@@ -87,7 +87,7 @@ static inline void pair_open_with(struct pair *p, const struct hca_driver *drv, 
     p->pool = pool;
     if (drv)
         p->drv = *drv;
-    p->gpu_ps = gpu_ps;
+    p->notice.gpu_ps = gpu_ps;
     p->free_at_start = rte_mempool_avail_count(pool);
     side_open(p, 0);
     side_open(p, 1);
