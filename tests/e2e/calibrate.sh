@@ -73,11 +73,11 @@ near() { awk -v a="$1" -v b="$2" -v p="${3:-2}" 'BEGIN { exit !(a != "" && a >= 
 calibrated() { trib calibrate "$@" -o out.conf >table.out 2>said.out || fail "trib calibrate $*: $(cat said.out)"; }
 
 # nccl-tests' text: a known floor and rate, noise of half a per cent, two outliers
-sed 's/latency = "300ns"; };/latency = "300ns"; efficiency = 0.8; };/; $a costs = { gpu = "3us"; };' "$conf/h100-node.conf" >known.conf
+sed 's/latency = "300ns"; };/latency = "300ns"; efficiency = 0.8; };/; $a costs = { nvlink = { launch = "20us"; }; };' "$conf/h100-node.conf" >known.conf
 made nccl known.conf all_reduce 4 ring 0.005 1,4 "1M,64M" >four.txt
 calibrated "$conf/h100-node.conf" four.txt
 near "$(value efficiency out.conf)" 0.8 || fail "efficiency: $(grep efficiency out.conf)"
-near "$(value gpu out.conf)" 3000 || fail "floor: $(grep costs out.conf)"
+near "$(value launch out.conf)" 20000 || fail "floor: $(grep costs out.conf)"
 has 'four.txt:1[0-9]: 2 MiB is an outlier, left out: measured [0-9.]+ us, \+[67][0-9] % of' said.out
 has 'four.txt:1[0-9]: 16 MiB is an outlier' said.out
 [ "$(grep -c outlier said.out)" = 2 ] || fail "outliers: $(cat said.out)"
@@ -97,12 +97,26 @@ touch again-calibrated.conf
 trib calibrate again.conf four.txt >table.out 2>said.out && fail "replaced a conf unasked"
 has 'found again-calibrated.conf here, expected -o again-calibrated.conf if it is to be replaced' said.out
 
+# results of two numbers of ranks tell launch and step apart; multimem has a launch and a share of its own upon the links' efficiency
+sed 's/launch = "20us";/launch = "20us"; step = "3us";/; s/nvlink = { launch/multimem = { launch = "50us"; load = 0.85; store = 0.85; }; &/' known.conf >steps.conf
+made nccl steps.conf all_reduce 2 ring 0.001 "" "1M,16M" >two.txt
+made nccl steps.conf all_reduce 8 ring 0.001 "" "1M,16M" >eight.txt
+calibrated "$conf/h100-node.conf" two.txt eight.txt
+near "$(value efficiency out.conf)" 0.8 || fail "efficiency of two numbers of ranks: $(grep efficiency out.conf)"
+near "$(value 'nvlink = { launch' out.conf)" 20000 || fail "launch of two numbers of ranks: $(grep costs out.conf)"
+near "$(sed -n 's/^costs.*step = "\([0-9]*\).*/\1/p' out.conf)" 3000 || fail "step of two numbers of ranks: $(grep costs out.conf)"
+made nccl steps.conf all_reduce 4 nvls 0.001 "" "4M,32M" >nvls.txt
+cp out.conf links.conf
+calibrated links.conf nvls.txt --algo nvls
+near "$(sed -n 's/^costs.* load = \([0-9.]*\); store = .*/\1/p' out.conf)" 0.85 || fail "load of multimem: $(grep costs out.conf)"
+near "$(sed -n 's/^costs.*multimem = .*launch = "\([0-9]*\).*/\1/p' out.conf)" 50000 || fail "launch of multimem: $(grep costs out.conf)"
+
 # JSON of nccl-tests and of trib sim, and trib sim's text: of the same results the same conf but for names
 made json known.conf all_reduce 4 ring 0 "" "2M,16M" >four.json
 calibrated "$conf/h100-node.conf" four.json
 cp out.conf from-json.conf
 near "$(value efficiency out.conf)" 0.8 || fail "efficiency by JSON: $(grep efficiency out.conf)"
-near "$(value gpu out.conf)" 3000 || fail "floor by JSON: $(grep costs out.conf)"
+near "$(value launch out.conf)" 20000 || fail "floor by JSON: $(grep costs out.conf)"
 trib sim known.conf all_reduce -g 4 --algo ring --payload none --place out -w 0 -b 2M -e 16M -f 2 -J own.json >own.txt 2>/dev/null
 for f in own.json own.txt; do
     calibrated "$conf/h100-node.conf" $f
@@ -119,11 +133,11 @@ near "$(value efficiency out.conf)" 0.8 || fail "efficiency by an older nccl-tes
 trib sim known.conf all_reduce -g 4 --algo ring,direct --payload none --place out -w 0 -b 2M -e 16M -f 2 >two.txt 2>/dev/null
 calibrated "$conf/h100-node.conf" two.txt
 near "$(value efficiency out.conf)" 0.8 || fail "efficiency by two algorithms: $(grep efficiency out.conf)"
-near "$(value gpu out.conf)" 3000 || fail "floor by two algorithms: $(grep costs out.conf)"
+near "$(value launch out.conf)" 20000 || fail "floor by two algorithms: $(grep costs out.conf)"
 has 'from two.txt, 4 of 4 rows .*all_reduce ring, 4 ranks; two.txt, 4 of 4 rows .* all_reduce direct, 4 ranks' out.conf
 
 # perftest and OSU, messages of two hosts: rate from bandwidths, both units; rate and floor from latencies; a conf without GPU nodes
-sed 's/latency = "300ns"; }/latency = "300ns"; efficiency = 0.9; }/; $a costs = { gpu = "1us"; };' "$conf/two-hosts.conf" >known2.conf
+sed 's/latency = "300ns"; }/latency = "300ns"; efficiency = 0.9; }/; $a costs = { network = { launch = "1us"; }; };' "$conf/two-hosts.conf" >known2.conf
 for of in bw "bw Gb" osu-bw; do
     read -r form unit <<<"$of"
     made "$form" known2.conf sendrecv 2 direct 0.01 "" "64K,4M" $unit >bw.txt
@@ -134,13 +148,13 @@ done
 made lat known2.conf sendrecv 2 direct 0.002 4 "2K,4M" >lat.txt
 calibrated "$conf/two-hosts.conf" lat.txt
 near "$(value efficiency out.conf)" 0.9 || fail "efficiency by latencies: $(grep efficiency out.conf)"
-near "$(value gpu out.conf)" 1000 || fail "floor by latencies: $(grep costs out.conf)"
+near "$(value launch out.conf)" 1000 || fail "floor by latencies: $(grep costs out.conf)"
 sed 's/efficiency = 0.9; }/efficiency = 0.9; }/; s/1us/4us/' known2.conf | sed 's/hosts = 2/hosts = 4/' >known4.conf
 sed 's/hosts = 2/hosts = 4/' "$conf/two-hosts.conf" >four-hosts.conf
 made osu known4.conf all_reduce 4 ring 0.002 "" "64K,8M" >osu.txt
 calibrated four-hosts.conf osu.txt -g 4 --from 64K
 near "$(value efficiency out.conf)" 0.9 || fail "efficiency by OSU: $(grep efficiency out.conf)"
-near "$(value gpu out.conf)" 4000 || fail "floor by OSU: $(grep costs out.conf)"
+near "$(value launch out.conf)" 4000 || fail "floor by OSU: $(grep costs out.conf)"
 
 # refused CODE SAYS ARG...: a reason in a line, no traceback, nothing written
 refused() {
