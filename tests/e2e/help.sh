@@ -3,9 +3,9 @@
 # What programs say of their options: --help has every option of the table, --version, the nearest name for a mistyped one, exit codes,
 # manual pages that render without a warning, completion.
 . "$(dirname "$0")/lib.sh"
-programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-keep trib-enter trib-sweep trib-check-protocol trib'
+programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-keep trib-enter trib-sweep trib-calibrate trib-check-protocol trib'
 program() {
-    case "$1" in trib | trib-sweep) echo "$root/scripts/$1" ;; *) echo "$TRIB_BUILD/$1" ;; esac
+    case "$1" in trib | trib-sweep | trib-calibrate) echo "$root/scripts/$1" ;; *) echo "$TRIB_BUILD/$1" ;; esac
 }
 
 for p in $programs; do
@@ -55,6 +55,7 @@ typo trib-keep 'COMMAND: found "lst", expected one of start, .*did you mean list
 typo trib-keep 'stop: found 0 arguments, expected 1' stop
 typo trib-enter 'found no LIBRARY, expected' h0
 typo trib-sweep 'found --mrege, expected an option of trib-sweep' --mrege a b
+typo trib-calibrate 'found --agol, expected an option of trib-calibrate; did you mean --algo\?' two-hosts.conf x --agol ring
 typo trib-check-protocol 'found --sedes, .*did you mean --seeds\?' tally --sedes 3
 typo trib-check-protocol 'found "tlaly", expected a shared object \(tlaly.so\) or one of' tlaly
 typo trib "found 'mdoel', .*; did you mean model\\?" mdoel
