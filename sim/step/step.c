@@ -87,7 +87,12 @@ static const char *size_text(char *b, size_t n, double bytes)
 
 static const char *timing_text(char *b, size_t n, const struct step_timing *t)
 {
-    snprintf(b, n, "%.3f%s", t->s * 1e3, t->extrapolated_bytes || t->extrapolated_ranks ? "*" : "");
+    const char *how = t->shared ? "+" : t->extrapolated_bytes || t->extrapolated_ranks ? "*" : "";
+
+    if (t->high_s > t->s * 1.001)
+        snprintf(b, n, "%.3f..%.3f%s", t->s * 1e3, t->high_s * 1e3, how);
+    else
+        snprintf(b, n, "%.3f%s", t->s * 1e3, how);
     return b;
 }
 
@@ -174,14 +179,15 @@ static void print(const struct step_report *r)
 {
     const struct workload *w = r->o->work;
 
-    printf(
-        "# trib-sim: a training step of %s on %s, virtual time\n"
-        "# %llu GPUs: tp %u, dp %u, pp %u, ep %u, zero %u; %u microbatches of %llu tokens; "
-        "%s at %.0f TFLOP/s\n#\n"
-        "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks\n",
-        w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp, w->ep,
-        w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
-        w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB, STEP_MAX_RANKS);
+    printf("# trib-sim: a training step of %s on %s, virtual time\n"
+           "# %llu GPUs: tp %u, dp %u, pp %u, ep %u, zero %u; %u microbatches of %llu tokens; "
+           "%s at %.0f TFLOP/s\n#\n"
+           "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks "
+           "(low..high; "
+           "sums take low); + all groups of its kind together on the links that they share\n",
+           w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp,
+           w->ep, w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
+           w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB, STEP_MAX_RANKS);
     if (workload_gpus(w) > r->o->fab->n_hosts)
         printf("# The fabric has %u of these GPUs: groups that reach further are taken as far as "
                "it goes\n",
@@ -205,9 +211,11 @@ static void print(const struct step_report *r)
 
 static json_t *timing_json(const struct step_timing *t)
 {
-    return json_pack("{s:s, s:f, s:I, s:b, s:b}", "algo", sched_algo_name(t->algo), "time_us",
-                     t->s * 1e6, "simulated_bytes", (json_int_t)t->bytes, "extrapolated_bytes",
-                     t->extrapolated_bytes, "extrapolated_ranks", t->extrapolated_ranks);
+    return json_pack("{s:s, s:f, s:f, s:f, s:b, s:I, s:b, s:b}", "algo", sched_algo_name(t->algo),
+                     "time_us", t->s * 1e6, "high_us", t->high_s * 1e6, "bound_us",
+                     t->bound_s * 1e6, "shared", t->shared, "simulated_bytes", (json_int_t)t->bytes,
+                     "extrapolated_bytes", t->extrapolated_bytes, "extrapolated_ranks",
+                     t->extrapolated_ranks);
 }
 
 static json_t *collective_json(const struct step_collective *u)

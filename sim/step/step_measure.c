@@ -3,13 +3,16 @@
  * Times each collective once, in virtual time, with lengths instead of data: on a representative
  * group (the first of its kind, at most STEP_MAX_RANKS ranks) and up to a size that keeps links
  * busy for long. Beyond that times are extrapolated: to bytes by the line through the last two
- * sizes, to ranks by the ratio of the model's predictions. Other groups of the same kind are not
- * simulated: rails and full bisection keep them apart.
+ * sizes, no flatter than the links allow (where the last two are not yet saturated, or the pipeline
+ * of a schedule fills during both, it is), and to ranks by the ratio of the model's predictions.
+ * Other groups of the same kind run at the same time: where all of them together need longer on the
+ * links that they share than one takes alone, that is the time.
  *
  * One world holds the ranks of all groups; their jobs run one after the other.
  */
 #include "sim/step/step.h"
 
+#include "base/assert.h"
 #include "host/bench/verify/layout.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/trees.h"
@@ -34,6 +37,7 @@
 
 struct measurement {
     const struct fabric *f;
+    struct cost_levels levels;
     struct world *w;
     const volatile int *stop;
     uint16_t *host; /* [ranks] of the world, in order */
@@ -131,9 +135,42 @@ static int open_group_job(const struct measurement *ms, const struct measured_gr
     return rc;
 }
 
+/* The bound of the simulated part; arguments round its bytes down. */
+static double bound_alone(const struct measurement *ms, const struct step_collective *u,
+                          const struct coll_args *a, enum step_method method)
+{
+    uint64_t bytes = a->count * layout_blocks(u->coll, u->ranks, 0) * 2;
+
+    return step_bound(&ms->levels, u, u->ranks, bytes, method, true);
+}
+
+/* From half and whole size simulated, by the line through both, but no flatter than the bound. */
+static void extrapolate_bytes(const struct measurement *ms, const struct step_collective *u,
+                              enum step_method method, double half_s, struct step_timing *t)
+{
+    double more = (double)(u->bytes - t->bytes), slope = (t->s - half_s) / ((double)t->bytes / 2),
+           least = step_bound(&ms->levels, u, u->ranks, t->bytes, method, true) / (double)t->bytes;
+
+    t->high_s = t->s * (double)u->bytes / (double)t->bytes;
+    t->s += more * (slope > least ? slope : least);
+    t->high_s = t->high_s > t->s ? t->high_s : t->s;
+    t->extrapolated_bytes = true;
+}
+
+/* No flow is faster than its links. */
+static void floor_by_bound(const struct measurement *ms, const struct step_collective *u,
+                           enum step_method method, struct step_timing *t)
+{
+    t->bound_s = step_bound(&ms->levels, u, u->degree, u->bytes, method, false);
+    t->shared = t->bound_s > t->s;
+    t->s = t->shared ? t->bound_s : t->s;
+    t->high_s = t->high_s > t->s ? t->high_s : t->s;
+}
+
 /* A warm-up makes connections; then half and whole size are timed, for the line. */
 static int time_collective(const struct measurement *ms, const struct measured_group *g,
-                           const struct step_collective *u, struct step_timing *t, char *err)
+                           const struct step_collective *u, enum step_method method,
+                           struct step_timing *t, char *err)
 {
     uint64_t most = max_bytes(u), bytes = u->bytes < most ? u->bytes : most;
     struct coll_args a = args_of(u, u->ranks, bytes), half = args_of(u, u->ranks, bytes / 2);
@@ -153,9 +190,10 @@ static int time_collective(const struct measurement *ms, const struct measured_g
         rc = -ETIME;
     }
     t->bytes = bytes;
-    t->extrapolated_bytes = u->bytes > most;
-    if (t->extrapolated_bytes)
-        t->s += (t->s - s2) * (double)(u->bytes - bytes) / ((double)bytes / 2);
+    t->high_s = t->s;
+    T_ASSERT(rc || t->s >= bound_alone(ms, u, &a, method), "data moved faster than its links");
+    if (!rc && u->bytes > most)
+        extrapolate_bytes(ms, u, method, s2, t);
     return rc;
 }
 
@@ -165,6 +203,7 @@ static void extrapolate_beyond_fabric(const struct step_collective *u, struct st
     double n = u->degree, k = u->ranks;
 
     t->s *= (n - 1) / n / ((k - 1) / k);
+    t->high_s *= (n - 1) / n / ((k - 1) / k);
     t->extrapolated_ranks = true;
 }
 
@@ -188,8 +227,10 @@ static int extrapolate_ranks(const struct measurement *ms, const struct step_col
         rc = coll_predict_trees(ms->f, &a, u->ranks, host, tree, n_trees, 0, &few);
     if (rc)
         snprintf(err, COMM_TEXT, "no prediction for %u ranks: %s", u->degree, strerror(-rc));
-    else if (few.time_ps > 0)
+    else if (few.time_ps > 0) {
         t->s *= (double)all.time_ps / (double)few.time_ps;
+        t->high_s *= (double)all.time_ps / (double)few.time_ps;
+    }
     t->extrapolated_ranks = true;
     free(host);
     return rc;
@@ -233,11 +274,13 @@ static int measure_collective(struct measurement *ms, const struct measured_grou
             continue;
         }
         ms->group++;
-        rc = time_collective(ms, g, u, t, err);
+        rc = time_collective(ms, g, u, (enum step_method)w, t, err);
         if (!rc && u->ranks < u->degree && (u->degree - 1) * u->stride >= ms->f->n_hosts)
             extrapolate_beyond_fabric(u, t);
         else if (!rc && u->ranks < u->degree)
             rc = extrapolate_ranks(ms, u, t, err);
+        if (!rc)
+            floor_by_bound(ms, u, (enum step_method)w, t);
     }
     return rc;
 }
@@ -301,6 +344,7 @@ int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,
     int rc = find_hosts(&ms, u, n);
 
     *err = '\0';
+    cost_levels(f, &ms.levels);
     wc.nranks = ms.ranks;
     wc.host_of_rank = ms.host;
     if (!rc && n)
