@@ -19,8 +19,9 @@
 
 #include <rte_mempool.h>
 
-/* Who executes collectives: the hosts' own algorithms, or the switches (in-network reduction). */
-enum step_method { STEP_HOSTS, STEP_SWITCHES, STEP_METHODS };
+/* Who executes collectives: the hosts' own algorithms, NVSwitches too (a GPU node has them whatever
+ * the leaves are), or every switch that reduces. */
+enum step_method { STEP_HOSTS, STEP_NVSWITCHES, STEP_SWITCHES, STEP_METHODS };
 
 /* The measured time of a collective. */
 struct step_timing {
@@ -29,7 +30,7 @@ struct step_timing {
     double high_s;  /* of an extrapolated one at most: in proportion to its bytes; else s */
     double bound_s; /* what the links allow at best while all groups of its kind run */
     bool extrapolated_bytes, extrapolated_ranks; /* extrapolated to its size; to its ranks */
-    bool shared; /* the bound binds: groups of its kind share links that one alone does not fill */
+    bool shared;    /* the bound binds: mostly since all groups of its kind share links */
     uint64_t bytes; /* simulated */
 };
 

@@ -236,27 +236,31 @@ static int extrapolate_ranks(const struct measurement *ms, const struct step_col
     return rc;
 }
 
-/* Chooses the fastest algorithms by the model; without a faster one by switches, that of the hosts
- * is used for both. */
+/* Chooses the fastest algorithms by the model; a method without a faster one of its own takes that
+ * of the method before it. */
 static int choose(const struct measurement *ms, const struct measured_group *g,
                   struct step_collective *u, char *err)
 {
     struct coll_args a = args_of(u, u->ranks, u->bytes);
-    unsigned hosts = ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS;
+    const unsigned algos[STEP_METHODS] = {[STEP_HOSTS] = ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS,
+                                          [STEP_NVSWITCHES] = 1u << ALGO_NVLS,
+                                          [STEP_SWITCHES] = SWITCH_ALGOS};
     struct coll_prediction p[STEP_METHODS];
     char why[COLL_WHY];
     int rc;
 
     for (unsigned w = 0; w < STEP_METHODS; w++) {
-        rc = coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0,
-                       w == STEP_HOSTS ? hosts : SWITCH_ALGOS, &u->timing[w].algo, &p[w], why);
+        rc = coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0, algos[w],
+                       &u->timing[w].algo, &p[w], why);
         if (rc && (rc != -ENOTSUP || w == STEP_HOSTS)) {
             snprintf(err, COMM_TEXT, "no algorithm for %s of %u ranks: %s", coll_name(u->coll),
                      u->ranks, strerror(-rc));
             return rc;
         }
-        if (w == STEP_SWITCHES && (rc || p[w].time_ps >= p[STEP_HOSTS].time_ps))
-            u->timing[w].algo = u->timing[STEP_HOSTS].algo;
+        if (w && (rc || p[w].time_ps >= p[w - 1].time_ps)) {
+            u->timing[w].algo = u->timing[w - 1].algo;
+            p[w] = p[w - 1];
+        }
     }
     return 0;
 }
@@ -269,8 +273,8 @@ static int measure_collective(struct measurement *ms, const struct measured_grou
     for (unsigned w = 0; !rc && w < STEP_METHODS; w++) {
         struct step_timing *t = &u->timing[w];
 
-        if (w && t->algo == u->timing[STEP_HOSTS].algo) {
-            *t = u->timing[STEP_HOSTS];
+        if (w && t->algo == u->timing[w - 1].algo) {
+            *t = u->timing[w - 1];
             continue;
         }
         ms->group++;
