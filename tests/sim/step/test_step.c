@@ -198,6 +198,33 @@ static void bounds_are_those_of_hand(void **state)
     }
 }
 
+/* The FLOPs of that table. */
+static void flops_are_those_of_hand(void **state)
+{
+    static const struct {
+        const char *workload;
+        double active, tokens;
+    } rows[] = {{"megatron-16b", 32 * 12 * 6144. * 6144 + 2. * 131072 * 6144, 192 * 4096.},
+                {"megatron-70b", 84 * 12 * 8192. * 8192 + 2. * 131072 * 8192, 384 * 4096.},
+                {"megatron-314b", 96 * 12 * 16384. * 16384 + 2. * 131072 * 16384, 1536 * 4096.},
+                {"llama3-70b", 70.55e9, 4e6},
+                {"llama3-405b", 405.8e9, 2048 * 8192.},
+                {"deepseek-v3", 37.55e9, 15360 * 4096.}};
+    static struct fab_errors errs;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        double by_hand = 6 * rows[i].active * rows[i].tokens;
+        struct workload w;
+        char path[96];
+
+        snprintf(path, sizeof(path), "conf/workloads/%s.conf", rows[i].workload);
+        assert_int_equal(workload_load(&w, path, &errs), 0);
+        if (fabs(workload_step_flops(&w) - by_hand) > 1e-3 * by_hand)
+            fail_msg("%s: %.5g FLOPs, by hand %.5g", path, workload_step_flops(&w), by_hand);
+    }
+}
+
 /* 16 leaves of 16 hosts on spines of 1/r of the hosts' bandwidth: eight groups of 32 share a leaf's
  * cables, two members of each below it. */
 static void groups_share_what_is_oversubscribed(void **state)
@@ -225,6 +252,7 @@ int main(void)
         cmocka_unit_test(gradients_hide_behind_the_backward_pass_but_for_the_last_layer),
         cmocka_unit_test(collectives_are_those_of_the_workload),
         cmocka_unit_test(bounds_are_those_of_hand),
+        cmocka_unit_test(flops_are_those_of_hand),
         cmocka_unit_test(groups_share_what_is_oversubscribed),
     };
 
