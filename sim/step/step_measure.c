@@ -157,13 +157,20 @@ static void extrapolate_bytes(const struct measurement *ms, const struct step_co
     t->extrapolated_bytes = true;
 }
 
-/* No flow is faster than its links. */
+/* Frames of at least so many bytes each beside their payload: preamble, gap, Ethernet, IPv4, UDP, BTH,
+ * ICRC and FCS. */
+#define FRAME_BYTES 82.0
+
+/* No flow is faster than its links carry its frames. */
 static void floor_by_bound(const struct measurement *ms, const struct step_collective *u,
                            enum step_method method, struct step_timing *t)
 {
+    double wire;
+
     t->bound_s = step_bound(&ms->levels, u, u->degree, u->bytes, method, false);
-    t->shared = t->bound_s > t->s;
-    t->s = t->shared ? t->bound_s : t->s;
+    wire = t->bound_s * (1 + FRAME_BYTES / ms->f->mtu);
+    t->shared = wire > t->s;
+    t->s = t->shared ? wire : t->s;
     t->high_s = t->high_s > t->s ? t->high_s : t->s;
 }
 
@@ -236,6 +243,14 @@ static int extrapolate_ranks(const struct measurement *ms, const struct step_col
     return rc;
 }
 
+/* Leaves have no part in what stays within a GPU node. */
+static bool in_node(const struct measurement *ms, const struct step_collective *u)
+{
+    const struct cost_level *l = &ms->levels.lv[0];
+
+    return ms->levels.n && l->role == FAB_ROLE_NVSWITCH && u->ranks * u->stride <= l->hosts;
+}
+
 /* Chooses the fastest algorithms by the model; a method without a faster one of its own takes that
  * of the method before it. */
 static int choose(const struct measurement *ms, const struct measured_group *g,
@@ -244,7 +259,8 @@ static int choose(const struct measurement *ms, const struct measured_group *g,
     struct coll_args a = args_of(u, u->ranks, u->bytes);
     const unsigned algos[STEP_METHODS] = {[STEP_HOSTS] = ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS,
                                           [STEP_NVSWITCHES] = 1u << ALGO_NVLS,
-                                          [STEP_SWITCHES] = SWITCH_ALGOS};
+                                          [STEP_SWITCHES] =
+                                              in_node(ms, u) ? 1u << ALGO_NVLS : SWITCH_ALGOS};
     struct coll_prediction p[STEP_METHODS];
     char why[COLL_WHY];
     int rc;
@@ -286,6 +302,12 @@ static int measure_collective(struct measurement *ms, const struct measured_grou
         if (!rc)
             floor_by_bound(ms, u, (enum step_method)w, t);
     }
+    /* On shared links a ring takes the bound's time: each leaf sends once. Direct exchange, the
+     * fastest alone, sends from each member. */
+    for (unsigned w = 0; !rc && w < STEP_METHODS; w++)
+        if (u->timing[w].shared && u->timing[w].algo == ALGO_DIRECT && u->coll != COLL_ALLTOALL &&
+            u->coll != COLL_SENDRECV)
+            u->timing[w].algo = ALGO_RING;
     return rc;
 }
 
