@@ -34,10 +34,10 @@ static struct roof data_parallel(const struct workload *w, const struct cost_lev
 
     /* The Y GPUs between two replicas hold Y different shards. Other stages and tensor parallel
      * ranks are among them only if these axes are inner ones. */
-    c = cost_collective(l, dense_axis, wire * dense / (stages * w->tp) * (double)dense_axis.inner,
-                        gather);
-    e = cost_collective(l, expert_axis,
-                        wire * experts / (stages * w->ep) * (double)expert_axis.inner, gather);
+    c = cost_through(l, dense_axis, wire * dense / (stages * w->tp) * (double)dense_axis.inner,
+                     gather);
+    e = cost_through(l, expert_axis, wire * experts / (stages * w->ep) * (double)expert_axis.inner,
+                     gather);
     r.comms_s = passes * (c.s + e.s);
     r.level = c.s >= e.s ? c.binds : e.binds;
     r.math_s = workload_step_flops(w) / peak(w) * (w->zero == 3 ? 1 : 4.0 / 6);
@@ -51,8 +51,8 @@ static struct roof tensor_parallel(const struct workload *w, const struct cost_l
     struct cost_axis a = {workload_stride(w, WORK_TP), w->tp};
     double tokens = (double)w->batch_tokens / w->dp;
     struct roof r = {.used = w->tp > 1, .kind = ROOF_TP, .degree = w->tp};
-    struct cost c = cost_collective(
-        l, a, dev_type_bytes(w->wire) * tokens * w->d_model * (double)a.inner, gather);
+    struct cost c =
+        cost_through(l, a, dev_type_bytes(w->wire) * tokens * w->d_model * (double)a.inner, gather);
 
     /* Two blocks a layer, an all-gather and a reduce-scatter each, forward and backward. */
     r.comms_s = 8.0 * w->layers / w->pp * c.s;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const method_names[STEP_METHODS] = {"hosts", "switches"};
+static const char *const method_names[STEP_METHODS] = {"hosts", "nvswitches", "switches"};
 
 /* A step by one method. */
 struct step_totals {
@@ -87,15 +87,20 @@ static const char *size_text(char *b, size_t n, double bytes)
 
 static const char *timing_text(char *b, size_t n, const struct step_timing *t)
 {
-    snprintf(b, n, "%.3f%s", t->s * 1e3, t->extrapolated_bytes || t->extrapolated_ranks ? "*" : "");
+    const char *how = t->shared ? "+" : t->extrapolated_bytes || t->extrapolated_ranks ? "*" : "";
+
+    if (t->high_s > t->s * 1.001)
+        snprintf(b, n, "%.3f..%.3f%s", t->s * 1e3, t->high_s * 1e3, how);
+    else
+        snprintf(b, n, "%.3f%s", t->s * 1e3, how);
     return b;
 }
 
 static void print_collectives(const struct step_report *r)
 {
-    static const char *const heads[] = {"parallel",     "collective", "group",     "stride",
-                                        "size",         "a step",     "hosts: ms", "by",
-                                        "switches: ms", "by",         NULL};
+    static const char *const heads[] = {
+        "parallel", "collective",     "group", "stride",       "size", "a step", "hosts: ms",
+        "by",       "NVSwitches: ms", "by",    "switches: ms", "by",   NULL};
     struct table *t = table_new(heads);
     char b[32];
 
@@ -119,8 +124,9 @@ static void print_collectives(const struct step_report *r)
 
 static void print_kinds(const struct step_report *r)
 {
-    static const char *const heads[] = {"parallel",     "theory: ms", "hosts: ms", "exposed",
-                                        "switches: ms", "exposed",    NULL};
+    static const char *const heads[] = {"parallel",     "theory: ms",     "hosts: ms",
+                                        "exposed",      "NVSwitches: ms", "exposed",
+                                        "switches: ms", "exposed",        NULL};
     struct table *t = table_new(heads);
 
     for (int k = 0; t && k < ROOF_KINDS; k++) {
@@ -170,18 +176,54 @@ static void print_steps(const struct step_report *r)
         table_print(t, stdout);
 }
 
+/* What each kind of switch adds to those before it. */
+static void print_gains(const struct step_report *r)
+{
+    static const char *const what[STEP_METHODS] = {
+        [STEP_NVSWITCHES] = "NVSwitches instead of hosts",
+        [STEP_SWITCHES] = "Leaves, spines and cores too"};
+
+    printf("#\n");
+    for (int w = 1; w < STEP_METHODS; w++) {
+        const struct step_totals *with = &r->sum[w], *without = &r->sum[w - 1];
+
+        printf("# %s: the step is %.3f times as fast, communication %.3f times\n", what[w],
+               without->step_s / with->step_s,
+               with->comms_s > 0 ? without->comms_s / with->comms_s : 1);
+    }
+}
+
+/* From the device's peak to the published share of it. */
+static void print_account(const struct step_report *r)
+{
+    const struct workload *w = r->o->work;
+    const struct step_totals *s = &r->sum[STEP_NVSWITCHES];
+    double published_s = r->math_s / w->utilisation;
+
+    printf("# The workload's own figure: %.1f %% of peak, a step of %.2f ms: computing %.2f, "
+           "pipeline %.2f, exposed %.2f (by NVSwitches), not accounted for %.2f\n"
+           "# Not modelled: attention's products over the sequence, %.1f %% of the FLOPs counted "
+           "(causal); kernels below the peak; recomputation; the optimiser; the first and last "
+           "stage's embeddings\n",
+           100 * w->utilisation, published_s * 1e3, r->math_s * 1e3, r->bubble_s * 1e3,
+           s->exposed_s * 1e3, (published_s - s->step_s) * 1e3,
+           /* 6 layers sequence width FLOPs a token: half of 12, since causal */
+           100.0 * w->layers * w->sequence * w->heads * w->head_dim / workload_active_params(w));
+}
+
 static void print(const struct step_report *r)
 {
     const struct workload *w = r->o->work;
 
-    printf(
-        "# trib-sim: a training step of %s on %s, virtual time\n"
-        "# %llu GPUs: tp %u, dp %u, pp %u, ep %u, zero %u; %u microbatches of %llu tokens; "
-        "%s at %.0f TFLOP/s\n#\n"
-        "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks\n",
-        w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp, w->ep,
-        w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
-        w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB, STEP_MAX_RANKS);
+    printf("# trib-sim: a training step of %s on %s, virtual time\n"
+           "# %llu GPUs: tp %u, dp %u, pp %u, ep %u, zero %u; %u microbatches of %llu tokens; "
+           "%s at %.0f TFLOP/s\n#\n"
+           "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks "
+           "(low..high; "
+           "sums take low); + at the bound of links, which all groups of its kind share\n",
+           w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp,
+           w->ep, w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
+           w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB, STEP_MAX_RANKS);
     if (workload_gpus(w) > r->o->fab->n_hosts)
         printf("# The fabric has %u of these GPUs: groups that reach further are taken as far as "
                "it goes\n",
@@ -192,31 +234,29 @@ static void print(const struct step_report *r)
     print_kinds(r);
     printf("#\n# The step (ms); computing at the device's peak\n");
     print_steps(r);
-    printf("#\n# The workload's own figure: %.1f %% of peak\n# Switches instead of hosts: the step "
-           "is %.3f times as fast, communication %.3f "
-           "times\n",
-           100 * w->utilisation, r->sum[STEP_HOSTS].step_s / r->sum[STEP_SWITCHES].step_s,
-           r->sum[STEP_SWITCHES].comms_s > 0
-               ? r->sum[STEP_HOSTS].comms_s / r->sum[STEP_SWITCHES].comms_s
-               : 1);
+    print_gains(r);
+    print_account(r);
 }
 
 /* ---- JSON ---- */
 
 static json_t *timing_json(const struct step_timing *t)
 {
-    return json_pack("{s:s, s:f, s:I, s:b, s:b}", "algo", sched_algo_name(t->algo), "time_us",
-                     t->s * 1e6, "simulated_bytes", (json_int_t)t->bytes, "extrapolated_bytes",
-                     t->extrapolated_bytes, "extrapolated_ranks", t->extrapolated_ranks);
+    return json_pack("{s:s, s:f, s:f, s:f, s:b, s:I, s:b, s:b}", "algo", sched_algo_name(t->algo),
+                     "time_us", t->s * 1e6, "high_us", t->high_s * 1e6, "bound_us",
+                     t->bound_s * 1e6, "shared", t->shared, "simulated_bytes", (json_int_t)t->bytes,
+                     "extrapolated_bytes", t->extrapolated_bytes, "extrapolated_ranks",
+                     t->extrapolated_ranks);
 }
 
 static json_t *collective_json(const struct step_collective *u)
 {
     return json_pack(
-        "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "parallel", roof_kind_name(u->kind),
-        "experts", u->experts, "collective", coll_name(u->coll), "group", (json_int_t)u->degree,
-        "simulated_ranks", (json_int_t)u->ranks, "stride", (json_int_t)u->stride, "size_bytes",
-        (json_int_t)u->bytes, "times", u->times, "hosts", timing_json(&u->timing[STEP_HOSTS]),
+        "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "parallel",
+        roof_kind_name(u->kind), "experts", u->experts, "collective", coll_name(u->coll), "group",
+        (json_int_t)u->degree, "simulated_ranks", (json_int_t)u->ranks, "stride",
+        (json_int_t)u->stride, "size_bytes", (json_int_t)u->bytes, "times", u->times, "hosts",
+        timing_json(&u->timing[STEP_HOSTS]), "nvswitches", timing_json(&u->timing[STEP_NVSWITCHES]),
         "switches", timing_json(&u->timing[STEP_SWITCHES]));
 }
 
@@ -245,11 +285,12 @@ static int write_json(const struct step_report *r)
     for (int k = 0; k < ROOF_KINDS; k++)
         if (r->roof[k].used)
             json_object_set_new(theory, roof_kind_name(k), json_real(r->roof[k].comms_s * 1e6));
-    j = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "workload", r->o->work->name,
-                  "fabric", r->o->fab->name, "gpus", (json_int_t)workload_gpus(r->o->work),
-                  "math_us", r->math_s * 1e6, "pipeline_us", r->bubble_s * 1e6, "collectives",
-                  collectives, "theory_us", theory, "hosts", totals_json(r, STEP_HOSTS), "switches",
-                  totals_json(r, STEP_SWITCHES));
+    j = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "workload",
+                  r->o->work->name, "fabric", r->o->fab->name, "gpus",
+                  (json_int_t)workload_gpus(r->o->work), "math_us", r->math_s * 1e6, "pipeline_us",
+                  r->bubble_s * 1e6, "collectives", collectives, "theory_us", theory, "hosts",
+                  totals_json(r, STEP_HOSTS), "nvswitches", totals_json(r, STEP_NVSWITCHES),
+                  "switches", totals_json(r, STEP_SWITCHES));
     rc = j ? atomic_output_json(r->o->json, j, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) : -ENOMEM;
     json_decref(j);
     return rc;

@@ -4,6 +4,7 @@
  * virtual time, and the length of the step when computing and communication overlap.
  *
  *   step_collectives.c  workload to collectives (pure)
+ *   step_bound.c        the least time that links allow (pure)
  *   step_measure.c      collectives to times, in virtual time
  *   step_time.c         times to the length of a step (pure)
  *   step.c              all of it, printed and as JSON
@@ -18,15 +19,19 @@
 
 #include <rte_mempool.h>
 
-/* Who executes collectives: the hosts' own algorithms, or the switches (in-network reduction). */
-enum step_method { STEP_HOSTS, STEP_SWITCHES, STEP_METHODS };
+/* Who executes collectives: the hosts' own algorithms, NVSwitches too (a GPU node has them whatever
+ * the leaves are), or every switch that reduces. */
+enum step_method { STEP_HOSTS, STEP_NVSWITCHES, STEP_SWITCHES, STEP_METHODS };
 
 /* The measured time of a collective. */
 struct step_timing {
     enum coll_algo algo;
     double s;
+    double high_s;  /* of an extrapolated one at most: in proportion to its bytes; else s */
+    double bound_s; /* what the links allow at best while all groups of its kind run */
     bool extrapolated_bytes, extrapolated_ranks; /* extrapolated to its size; to its ranks */
-    uint64_t bytes;                              /* simulated */
+    bool shared;    /* the bound binds: mostly since all groups of its kind share links */
+    uint64_t bytes; /* simulated */
 };
 
 /* A collective that a GPU runs `times` a step, with `degree` GPUs at distances of `stride`. */
@@ -48,12 +53,19 @@ struct step_collective {
  *   tensor    an all-reduce of the activations after attention and after the feed-forward block of
  *             each layer, forward and backward (Megatron-LM)
  *   expert    an all-to-all to the experts and one back for each of their layers, forward and
- *             backward; a token is sent once to each GPU that has one of its experts, k at most
+ *             backward; a token is sent once to each GPU that has one of its experts, k at most,
+ *             or once to each of its nodes (nodes_per_token), if those are fewer
  *   data      ZeRO 0: all-reduce of the gradients; 1 and 2: reduce-scatter, and all-gather of the
  *             weights; 3: one more of these. Copies of experts by themselves
  *   pipeline  activations to the next stage and gradients to the one before
  */
 unsigned step_collectives(const struct workload *w, struct step_collective u[STEP_COLLECTIVES]);
+
+/* The least time of a collective of `ranks` ranks and so many bytes, as if the method's switches
+ * reduced everywhere. All groups of its kind run at the same time and share the links between
+ * leaves, spines and cores; alone: one does. */
+double step_bound(const struct cost_levels *l, const struct step_collective *u, unsigned ranks,
+                  uint64_t bytes, enum step_method method, bool alone);
 
 /* Parameters of the schedule; seconds. */
 struct step_cost {

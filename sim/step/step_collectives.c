@@ -26,6 +26,18 @@ static void add_data(struct step_collective *u, unsigned *n, const struct worklo
         add(u, n, collective);
 }
 
+/* GPUs that a token is sent to: those of its experts, or one in each of its nodes, which passes it
+ * on by NVLink meanwhile. A group within a node has no such limit. */
+static uint32_t token_copies(const struct workload *w)
+{
+    uint32_t k = w->top_k;
+    bool beyond = (uint64_t)w->ep * workload_stride(w, WORK_TP) > w->device->gpus;
+
+    if (beyond && w->token_nodes && w->token_nodes < k)
+        k = w->token_nodes;
+    return k < w->ep ? k : w->ep;
+}
+
 unsigned step_collectives(const struct workload *w, struct step_collective u[STEP_COLLECTIVES])
 {
     double wire = dev_type_bytes(w->wire), layers = workload_stage_layers(w), m = w->microbatches,
@@ -34,7 +46,7 @@ unsigned step_collectives(const struct workload *w, struct step_collective u[STE
     double experts = moe * ((double)w->experts / (w->experts ? w->experts + w->shared : 1)) *
                      workload_expert_ff(w, false),
            dense = workload_params(w) - experts;
-    uint32_t copies = w->top_k < w->ep ? w->top_k : w->ep;
+    uint32_t copies = token_copies(w);
     unsigned n = 0;
 
     add(u, &n,

@@ -3,13 +3,16 @@
  * Times each collective once, in virtual time, with lengths instead of data: on a representative
  * group (the first of its kind, at most STEP_MAX_RANKS ranks) and up to a size that keeps links
  * busy for long. Beyond that times are extrapolated: to bytes by the line through the last two
- * sizes, to ranks by the ratio of the model's predictions. Other groups of the same kind are not
- * simulated: rails and full bisection keep them apart.
+ * sizes, no flatter than the links allow (where the last two are not yet saturated, or the pipeline
+ * of a schedule fills during both, it is), and to ranks by the ratio of the model's predictions.
+ * Other groups of the same kind run at the same time: where all of them together need longer on the
+ * links that they share than one takes alone, that is the time.
  *
  * One world holds the ranks of all groups; their jobs run one after the other.
  */
 #include "sim/step/step.h"
 
+#include "base/assert.h"
 #include "host/bench/verify/layout.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/trees.h"
@@ -34,6 +37,7 @@
 
 struct measurement {
     const struct fabric *f;
+    struct cost_levels levels;
     struct world *w;
     const volatile int *stop;
     uint16_t *host; /* [ranks] of the world, in order */
@@ -131,9 +135,49 @@ static int open_group_job(const struct measurement *ms, const struct measured_gr
     return rc;
 }
 
+/* The bound of the simulated part; arguments round its bytes down. */
+static double bound_alone(const struct measurement *ms, const struct step_collective *u,
+                          const struct coll_args *a, enum step_method method)
+{
+    uint64_t bytes = a->count * layout_blocks(u->coll, u->ranks, 0) * 2;
+
+    return step_bound(&ms->levels, u, u->ranks, bytes, method, true);
+}
+
+/* From half and whole size simulated, by the line through both, but no flatter than the bound. */
+static void extrapolate_bytes(const struct measurement *ms, const struct step_collective *u,
+                              enum step_method method, double half_s, struct step_timing *t)
+{
+    double more = (double)(u->bytes - t->bytes), slope = (t->s - half_s) / ((double)t->bytes / 2),
+           least = step_bound(&ms->levels, u, u->ranks, t->bytes, method, true) / (double)t->bytes;
+
+    t->high_s = t->s * (double)u->bytes / (double)t->bytes;
+    t->s += more * (slope > least ? slope : least);
+    t->high_s = t->high_s > t->s ? t->high_s : t->s;
+    t->extrapolated_bytes = true;
+}
+
+/* Frames of at least so many bytes each beside their payload: preamble, gap, Ethernet, IPv4, UDP, BTH,
+ * ICRC and FCS. */
+#define FRAME_BYTES 82.0
+
+/* No flow is faster than its links carry its frames. */
+static void floor_by_bound(const struct measurement *ms, const struct step_collective *u,
+                           enum step_method method, struct step_timing *t)
+{
+    double wire;
+
+    t->bound_s = step_bound(&ms->levels, u, u->degree, u->bytes, method, false);
+    wire = t->bound_s * (1 + FRAME_BYTES / ms->f->mtu);
+    t->shared = wire > t->s;
+    t->s = t->shared ? wire : t->s;
+    t->high_s = t->high_s > t->s ? t->high_s : t->s;
+}
+
 /* A warm-up makes connections; then half and whole size are timed, for the line. */
 static int time_collective(const struct measurement *ms, const struct measured_group *g,
-                           const struct step_collective *u, struct step_timing *t, char *err)
+                           const struct step_collective *u, enum step_method method,
+                           struct step_timing *t, char *err)
 {
     uint64_t most = max_bytes(u), bytes = u->bytes < most ? u->bytes : most;
     struct coll_args a = args_of(u, u->ranks, bytes), half = args_of(u, u->ranks, bytes / 2);
@@ -153,9 +197,10 @@ static int time_collective(const struct measurement *ms, const struct measured_g
         rc = -ETIME;
     }
     t->bytes = bytes;
-    t->extrapolated_bytes = u->bytes > most;
-    if (t->extrapolated_bytes)
-        t->s += (t->s - s2) * (double)(u->bytes - bytes) / ((double)bytes / 2);
+    t->high_s = t->s;
+    T_ASSERT(rc || t->s >= bound_alone(ms, u, &a, method), "data moved faster than its links");
+    if (!rc && u->bytes > most)
+        extrapolate_bytes(ms, u, method, s2, t);
     return rc;
 }
 
@@ -165,6 +210,7 @@ static void extrapolate_beyond_fabric(const struct step_collective *u, struct st
     double n = u->degree, k = u->ranks;
 
     t->s *= (n - 1) / n / ((k - 1) / k);
+    t->high_s *= (n - 1) / n / ((k - 1) / k);
     t->extrapolated_ranks = true;
 }
 
@@ -188,34 +234,49 @@ static int extrapolate_ranks(const struct measurement *ms, const struct step_col
         rc = coll_predict_trees(ms->f, &a, u->ranks, host, tree, n_trees, 0, &few);
     if (rc)
         snprintf(err, COMM_TEXT, "no prediction for %u ranks: %s", u->degree, strerror(-rc));
-    else if (few.time_ps > 0)
+    else if (few.time_ps > 0) {
         t->s *= (double)all.time_ps / (double)few.time_ps;
+        t->high_s *= (double)all.time_ps / (double)few.time_ps;
+    }
     t->extrapolated_ranks = true;
     free(host);
     return rc;
 }
 
-/* Chooses the fastest algorithms by the model; without a faster one by switches, that of the hosts
- * is used for both. */
+/* Leaves have no part in what stays within a GPU node. */
+static bool in_node(const struct measurement *ms, const struct step_collective *u)
+{
+    const struct cost_level *l = &ms->levels.lv[0];
+
+    return ms->levels.n && l->role == FAB_ROLE_NVSWITCH && u->ranks * u->stride <= l->hosts;
+}
+
+/* Chooses the fastest algorithms by the model; a method without a faster one of its own takes that
+ * of the method before it. */
 static int choose(const struct measurement *ms, const struct measured_group *g,
                   struct step_collective *u, char *err)
 {
     struct coll_args a = args_of(u, u->ranks, u->bytes);
-    unsigned hosts = ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS;
+    const unsigned algos[STEP_METHODS] = {[STEP_HOSTS] = ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS,
+                                          [STEP_NVSWITCHES] = 1u << ALGO_NVLS,
+                                          [STEP_SWITCHES] =
+                                              in_node(ms, u) ? 1u << ALGO_NVLS : SWITCH_ALGOS};
     struct coll_prediction p[STEP_METHODS];
     char why[COLL_WHY];
     int rc;
 
     for (unsigned w = 0; w < STEP_METHODS; w++) {
-        rc = coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0,
-                       w == STEP_HOSTS ? hosts : SWITCH_ALGOS, &u->timing[w].algo, &p[w], why);
+        rc = coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0, algos[w],
+                       &u->timing[w].algo, &p[w], why);
         if (rc && (rc != -ENOTSUP || w == STEP_HOSTS)) {
             snprintf(err, COMM_TEXT, "no algorithm for %s of %u ranks: %s", coll_name(u->coll),
                      u->ranks, strerror(-rc));
             return rc;
         }
-        if (w == STEP_SWITCHES && (rc || p[w].time_ps >= p[STEP_HOSTS].time_ps))
-            u->timing[w].algo = u->timing[STEP_HOSTS].algo;
+        if (w && (rc || p[w].time_ps >= p[w - 1].time_ps)) {
+            u->timing[w].algo = u->timing[w - 1].algo;
+            p[w] = p[w - 1];
+        }
     }
     return 0;
 }
@@ -228,17 +289,25 @@ static int measure_collective(struct measurement *ms, const struct measured_grou
     for (unsigned w = 0; !rc && w < STEP_METHODS; w++) {
         struct step_timing *t = &u->timing[w];
 
-        if (w && t->algo == u->timing[STEP_HOSTS].algo) {
-            *t = u->timing[STEP_HOSTS];
+        if (w && t->algo == u->timing[w - 1].algo) {
+            *t = u->timing[w - 1];
             continue;
         }
         ms->group++;
-        rc = time_collective(ms, g, u, t, err);
+        rc = time_collective(ms, g, u, (enum step_method)w, t, err);
         if (!rc && u->ranks < u->degree && (u->degree - 1) * u->stride >= ms->f->n_hosts)
             extrapolate_beyond_fabric(u, t);
         else if (!rc && u->ranks < u->degree)
             rc = extrapolate_ranks(ms, u, t, err);
+        if (!rc)
+            floor_by_bound(ms, u, (enum step_method)w, t);
     }
+    /* On shared links a ring takes the bound's time: each leaf sends once. Direct exchange, the
+     * fastest alone, sends from each member. */
+    for (unsigned w = 0; !rc && w < STEP_METHODS; w++)
+        if (u->timing[w].shared && u->timing[w].algo == ALGO_DIRECT && u->coll != COLL_ALLTOALL &&
+            u->coll != COLL_SENDRECV)
+            u->timing[w].algo = ALGO_RING;
     return rc;
 }
 
@@ -301,6 +370,7 @@ int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,
     int rc = find_hosts(&ms, u, n);
 
     *err = '\0';
+    cost_levels(f, &ms.levels);
     wc.nranks = ms.ranks;
     wc.host_of_rank = ms.host;
     if (!rc && n)

@@ -47,8 +47,47 @@ jq -e --slurpfile c "$tmp/d.json" '[.collectives[] | select(.parallel == "data" 
 # with four GPUs of a node on each layer its NVSwitches help
 sed 's/tp = 2; dp = 2;/tp = 4; dp = 1;/' "$tmp/w.conf" >"$tmp/w4.conf"
 trib sim rail-2x4.conf --workload "$tmp/w4.conf" >"$tmp/4.out" 2>&1 || fail "tp 4: $(cat "$tmp/4.out")"
-has 'tensor +all_reduce +4 +1 .* (ring|halving|direct) +[0-9.]+ +nvls' "$tmp/4.out"
-has 'the step is 1\.[0-9]*[1-9]' "$tmp/4.out"
+has 'tensor +all_reduce +4 +1 .* (ring|halving|direct) +[0-9.]+ +nvls +[0-9.]+ +nvls' "$tmp/4.out"
+has 'NVSwitches instead of hosts: the step is 1\.[0-9]*[1-9]' "$tmp/4.out"
+has 'Leaves, spines and cores too: the step is 1\.000 times' "$tmp/4.out"
+has "own figure: 40.0 % of peak, a step of .* not accounted for -?[0-9.]+$" "$tmp/4.out"
+has "Not modelled: attention's products over the sequence, [0-9.]+ % of the FLOPs" "$tmp/4.out"
+
+# leaves and spines that do not reduce: the third row alone differs
+sed 's/tp = 2; dp = 2; pp = 2; ep = 2; zero = 1;/tp = 8; dp = 4; zero = 0;/; s/ experts = 8;.* dense_layers = 4;//' "$tmp/w.conf" | sed "s/batch_tokens = 65536/batch_tokens = 16384/; s/sequence = 2048/sequence = 1024/" >"$tmp/w0.conf"
+conf=$root/conf/rail-4x8.conf
+sed 's/^reduce = .*/reduce = false;/; s/^gpu_nodes = {/gpu_nodes = { reduce = { groups = 64; slots = 16384; window = 256; };/' "$conf" >"$tmp/plain.conf"
+trib sim "$conf" --workload "$tmp/w0.conf" -J "$tmp/with.json" >"$tmp/with.out" 2>&1 || fail "dp 4: $(cat "$tmp/with.out")"
+trib sim "$tmp/plain.conf" --workload "$tmp/w0.conf" -J "$tmp/plain.json" >"$tmp/plain.out" 2>&1 || fail "plain: $(cat "$tmp/plain.out")"
+jq -e --slurpfile p "$tmp/plain.json" 'def same(a; b): (a / b - 1 | fabs) < 1e-4;
+    same(.hosts.step_us; $p[0].hosts.step_us) and same(.nvswitches.step_us; $p[0].nvswitches.step_us) and
+    same($p[0].switches.step_us; $p[0].nvswitches.step_us) and .switches.step_us < 0.95 * $p[0].switches.step_us' \
+    "$tmp/with.json" >/dev/null || fail "third row: $(cat "$tmp/with.out" "$tmp/plain.out")"
+
+# eight groups at once on leaves that are oversubscribed 16:1: as long as all of them take in one simulation, and not as one alone
+cat >"$tmp/over.conf" <<'CONF'
+mtu = 4096; ecmp = "balanced";
+leaf_spine = { leaves = 8; spines = 1; hosts_per_leaf = 8; host_link = { rate = "400Gb/s"; latency = "300ns"; };
+               spine_link = { rate = "200Gb/s"; latency = "300ns"; }; };
+CONF
+cat >"$tmp/dp.conf" <<'CONF'
+name = "dp"; device = "h100";
+model = { layers = 4; d_model = 512; d_ff = 2048; heads = 8; vocabulary = 4096; };
+training = { type = "bf16"; sequence = 512; batch_tokens = 16384; utilisation = "40%"; };
+parallel = { tp = 8; dp = 8; zero = 0; microbatches = 4; };
+CONF
+trib sim "$tmp/over.conf" --workload "$tmp/dp.conf" -J "$tmp/dp.json" >"$tmp/dp.out" 2>&1 || fail "oversubscribed: $(cat "$tmp/dp.out")"
+{
+    echo 'jobs = ('
+    for i in 0 1 2 3 4 5 6 7; do
+        echo "$([ $i = 0 ] || echo ,){ name = \"g$i\"; hosts = \"h$i:h$((56 + i)):8\"; algorithm = \"ring\"; size = \"4MiB\"; type = \"bfloat16\"; repeat = 1; }"
+    done
+    echo ');'
+} >"$tmp/groups.conf"
+trib sim "$tmp/over.conf" --jobs "$tmp/groups.conf" --payload none >"$tmp/groups.out" 2>&1 || fail "groups: $(cat "$tmp/groups.out")"
+together=$(awk '$1 == "g7" { print $9 }' "$tmp/groups.out")
+jq -e --argjson t "$together" '[.collectives[] | select(.parallel == "data")][0].hosts as $h | $h.shared and $h.time_us >= $h.bound_us and
+    ($h.time_us / $t - 1 | fabs) < 0.05' "$tmp/dp.json" >/dev/null || fail "together $together: $(cat "$tmp/dp.out" "$tmp/groups.out")"
 
 # more replicas than the fabric holds
 sed 's/ experts = 8;.* dense_layers = 4;//; s/dp = 2;/dp = 8;/; s/ep = 2;/order = [ "tp", "pp", "dp" ];/' "$tmp/w.conf" >"$tmp/w8.conf"

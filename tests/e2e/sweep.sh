@@ -52,6 +52,19 @@ if command -v mpirun >/dev/null; then
     cmp "$tmp/array.json" "$tmp/mpi.json" || fail "mpirun and array differ"
 fi
 
+# a training step is a row of its own beside those of collectives
+cat >"$tmp/w.conf" <<'CONF'
+name = "small"; device = "h100";
+model = { layers = 4; d_model = 512; d_ff = 2048; heads = 8; vocabulary = 4096; };
+training = { type = "bf16"; sequence = 512; batch_tokens = 8192; utilisation = "40%"; };
+parallel = { tp = 2; dp = 2; zero = 1; microbatches = 4; };
+CONF
+printf '%s\n' "rail-2x4.conf --workload $tmp/w.conf" 'two-hosts.conf --algo ring -b 64K -e 64K' >"$tmp/steps"
+sweep "$tmp/steps" "$tmp/step" >"$tmp/task.out" 2>&1 || fail "a training step: $(cat "$tmp/task.out")"
+sweep --merge "$tmp/steps" "$tmp/step" >"$tmp/step.json" || fail "merge of a training step"
+jq -e '.simulations == 2 and .results[0].workload == "small" and .results[0].hosts.step_us > 0 and .results[1].algo == "ring"' \
+    "$tmp/step.json" >/dev/null || fail "merged: $(cat "$tmp/step.json")"
+
 # what fails is named, the others run; a line that was changed is run again
 sed -i 's/^single.*/single-switch-4.conf --algo rong/' "$tmp/list"
 sweep "$tmp/list" "$tmp/array" >"$tmp/task.out" 2>&1

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/step/step.h"
@@ -118,10 +119,128 @@ static void collectives_are_those_of_the_workload(void **state)
     assert_int_equal(n, 6);
     x = find(u, n, ROOF_EP, COLL_ALLTOALL, false);
     assert_int_equal(x->degree, 64);
-    assert_int_equal(x->bytes, 4096ull * 7168 * 2 * 8); /* to eight GPUs */
+    assert_int_equal(x->bytes, 4096ull * 7168 * 2 * 4); /* eight experts in four nodes */
     x = find(u, n, ROOF_DP, COLL_ALLGATHER, true);
     assert_int_equal(x->degree, 2);
     assert_int_equal(x->stride, 64);
+}
+
+static struct cost_levels levels_of(const char *conf)
+{
+    static struct fab_errors errs;
+    struct fabric *f = fabric_load(conf, &errs);
+    struct cost_levels l;
+
+    assert_non_null(f);
+    cost_levels(f, &l);
+    fabric_free(f);
+    return l;
+}
+
+/* The table of docs/virtual-time.md: bytes of one collective, and its bound in ms, by hand: bytes
+ * that a member must receive over 50 GB/s of its NIC or 450 GB/s of its NVLinks (H800 in a fabric
+ * of H100 nodes: the fabric's). */
+static void bounds_are_those_of_hand(void **state)
+{
+    static const struct {
+        const char *workload, *conf;
+        enum roof_kind kind;
+        enum coll_kind coll;
+        bool experts;
+        double bytes, share, Bps;
+    } rows[] = {
+#define ON(n) "conf/h100-superpod-" #n ".conf"
+        {"megatron-16b", ON(1024), ROOF_TP, COLL_ALLREDUCE, false, 4096. * 6144 * 2, 2 * 7 / 8.,
+         450e9},
+        {"megatron-16b", ON(1024), ROOF_DP, COLL_ALLGATHER, false, 16106127360. / 8 * 2, 23 / 24.,
+         50e9},
+        {"megatron-70b", ON(1024), ROOF_TP, COLL_ALLREDUCE, false, 4096. * 8192 * 2, 2 * 7 / 8.,
+         450e9},
+        {"megatron-70b", ON(1024), ROOF_DP, COLL_ALLGATHER, false, 69793218560. / 32 * 2, 23 / 24.,
+         50e9},
+        {"megatron-70b", ON(1024), ROOF_PP, COLL_SENDRECV, false, 4096. * 8192 * 2 / 8, 1, 50e9},
+        {"megatron-314b", ON(4096), ROOF_DP, COLL_ALLGATHER, false, 313532612608. / 128 * 2,
+         23 / 24., 50e9},
+        {"llama3-70b", ON(4096), ROOF_DP, COLL_ALLGATHER, false, 70550290432. / 64 * 2, 63 / 64.,
+         50e9},
+        {"llama3-70b", ON(4096), ROOF_PP, COLL_SENDRECV, false, 3125. * 8192 * 2 / 8, 1, 50e9},
+        {"llama3-405b", ON(4096), ROOF_DP, COLL_ALLGATHER, false, 405843738624. / 128 * 2,
+         127 / 128., 50e9},
+        {"deepseek-v3", ON(2048), ROOF_EP, COLL_ALLTOALL, false, 4096. * 7168 * 2 * 4, 56 / 64.,
+         50e9},
+        {"deepseek-v3", ON(2048), ROOF_DP, COLL_REDUCE_SCATTER, true,
+         58. * 256 * 3 * 7168 * 2048 / 16 / 64 * 2, 1 / 2., 50e9},
+#undef ON
+    };
+    static struct fab_errors errs;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cost_levels l = levels_of(rows[i].conf);
+        struct step_collective u[STEP_COLLECTIVES];
+        const struct step_collective *x;
+        struct workload w;
+        char path[96];
+        double s, by_hand = rows[i].bytes * rows[i].share / rows[i].Bps;
+        unsigned n;
+
+        snprintf(path, sizeof(path), "conf/workloads/%s.conf", rows[i].workload);
+        assert_int_equal(workload_load(&w, path, &errs), 0);
+        n = step_collectives(&w, u);
+        x = find(u, n, rows[i].kind, rows[i].coll, rows[i].experts);
+        s = step_bound(&l, x, x->degree, x->bytes, STEP_HOSTS, false);
+        print_message("%s %s %s: %llu bytes, %.6g ms, by hand %.0f, %.6g ms\n", rows[i].workload,
+                      roof_kind_name(x->kind), coll_name(x->coll), (unsigned long long)x->bytes,
+                      s * 1e3, rows[i].bytes, by_hand * 1e3);
+        if (fabs((double)x->bytes - rows[i].bytes) > 2e-3 * rows[i].bytes ||
+            fabs(s - by_hand) > 2e-3 * by_hand)
+            fail_msg("differs");
+    }
+}
+
+/* The FLOPs of that table. */
+static void flops_are_those_of_hand(void **state)
+{
+    static const struct {
+        const char *workload;
+        double active, tokens;
+    } rows[] = {{"megatron-16b", 32 * 12 * 6144. * 6144 + 2. * 131072 * 6144, 192 * 4096.},
+                {"megatron-70b", 84 * 12 * 8192. * 8192 + 2. * 131072 * 8192, 384 * 4096.},
+                {"megatron-314b", 96 * 12 * 16384. * 16384 + 2. * 131072 * 16384, 1536 * 4096.},
+                {"llama3-70b", 70.55e9, 4e6},
+                {"llama3-405b", 405.8e9, 2048 * 8192.},
+                {"deepseek-v3", 37.55e9, 15360 * 4096.}};
+    static struct fab_errors errs;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        double by_hand = 6 * rows[i].active * rows[i].tokens;
+        struct workload w;
+        char path[96];
+
+        snprintf(path, sizeof(path), "conf/workloads/%s.conf", rows[i].workload);
+        assert_int_equal(workload_load(&w, path, &errs), 0);
+        if (fabs(workload_step_flops(&w) - by_hand) > 1e-3 * by_hand)
+            fail_msg("%s: %.5g FLOPs, by hand %.5g", path, workload_step_flops(&w), by_hand);
+    }
+}
+
+/* 16 leaves of 16 hosts on spines of 1/r of the hosts' bandwidth: eight groups of 32 share a leaf's
+ * cables, two members of each below it. */
+static void groups_share_what_is_oversubscribed(void **state)
+{
+    struct step_collective u = {.kind = ROOF_DP, .coll = COLL_ALLREDUCE, .degree = 32, .stride = 8};
+
+    (void)state;
+    for (unsigned r = 1; r <= 32; r *= 2) {
+        struct cost_levels l = {.n = 2,
+                                .lv = {{FAB_ROLE_LEAF, 1, 16, 1, 50e9, false, false},
+                                       {FAB_ROLE_SPINE, 16, 256, 1, 16 * 50e9 / r, false, false}}};
+        double nic = 2 * 31 / 32. * 1e9 / 50e9, leaf = 2 * 15 / 16. * 8e9 / (16 * 50e9 / r);
+
+        same(step_bound(&l, &u, 32, 1000000000, STEP_HOSTS, true), nic);
+        same(step_bound(&l, &u, 32, 1000000000, STEP_HOSTS, false), nic > leaf ? nic : leaf);
+    }
 }
 
 int main(void)
@@ -132,6 +251,9 @@ int main(void)
         cmocka_unit_test(experts_hide_behind_another_microbatch_only),
         cmocka_unit_test(gradients_hide_behind_the_backward_pass_but_for_the_last_layer),
         cmocka_unit_test(collectives_are_those_of_the_workload),
+        cmocka_unit_test(bounds_are_those_of_hand),
+        cmocka_unit_test(flops_are_those_of_hand),
+        cmocka_unit_test(groups_share_what_is_oversubscribed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the links of a fabric allow at best, in payload, whatever the algorithm: the bytes that must
+ * enter or leave a child of each level, over the bandwidth by which it is attached.
+ */
+#include "sim/step/step.h"
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* A message to the next member, over the narrowest level on its way. */
+static double sendrecv(const struct cost_levels *l, struct cost_axis a, double bytes)
+{
+    double s = 0;
+
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->lv[i].role != FAB_ROLE_NVSWITCH && cost_children(l, i, a) > 1)
+            s = later(s, bytes / cost_gpu_Bps(l, i, a));
+    for (unsigned i = 0; i < l->n && s <= 0; i++)
+        if (cost_children(l, i, a) > 1)
+            s = bytes / cost_gpu_Bps(l, i, a);
+    return s;
+}
+
+double step_bound(const struct cost_levels *l, const struct step_collective *u, unsigned ranks,
+                  uint64_t bytes, enum step_method method, bool alone)
+{
+    struct cost_axis a = {u->stride, ranks};
+    enum cost_way way[FAB_MAX_LEVELS];
+    bool network = false; /* a level of it has been seen */
+    struct cost c;
+    double s = 0;
+
+    if (u->coll == COLL_SENDRECV)
+        return sendrecv(l, (struct cost_axis){u->stride, 2}, (double)bytes);
+    for (unsigned i = 0; i < l->n; i++)
+        way[i] = u->coll != COLL_ALLREDUCE ? COST_GATHER
+                 : method == STEP_HOSTS    ? COST_ALL_REDUCE
+                                           : COST_REDUCED;
+    /* Both take the whole array, of all groups. */
+    if (u->coll == COLL_ALLTOALL)
+        c = cost_alltoall(l, a, (double)bytes * ranks * (double)a.inner, COST_DENSE, 0);
+    else
+        c = cost_through(l, a, (double)bytes * (double)a.inner, way);
+    for (unsigned i = 0; i < l->n; i++) {
+        /* A group has its members' ports to itself, and all cables above if it is alone. */
+        if (alone && network)
+            break;
+        network |= l->lv[i].role != FAB_ROLE_NVSWITCH;
+        s = later(s, c.level_s[i]);
+    }
+    return s;
+}
