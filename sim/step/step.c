@@ -220,7 +220,7 @@ static void print(const struct step_report *r)
            "%s at %.0f TFLOP/s\n#\n"
            "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks "
            "(low..high; "
-           "sums take low); + with other groups of its kind on the same links\n",
+           "sums take low); + at the bound, or with other groups of its kind\n",
            w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp,
            w->ep, w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
            w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB, STEP_MAX_RANKS);
