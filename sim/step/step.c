@@ -220,7 +220,7 @@ static void print(const struct step_report *r)
            "%s at %.0f TFLOP/s\n#\n"
            "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks "
            "(low..high; "
-           "sums take low); + at the bound of links, which all groups of its kind share\n",
+           "sums take low); + at the bound, or with other groups of its kind\n",
            w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp,
            w->ep, w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
            w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB, STEP_MAX_RANKS);
@@ -251,13 +251,14 @@ static json_t *timing_json(const struct step_timing *t)
 
 static json_t *collective_json(const struct step_collective *u)
 {
-    return json_pack(
-        "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "parallel",
-        roof_kind_name(u->kind), "experts", u->experts, "collective", coll_name(u->coll), "group",
-        (json_int_t)u->degree, "simulated_ranks", (json_int_t)u->ranks, "stride",
-        (json_int_t)u->stride, "size_bytes", (json_int_t)u->bytes, "times", u->times, "hosts",
-        timing_json(&u->timing[STEP_HOSTS]), "nvswitches", timing_json(&u->timing[STEP_NVSWITCHES]),
-        "switches", timing_json(&u->timing[STEP_SWITCHES]));
+    return json_pack("{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "parallel",
+                     roof_kind_name(u->kind), "experts", u->experts, "collective",
+                     coll_name(u->coll), "group", (json_int_t)u->degree, "simulated_ranks",
+                     (json_int_t)u->ranks, "simulated_groups", (json_int_t)u->groups, "stride",
+                     (json_int_t)u->stride, "size_bytes", (json_int_t)u->bytes, "times", u->times,
+                     "hosts", timing_json(&u->timing[STEP_HOSTS]), "nvswitches",
+                     timing_json(&u->timing[STEP_NVSWITCHES]), "switches",
+                     timing_json(&u->timing[STEP_SWITCHES]));
 }
 
 static json_t *totals_json(const struct step_report *r, int w)

@@ -5,6 +5,7 @@
  *
  *   step_collectives.c  workload to collectives (pure)
  *   step_bound.c        the least time that links allow (pure)
+ *   step_groups.c       the groups that are simulated together
  *   step_measure.c      collectives to times, in virtual time
  *   step_time.c         times to the length of a step (pure)
  *   step.c              all of it, printed and as JSON
@@ -19,6 +20,11 @@
 
 #include <rte_mempool.h>
 
+#define STEP_MAX_RANKS    64u  /* simulated of a group, at most */
+#define STEP_MAX_TOGETHER 256u /* simulated of all groups that run together */
+#define STEP_MAX_GROUPS   32u
+#define STEP_MAX_MIB      64u /* of all ranks' larger buffers, or of few ranks' vectors, at most */
+
 /* Who executes collectives: the hosts' own algorithms, NVSwitches too (a GPU node has them whatever
  * the leaves are), or every switch that reduces. */
 enum step_method { STEP_HOSTS, STEP_NVSWITCHES, STEP_SWITCHES, STEP_METHODS };
@@ -30,7 +36,7 @@ struct step_timing {
     double high_s;  /* of an extrapolated one at most: in proportion to its bytes; else s */
     double bound_s; /* what the links allow at best while all groups of its kind run */
     bool extrapolated_bytes, extrapolated_ranks; /* extrapolated to its size; to its ranks */
-    bool shared;    /* the bound binds: mostly since all groups of its kind share links */
+    bool shared;    /* simulated together with others of its kind, or at the bound of all */
     uint64_t bytes; /* simulated */
 };
 
@@ -43,7 +49,9 @@ struct step_collective {
     uint64_t stride;
     uint64_t bytes; /* nccl-tests' size: the larger of a rank's buffers */
     double times;
-    uint32_t ranks; /* simulated of the group */
+    uint32_t ranks;                  /* simulated of the group */
+    uint32_t groups;                 /* simulated at the same time, */
+    uint16_t first[STEP_MAX_GROUPS]; /* their first hosts */
     struct step_timing timing[STEP_METHODS];
 };
 
@@ -87,9 +95,7 @@ struct step_cost step_cost(const struct workload *w, const struct step_collectiv
  */
 double step_seconds(const struct step_cost *c);
 
-#define STEP_PASSES    (1u << 24) /* microbatches of all stages, at most */
-#define STEP_MAX_RANKS 64u        /* simulated of a group, at most */
-#define STEP_MAX_MIB   64u /* of all ranks' larger buffers, or of few ranks' vectors, at most */
+#define STEP_PASSES (1u << 24) /* microbatches of all stages, at most */
 
 /* Fills took[] of all. 0 or -errno with a sentence in err (COMM_TEXT bytes). */
 int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,

@@ -5,20 +5,20 @@
  * busy for long. Beyond that times are extrapolated: to bytes by the line through the last two
  * sizes, no flatter than the links allow (where the last two are not yet saturated, or the pipeline
  * of a schedule fills during both, it is), and to ranks by the ratio of the model's predictions.
- * Other groups of the same kind run at the same time: where all of them together need longer on the
- * links that they share than one takes alone, that is the time.
+ * Other groups of the same kind run at the same time: those that share leaves with the first are
+ * simulated together with it (at most STEP_MAX_TOGETHER ranks of all), if links above hosts' are
+ * shared by more than they carry. Where all groups of the kind together need longer on their links
+ * than what is simulated, that is the time.
  *
- * One world holds the ranks of all groups; their jobs run one after the other.
+ * One world holds the ranks of all groups; collectives are simulated one after the other.
  */
-#include "sim/step/step.h"
+#include "sim/step/step_groups.h"
 
 #include "base/assert.h"
 #include "host/bench/verify/layout.h"
 #include "host/bench/perf_options.h"
-#include "host/bench/trees.h"
 #include "host/coll/alg/sched.h"
 #include "host/coll/comm.h"
-#include "sim/job/sim_job.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,31 +29,10 @@
                                       parts */
 #define VECTOR_BYTES                                                                               \
     ((uint64_t)STEP_MAX_MIB << 20) /* vector of a rank with few ranks; with many a quarter of it */
-#define FEW_RANKS  16u
-#define CONNECT_PS (60 * PS_PER_S)
+#define FEW_RANKS 16u
 
 #define SWITCH_ALGOS                                                                               \
     (1u << ALGO_SHARP | 1u << ALGO_NVLS | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
-
-struct measurement {
-    const struct fabric *f;
-    struct cost_levels levels;
-    struct world *w;
-    const volatile int *stop;
-    uint16_t *host; /* [ranks] of the world, in order */
-    unsigned ranks;
-    uint32_t group;
-    uint64_t seed;
-};
-
-/* One group: its hosts, its trees. */
-struct measured_group {
-    unsigned nranks, n_trees;
-    uint16_t tree[COLL_TREES], host_of_rank[STEP_MAX_RANKS];
-    unsigned world_rank[STEP_MAX_RANKS];
-};
-
-/* ---- operations ---- */
 
 static struct coll_args args_of(const struct step_collective *u, unsigned ranks, uint64_t bytes)
 {
@@ -61,43 +40,6 @@ static struct coll_args args_of(const struct step_collective *u, unsigned ranks,
 
     return (struct coll_args){
         .kind = u->coll, .type = DT_BF16, .op = OP_SUM, .count = count ? count : 1};
-}
-
-struct timed_op {
-    struct job *j;
-    struct coll_args a;
-    const volatile int *stop;
-};
-
-static void op_args(void *ctx, unsigned rank, struct coll_args *a)
-{
-    const struct timed_op *s = ctx;
-
-    *a = s->a;
-    a->send = job_buffer(s->j, rank, 0);
-    a->recv = job_buffer(s->j, rank, 1);
-}
-
-static bool op_stop(void *ctx)
-{
-    return *((struct timed_op *)ctx)->stop;
-}
-
-static int time_op(const struct measurement *ms, struct job *j, const struct coll_args *a,
-                   double *s, char *err)
-{
-    struct timed_op op = {.j = j, .a = *a, .stop = ms->stop};
-    struct job_loop l = {
-        .n = 1, .args = op_args, .stop = op_stop, .ctx = &op, .limit_ps = 1000 * PS_PER_S};
-    int rc = job_loop_run(j, &l);
-
-    if (rc)
-        snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1,
-                 rc == -ECANCELED ? "interrupted"
-                 : *l.text        ? l.text
-                                  : strerror(-rc));
-    *s = (double)l.time_ps * 1e-12;
-    return rc;
 }
 
 /* ---- one collective by one method ---- */
@@ -111,32 +53,8 @@ static uint64_t max_bytes(const struct step_collective *u)
     return u->ranks <= FEW_RANKS ? VECTOR_BYTES : VECTOR_BYTES / 4;
 }
 
-static int open_group_job(const struct measurement *ms, const struct measured_group *g,
-                          enum coll_algo algo, size_t bytes, struct job **j, char *err)
-{
-    struct job_cfg jc = {.w = ms->w,
-                         .fab = ms->f,
-                         .nranks = g->nranks,
-                         .host_of_rank = g->host_of_rank,
-                         .world_rank = g->world_rank,
-                         .group = ms->group,
-                         .key = ms->seed,
-                         .n_trees = g->n_trees,
-                         .trees = g->tree,
-                         .algos = 1u << algo,
-                         .lengths = true,
-                         .limit_ps = CONNECT_PS};
-    int rc = job_create(j, &jc, err);
-
-    if (!rc)
-        rc = job_buffers(*j, (bytes + 8192) & ~(size_t)4095);
-    if (rc && !*err)
-        snprintf(err, COMM_TEXT, "cannot connect %u ranks: %s", g->nranks, strerror(-rc));
-    return rc;
-}
-
 /* The bound of the simulated part; arguments round its bytes down. */
-static double bound_alone(const struct measurement *ms, const struct step_collective *u,
+static double bound_alone(const struct step_measurement *ms, const struct step_collective *u,
                           const struct coll_args *a, enum step_method method)
 {
     uint64_t bytes = a->count * layout_blocks(u->coll, u->ranks, 0) * 2;
@@ -145,7 +63,7 @@ static double bound_alone(const struct measurement *ms, const struct step_collec
 }
 
 /* From half and whole size simulated, by the line through both, but no flatter than the bound. */
-static void extrapolate_bytes(const struct measurement *ms, const struct step_collective *u,
+static void extrapolate_bytes(const struct step_measurement *ms, const struct step_collective *u,
                               enum step_method method, double half_s, struct step_timing *t)
 {
     double more = (double)(u->bytes - t->bytes), slope = (t->s - half_s) / ((double)t->bytes / 2),
@@ -162,37 +80,36 @@ static void extrapolate_bytes(const struct measurement *ms, const struct step_co
 #define FRAME_BYTES 82.0
 
 /* No flow is faster than its links carry its frames. */
-static void floor_by_bound(const struct measurement *ms, const struct step_collective *u,
+static void floor_by_bound(const struct step_measurement *ms, const struct step_collective *u,
                            enum step_method method, struct step_timing *t)
 {
     double wire;
 
     t->bound_s = step_bound(&ms->levels, u, u->degree, u->bytes, method, false);
     wire = t->bound_s * (1 + FRAME_BYTES / ms->f->mtu);
-    t->shared = wire > t->s;
-    t->s = t->shared ? wire : t->s;
+    t->shared = u->groups > 1 || wire > t->s;
+    t->s = wire > t->s ? wire : t->s;
     t->high_s = t->high_s > t->s ? t->high_s : t->s;
 }
 
 /* A warm-up makes connections; then half and whole size are timed, for the line. */
-static int time_collective(const struct measurement *ms, const struct measured_group *g,
-                           const struct step_collective *u, enum step_method method,
-                           struct step_timing *t, char *err)
+static int time_collective(struct step_measurement *ms, const struct step_collective *u,
+                           enum step_method method, struct step_timing *t, char *err)
 {
     uint64_t most = max_bytes(u), bytes = u->bytes < most ? u->bytes : most;
     struct coll_args a = args_of(u, u->ranks, bytes), half = args_of(u, u->ranks, bytes / 2);
-    struct job *j = NULL;
+    struct step_jobs jobs;
     double s2 = 0;
-    int rc = open_group_job(ms, g, t->algo, bytes, &j, err);
+    int rc = step_jobs_open(ms, u, t->algo, bytes, &jobs, err);
 
     a.algo = half.algo = t->algo;
     if (!rc)
-        rc = time_op(ms, j, &half, &s2, err);
+        rc = step_jobs_time(ms, &jobs, &half, &s2, err);
     if (!rc && u->bytes > most)
-        rc = time_op(ms, j, &half, &s2, err);
+        rc = step_jobs_time(ms, &jobs, &half, &s2, err);
     if (!rc)
-        rc = time_op(ms, j, &a, &t->s, err);
-    if (j && job_destroy(j) && !rc) {
+        rc = step_jobs_time(ms, &jobs, &a, &t->s, err);
+    if (step_jobs_close(&jobs) && !rc) {
         snprintf(err, COMM_TEXT, "not every rank could leave");
         rc = -ETIME;
     }
@@ -215,7 +132,7 @@ static void extrapolate_beyond_fabric(const struct step_collective *u, struct st
 }
 
 /* Scales by the model: predicted time of the whole group relative to the simulated part. */
-static int extrapolate_ranks(const struct measurement *ms, const struct step_collective *u,
+static int extrapolate_ranks(const struct step_measurement *ms, const struct step_collective *u,
                              struct step_timing *t, char *err)
 {
     struct coll_prediction few, all;
@@ -244,7 +161,7 @@ static int extrapolate_ranks(const struct measurement *ms, const struct step_col
 }
 
 /* Leaves have no part in what stays within a GPU node. */
-static bool in_node(const struct measurement *ms, const struct step_collective *u)
+static bool in_node(const struct step_measurement *ms, const struct step_collective *u)
 {
     const struct cost_level *l = &ms->levels.lv[0];
 
@@ -253,7 +170,7 @@ static bool in_node(const struct measurement *ms, const struct step_collective *
 
 /* Chooses the fastest algorithms by the model; a method without a faster one of its own takes that
  * of the method before it. */
-static int choose(const struct measurement *ms, const struct measured_group *g,
+static int choose(const struct step_measurement *ms, const struct step_group *g,
                   struct step_collective *u, char *err)
 {
     struct coll_args a = args_of(u, u->ranks, u->bytes);
@@ -281,7 +198,29 @@ static int choose(const struct measurement *ms, const struct measured_group *g,
     return 0;
 }
 
-static int measure_collective(struct measurement *ms, const struct measured_group *g,
+/* The model that chooses knows one group: where several share links, a ring, which sends each byte
+ * over a leaf's cables once, may be faster. */
+static int time_best(struct step_measurement *ms, const struct step_group *g,
+                     const struct step_collective *u, enum step_method method,
+                     struct step_timing *t, char *err)
+{
+    struct coll_args a = args_of(u, u->ranks, u->bytes);
+    struct step_timing ring = {0};
+    struct coll_prediction p;
+    char why[COLL_WHY];
+    int rc = time_collective(ms, u, method, t, err);
+
+    if (rc || method != STEP_HOSTS || u->groups == 1 || t->algo == ALGO_RING ||
+        coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0, 1u << ALGO_RING,
+                  &ring.algo, &p, why))
+        return rc;
+    rc = time_collective(ms, u, method, &ring, err);
+    if (!rc && ring.s < t->s)
+        *t = ring;
+    return rc;
+}
+
+static int measure_collective(struct step_measurement *ms, const struct step_group *g,
                               struct step_collective *u, char *err)
 {
     int rc = choose(ms, g, u, err);
@@ -289,71 +228,32 @@ static int measure_collective(struct measurement *ms, const struct measured_grou
     for (unsigned w = 0; !rc && w < STEP_METHODS; w++) {
         struct step_timing *t = &u->timing[w];
 
+        if (w && !(1u << t->algo & SWITCH_ALGOS)) /* none of its own */
+            t->algo = u->timing[w - 1].algo;
         if (w && t->algo == u->timing[w - 1].algo) {
             *t = u->timing[w - 1];
             continue;
         }
-        ms->group++;
-        rc = time_collective(ms, g, u, (enum step_method)w, t, err);
+        rc = time_best(ms, g, u, (enum step_method)w, t, err);
         if (!rc && u->ranks < u->degree && (u->degree - 1) * u->stride >= ms->f->n_hosts)
             extrapolate_beyond_fabric(u, t);
         else if (!rc && u->ranks < u->degree)
             rc = extrapolate_ranks(ms, u, t, err);
         if (!rc)
             floor_by_bound(ms, u, (enum step_method)w, t);
+        if (!rc && w && u->groups > 1 && t->s > u->timing[w - 1].s) /* as choose(), measured */
+            *t = u->timing[w - 1];
     }
-    /* On shared links a ring takes the bound's time: each leaf sends once. Direct exchange, the
-     * fastest alone, sends from each member. */
+    /* Where the bound stands for groups that are not simulated, its time is a ring's: each leaf sends
+     * once. Direct exchange, the fastest alone, sends from each member. */
     for (unsigned w = 0; !rc && w < STEP_METHODS; w++)
-        if (u->timing[w].shared && u->timing[w].algo == ALGO_DIRECT && u->coll != COLL_ALLTOALL &&
-            u->coll != COLL_SENDRECV)
+        if (u->groups == 1 && u->timing[w].shared && u->timing[w].algo == ALGO_DIRECT &&
+            u->coll != COLL_ALLTOALL && u->coll != COLL_SENDRECV)
             u->timing[w].algo = ALGO_RING;
     return rc;
 }
 
-/* ---- groups and the world ---- */
-
-static int by_number(const void *a, const void *b)
-{
-    return *(const uint16_t *)a - *(const uint16_t *)b;
-}
-
-/* All hosts that some group needs, once each. */
-static int find_hosts(struct measurement *ms, struct step_collective *u, unsigned n)
-{
-    unsigned all = 0;
-
-    ms->host = malloc((size_t)n * STEP_MAX_RANKS * sizeof(*ms->host));
-    if (!ms->host)
-        return -ENOMEM;
-    for (unsigned i = 0; i < n; i++) {
-        u[i].ranks = u[i].coll == COLL_SENDRECV ? 2 : STEP_MAX_RANKS;
-        u[i].ranks = u[i].degree < u[i].ranks ? u[i].degree : u[i].ranks;
-        while ((u[i].ranks - 1) * u[i].stride >= ms->f->n_hosts)
-            u[i].ranks--;
-        for (unsigned r = 0; r < u[i].ranks; r++)
-            ms->host[all++] = (uint16_t)(r * u[i].stride);
-    }
-    qsort(ms->host, all, sizeof(*ms->host), by_number);
-    for (unsigned i = 0; i < all; i++)
-        if (!i || ms->host[i] != ms->host[i - 1])
-            ms->host[ms->ranks++] = ms->host[i];
-    return 0;
-}
-
-static void group_of(const struct measurement *ms, const struct step_collective *u,
-                     struct measured_group *g)
-{
-    g->nranks = u->ranks;
-    for (unsigned r = 0; r < u->ranks; r++) {
-        uint16_t h = (uint16_t)(r * u->stride);
-        const uint16_t *at = bsearch(&h, ms->host, ms->ranks, sizeof(*ms->host), by_number);
-
-        g->host_of_rank[r] = h;
-        g->world_rank[r] = (unsigned)(at - ms->host);
-    }
-    g->n_trees = trees_choose(ms->f, g->nranks, g->host_of_rank, g->tree);
-}
+/* ---- the world ---- */
 
 unsigned step_frames(void)
 {
@@ -363,14 +263,15 @@ unsigned step_frames(void)
 int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,
                  struct rte_mempool *pool, uint64_t seed, const volatile int *stop, char *err)
 {
-    struct measurement ms = {.f = f, .stop = stop, .seed = seed};
-    struct measured_group g;
+    struct step_measurement ms = {.f = f, .stop = stop, .seed = seed};
+    struct step_group g;
     struct world_cfg wc = {
         .fab = f, .pool = pool, .seed = seed, .an_mbufs = pool->size, .trace_lengths = true};
-    int rc = find_hosts(&ms, u, n);
+    int rc;
 
     *err = '\0';
     cost_levels(f, &ms.levels);
+    rc = step_groups_choose(&ms, u, n);
     wc.nranks = ms.ranks;
     wc.host_of_rank = ms.host;
     if (!rc && n)
@@ -379,7 +280,7 @@ int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,
         snprintf(err, COMM_TEXT, "cannot make the fabric with %u ranks: %s", ms.ranks,
                  strerror(-rc));
     for (unsigned i = 0; !rc && i < n; i++) {
-        group_of(&ms, &u[i], &g);
+        step_group_of(&ms, &u[i], 0, &g);
         rc = measure_collective(&ms, &g, &u[i], err);
     }
     world_destroy(ms.w);

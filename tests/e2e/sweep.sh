@@ -65,6 +65,37 @@ sweep --merge "$tmp/steps" "$tmp/step" >"$tmp/step.json" || fail "merge of a tra
 jq -e '.simulations == 2 and .results[0].workload == "small" and .results[0].hosts.step_us > 0 and .results[1].algo == "ring"' \
     "$tmp/step.json" >/dev/null || fail "merged: $(cat "$tmp/step.json")"
 
+# values of keys of a conf by one command: all combinations, a table; each figure is that of a conf with the value
+sed 's|spine_link = { rate = "400Gb/s"|spine_link = { rate = "100Gb/s"|; s/^mtu .*/mtu = 1024;/' "$conf/leaf-spine-8.conf" >"$tmp/by_hand.conf"
+grep -q 'spine_link = { rate = "100Gb/s"' "$tmp/by_hand.conf" || fail "leaf-spine-8.conf has other keys now"
+trib sim "$tmp/by_hand.conf" -g 8 --algo ring --place out -b 64K -e 64K -J "$tmp/by_hand.json" >/dev/null 2>&1 || fail "by hand"
+vary() { sweep --vary "$@" >"$tmp/vary.out" 2>"$tmp/vary.err"; }
+vary spine_link.rate=400Gb/s,100Gb/s --vary mtu=4096,1024 "$tmp/vary" leaf-spine-8 -g 8 --algo ring --place out -b 64K -e 64K ||
+    fail "--vary: $(cat "$tmp/vary.err")"
+has '^  leaf_spine.spine_link.rate +mtu +collective +algorithm +bytes +place +us +busbw GB/s$' "$tmp/vary.out"
+[ "$(wc -l <"$tmp/vary.out")" = 5 ] || fail "not four rows: $(cat "$tmp/vary.out")"
+us=$(jq '.results[0].time_us * 1000 | round / 1000' "$tmp/by_hand.json")
+has "^  100Gb/s +1024 +all_reduce +ring +65536 +out +$us " "$tmp/vary.out"
+sweep --merge "$tmp/vary/list" "$tmp/vary" | jq -e '.simulations == 4' >/dev/null || fail "merge of --vary"
+vary spine_link.rate=400Gb/s,200Gb/s "$tmp/vary2" rail-2x4 --workload "$tmp/w.conf" || fail "a step with --vary: $(cat "$tmp/vary.err")"
+has '^  rails.spine_link.rate +workload +T_math ms +T_comms: hosts' "$tmp/vary.out"
+has '^  200Gb/s +small ' "$tmp/vary.out"
+wrong() { # wrong TEXT ARG...
+    local text=$1
+    shift
+    vary "$@"
+    [ $? = 2 ] || fail "--vary $*: expected exit code 2: $(cat "$tmp/vary.err")"
+    has "$text" "$tmp/vary.err"
+}
+wrong '"spine_link.rat", expected a key that leaf-spine-8 has: .*leaf_spine.spine_link.rate' spine_link.rat=1 "$tmp/x" leaf-spine-8
+wrong '"rate", expected one key of leaf-spine-8, which has leaf_spine.host_link.rate leaf_spine.spine_link.rate$' rate=1 "$tmp/x" leaf-spine-8
+wrong 'found "mtu", expected KEY=VALUE' mtu "$tmp/x" leaf-spine-8
+wrong "no conf file 'nowhere'" mtu=1024 "$tmp/x" nowhere
+wrong 'found mtu twice' mtu=1024 --vary mtu=4096 "$tmp/x" leaf-spine-8
+vary spine_link.rate=3apples,400Gb/s "$tmp/vary3" leaf-spine-8 -g 8 --algo ring -b 64K -e 64K && fail "a wrong value ended well"
+has 'rate: found "3apples", expected a rate' "$tmp/vary.err"
+has '^  400Gb/s +all_reduce' "$tmp/vary.out"
+
 # what fails is named, the others run; a line that was changed is run again
 sed -i 's/^single.*/single-switch-4.conf --algo rong/' "$tmp/list"
 sweep "$tmp/list" "$tmp/array" >"$tmp/task.out" 2>&1
