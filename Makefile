@@ -7,6 +7,7 @@
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   hostile                                 attacks of one process or user on others, each repelled
 #   matrix kills clocks clock-faults chaos mutations protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
+#   validate                                published measurements of real machines beside predictions
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   docs-test                               commands and links of README.md and docs/
@@ -116,7 +117,7 @@ MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/c
 MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
 PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result validate docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -448,6 +449,12 @@ tsan:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=tsan BUILD=build-tsan $(TSAN_TESTS)
 	$(Q)for t in $(TSAN_TESTS); do setarch -R $$t || exit 1; done
+
+# Predictions of conf/*-measured.conf beside published measurements (docs/validation.md): minutes; offline.
+validate:
+	$(Q)scripts/setup.sh build
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/trib-sim
+	$(Q)scripts/validate --build $(BUILD) --plots $(BUILD)/validate
 
 bench:
 	$(Q)scripts/setup.sh bench

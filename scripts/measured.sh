@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Compares predictions of conf/h100-node-measured.conf with published figures (F60 to F62), all-reduce on 8 x H100:
-# bus bandwidths in GB/s, in virtual time. The conf was calibrated on the rows marked *. measured.sh [BUILD], a few minutes.
+# bus bandwidths in GB/s, in virtual time. None of them was fitted (docs/validation.md). measured.sh [BUILD], a few minutes.
 #
 # NVLink SHARP is multimem with the own share through the switch (F27), as in the instruction.
 # 10 GB are not simulated whole: beyond 250 MB time is a line, whose slope is taken between there and 1 GB.
@@ -34,8 +34,8 @@ row() { # LABEL PUBLISHED PREDICTED
 
 printf '%-52s %9s %9s %10s\n' "all-reduce on 8 x H100 (GB/s)" published predicted error
 ring=$(busbw ring 8 10000000000)
-row "F60 * ring, busbw at 10 GB" 370 "$ring"
-row "F60 * ring, busbw at 58 MB" 150 "$(busbw ring 8 58000000)"
+row "F60   ring, busbw at 10 GB" 370 "$ring"
+row "F60   ring, busbw at 58 MB" 150 "$(busbw ring 8 58000000)"
 nvls=$(busbw nvls 8 10000000000)
 row "F61   NVLS, busbw" 480 "$nvls"
 row "F61   NVLS, algbw" 275 "$(awk -v b="$nvls" 'BEGIN { print b / 1.75 }')"
