@@ -143,6 +143,8 @@ void comm_fail(struct comm *c, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(c->error, sizeof(c->error), fmt, ap);
     va_end(ap);
+    if (!*c->error) /* of a peer that gives none */
+        snprintf(c->error, sizeof(c->error), "failed, without a reason given");
     set_state(c, COMM_FAILED);
     conn_stop(c);
     agg_stop(c, ~0u);

@@ -67,7 +67,7 @@ static void sim(int argc, char **argv)
 
     if (!sim_options_begin(&own, &o, argc, argv, &code))
         check(code >= 0 && code <= 2, "an exit code that there is not");
-    else if (!own.chaos && !own.chaos_case && !own.workload)
+    else if (!own.chaos && !own.chaos_case && !own.workload && !own.jobs)
         check_perf(&o);
 }
 

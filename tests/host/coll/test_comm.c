@@ -335,6 +335,26 @@ static void abort_spreads(void **state)
     fixture_free(g, true);
 }
 
+/* A peer may give no reason: who asks why still gets a sentence. */
+static void an_abort_without_a_reason_has_words(void **state)
+{
+    struct fixture *g = fixture_new(2, 1, 4096, NULL);
+    struct coll_args a = {.algo = ALGO_RING, .count = 1, .type = DT_FP32};
+    struct coll_req *req;
+    char err[COMM_TEXT] = "";
+
+    (void)state;
+    fixture_connect(g, RING, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
+    comm_abort(g->comm[0], "");
+    assert_true(fixture_run(g, PS_PER_S, false, fixture_failed));
+    for (unsigned r = 0; r < 2; r++) {
+        assert_int_equal(coll_start(g->comm[r], &a, &req, err), -5);
+        assert_string_equal(err, "failed, without a reason given");
+    }
+    fixture_free(g, true);
+}
+
 static void misuse_is_refused_in_words(void **state)
 {
     struct fixture *g = fixture_new(2, 1, 4096, NULL);
@@ -386,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_rank_with_another_key_is_named),
         cmocka_unit_test(lost_rank_is_named_on_all),
         cmocka_unit_test(abort_spreads),
+        cmocka_unit_test(an_abort_without_a_reason_has_words),
         cmocka_unit_test(misuse_is_refused_in_words),
     };
 
