@@ -218,12 +218,14 @@ static void print(const struct step_report *r)
     printf("# trib-sim: a training step of %s on %s, virtual time\n"
            "# %llu GPUs: tp %u, dp %u, pp %u, ep %u, zero %u; %u microbatches of %llu tokens; "
            "%s at %.0f TFLOP/s\n#\n"
-           "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks "
+           "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB (%u if links "
+           "are not saturated before) or %u ranks "
            "(low..high; "
            "sums take low); + at the bound, or with other groups of its kind\n",
            w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp,
            w->ep, w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
-           w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB, STEP_MAX_RANKS);
+           w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB,
+           STEP_MAX_MIB * STEP_SATURATED, STEP_MAX_RANKS);
     if (workload_gpus(w) > r->o->fab->n_hosts)
         printf("# The fabric has %u of these GPUs: groups that reach further are taken as far as "
                "it goes\n",

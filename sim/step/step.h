@@ -24,6 +24,7 @@
 #define STEP_MAX_TOGETHER 256u /* simulated of all groups that run together */
 #define STEP_MAX_GROUPS   32u
 #define STEP_MAX_MIB      64u /* of all ranks' larger buffers, or of few ranks' vectors, at most */
+#define STEP_SATURATED    4u  /* times as many at most, where links are not saturated by that */
 
 /* Who executes collectives: the hosts' own algorithms, NVSwitches too (a GPU node has them whatever
  * the leaves are), or every switch that reduces. */

@@ -3,8 +3,8 @@
  * Times each collective once, in virtual time, with lengths instead of data: on a representative
  * group (the first of its kind, at most STEP_MAX_RANKS ranks) and up to a size that keeps links
  * busy for long. Beyond that times are extrapolated: to bytes by the line through the last two
- * sizes, no flatter than the links allow (where the last two are not yet saturated, or the pipeline
- * of a schedule fills during both, it is), and to ranks by the ratio of the model's predictions.
+ * sizes, of which the last is doubled until the line is no flatter than the links allow (links are
+ * not saturated before, or the pipeline of a schedule still fills), and to ranks by the ratio of the model's predictions.
  * Other groups of the same kind run at the same time: those that share leaves with the first are
  * simulated together with it (at most STEP_MAX_TOGETHER ranks of all), if links above hosts' are
  * shared by more than they carry. Where all groups of the kind together need longer on their links
@@ -62,12 +62,19 @@ static double bound_alone(const struct step_measurement *ms, const struct step_c
     return step_bound(&ms->levels, u, u->ranks, bytes, method, true);
 }
 
+/* Seconds a byte that the links of one group take at least. */
+static double bound_slope(const struct step_measurement *ms, const struct step_collective *u,
+                          enum step_method method, uint64_t bytes)
+{
+    return step_bound(&ms->levels, u, u->ranks, bytes, method, true) / (double)bytes;
+}
+
 /* From half and whole size simulated, by the line through both, but no flatter than the bound. */
 static void extrapolate_bytes(const struct step_measurement *ms, const struct step_collective *u,
                               enum step_method method, double half_s, struct step_timing *t)
 {
     double more = (double)(u->bytes - t->bytes), slope = (t->s - half_s) / ((double)t->bytes / 2),
-           least = step_bound(&ms->levels, u, u->ranks, t->bytes, method, true) / (double)t->bytes;
+           least = bound_slope(ms, u, method, t->bytes);
 
     t->high_s = t->s * (double)u->bytes / (double)t->bytes;
     t->s += more * (slope > least ? slope : least);
@@ -92,32 +99,52 @@ static void floor_by_bound(const struct step_measurement *ms, const struct step_
     t->high_s = t->high_s > t->s ? t->high_s : t->s;
 }
 
-/* A warm-up makes connections; then half and whole size are timed, for the line. */
+/* A warm-up makes connections; then half and whole size are timed, for the line. As long as it is
+ * flatter than the links allow, they are not saturated yet: twice the size. */
+static int time_sizes(const struct step_measurement *ms, const struct step_collective *u,
+                      enum step_method method, struct step_jobs *jobs, struct step_timing *t,
+                      double *half_s, char *err)
+{
+    uint64_t most = max_bytes(u), bytes = u->bytes < most ? u->bytes : most;
+    struct coll_args half = args_of(u, u->ranks, bytes / 2), a;
+    int rc;
+
+    half.algo = t->algo;
+    rc = step_jobs_time(ms, jobs, &half, half_s, err);
+    if (!rc && u->bytes > most)
+        rc = step_jobs_time(ms, jobs, &half, half_s, err);
+    for (;;) {
+        a = args_of(u, u->ranks, bytes);
+        a.algo = t->algo;
+        if (!rc)
+            rc = step_jobs_time(ms, jobs, &a, &t->s, err);
+        t->bytes = bytes;
+        T_ASSERT(rc || t->s >= bound_alone(ms, u, &a, method), "data moved faster than its links");
+        if (rc || 2 * bytes > u->bytes || 2 * bytes > most * STEP_SATURATED ||
+            (t->s - *half_s) / ((double)bytes / 2) >= bound_slope(ms, u, method, bytes))
+            return rc;
+        *half_s = t->s;
+        bytes *= 2;
+    }
+}
+
 static int time_collective(struct step_measurement *ms, const struct step_collective *u,
                            enum step_method method, struct step_timing *t, char *err)
 {
-    uint64_t most = max_bytes(u), bytes = u->bytes < most ? u->bytes : most;
-    struct coll_args a = args_of(u, u->ranks, bytes), half = args_of(u, u->ranks, bytes / 2);
+    uint64_t most = max_bytes(u) * STEP_SATURATED;
     struct step_jobs jobs;
-    double s2 = 0;
-    int rc = step_jobs_open(ms, u, t->algo, bytes, &jobs, err);
+    double half_s = 0;
+    int rc = step_jobs_open(ms, u, t->algo, u->bytes < most ? u->bytes : most, &jobs, err);
 
-    a.algo = half.algo = t->algo;
     if (!rc)
-        rc = step_jobs_time(ms, &jobs, &half, &s2, err);
-    if (!rc && u->bytes > most)
-        rc = step_jobs_time(ms, &jobs, &half, &s2, err);
-    if (!rc)
-        rc = step_jobs_time(ms, &jobs, &a, &t->s, err);
+        rc = time_sizes(ms, u, method, &jobs, t, &half_s, err);
     if (step_jobs_close(&jobs) && !rc) {
         snprintf(err, COMM_TEXT, "not every rank could leave");
         rc = -ETIME;
     }
-    t->bytes = bytes;
     t->high_s = t->s;
-    T_ASSERT(rc || t->s >= bound_alone(ms, u, &a, method), "data moved faster than its links");
-    if (!rc && u->bytes > most)
-        extrapolate_bytes(ms, u, method, s2, t);
+    if (!rc && u->bytes > t->bytes)
+        extrapolate_bytes(ms, u, method, half_s, t);
     return rc;
 }
 
