@@ -350,7 +350,7 @@ static void an_abort_without_a_reason_has_words(void **state)
     assert_true(fixture_run(g, PS_PER_S, false, fixture_failed));
     for (unsigned r = 0; r < 2; r++) {
         assert_int_equal(coll_start(g->comm[r], &a, &req, err), -5);
-        assert_string_equal(err, "failed, without a reason given");
+        assert_non_null(strstr(err, "failed, without a reason given"));
     }
     fixture_free(g, true);
 }
