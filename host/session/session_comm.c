@@ -171,33 +171,29 @@ static void choose(struct trib_comm *c)
     c->cfg.n_policy = n;
 }
 
-static int exchange_blobs(struct trib_comm *c, char *err)
+/* blobs: every rank's, COMM_BLOB bytes each. The same at all ranks: all have created their
+ * communicators, or all fail. */
+static int exchange_blobs(struct trib_comm *c, uint8_t *blobs, char *err)
 {
     struct blob mine = {0}, *all = calloc(c->cfg.nranks, sizeof(*all));
-    uint8_t *blobs = calloc(c->cfg.nranks, COMM_BLOB);
     char why[COMM_TEXT] = "";
-    int rc = 0;
+    int rc;
 
-    if (all && blobs) {
-        mine.rc = comm_create(&c->comm, &c->cfg, mine.blob, why);
-        snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
-        if (mine.rc)
-            c->comm = NULL;
-        rc = oob_all_gather(&c->oob, &mine, all, sizeof(mine))
-                 ? session_say(err, -EIO, "an out-of-band call has failed")
-                 : 0;
-    } else {
-        rc = session_say(err, -ENOMEM, "out of memory");
-    }
+    if (!all)
+        return session_say(err, -ENOMEM, "out of memory");
+    mine.rc = comm_create(&c->comm, &c->cfg, mine.blob, why);
+    snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
+    if (mine.rc)
+        c->comm = NULL;
+    rc = oob_all_gather(&c->oob, &mine, all, sizeof(mine))
+             ? session_say(err, -EIO, "an out-of-band call has failed")
+             : 0;
     for (uint32_t r = 0; !rc && r < c->cfg.nranks; r++)
         if (all[r].rc)
             rc = verdict(c, r, all[r].rc, all[r].why, err);
         else
             memcpy(blobs + (size_t)r * COMM_BLOB, all[r].blob, COMM_BLOB);
-    if (!rc)
-        rc = comm_connect(c->comm, blobs, why) ? session_say(err, -EIO, "%s", why) : 0;
     free(all);
-    free(blobs);
     return rc;
 }
 
@@ -231,13 +227,15 @@ static void give_up(struct trib_comm *c, const char *why)
 
 /* A barrier of their own: ranks that are ready still answer those that are not, which nobody does
  * while he waits in an out-of-band call. */
-static int connect_all(struct trib_comm *c, char *err)
+static int connect_all(struct trib_comm *c, const uint8_t *blobs, char *err)
 {
     struct coll_args a = {.kind = COLL_BARRIER, .algo = ALGO_DIRECT};
     char why[COMM_TEXT] = "";
     struct coll_req *req = NULL;
-    int rc = 0;
+    int rc = comm_connect(c->comm, blobs, why);
 
+    if (rc)
+        return session_say(err, rc, "%s", why);
     while (comm_state(c->comm) == COMM_CONNECTING)
         session_comm_drive(c);
     if (comm_state(c->comm) == COMM_READY)
@@ -252,6 +250,20 @@ static int connect_all(struct trib_comm *c, char *err)
         session_say(err, rc, "%s", why);
     if (rc)
         give_up(c, err);
+    return rc;
+}
+
+static int meet(struct trib_comm *c, char *err)
+{
+    uint8_t *blobs = calloc(c->cfg.nranks, COMM_BLOB);
+    int rc;
+
+    if (!blobs)
+        return session_say(err, -ENOMEM, "out of memory");
+    rc = exchange_blobs(c, blobs, err);
+    if (!rc)
+        rc = exchange_outcome(c, connect_all(c, blobs, err), err);
+    free(blobs);
     return rc;
 }
 
@@ -293,10 +305,7 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
         c->cfg.n_ctx = c->session->n_ctx;
         c->cfg.ctx = c->session->ctx;
         choose(c);
-        rc = exchange_blobs(c, text);
-        if (!rc)
-            rc = connect_all(c, text);
-        rc = c->comm ? exchange_outcome(c, rc, text) : rc;
+        rc = meet(c, text);
         if (rc)
             session_say(err, rc, "%s", text);
     }

@@ -55,6 +55,14 @@ good=$!
 trib exec h1 -- "$check" "127.0.0.1:$port" 1 2 ring,ring >"$tmp/bad.out" 2>&1
 wait $good
 has 'refused: rank 1: algo: found ring twice' "$tmp/good.out"
+# One whose fabric is not there: nobody waits for it.
+port=$(free_port)
+timeout 60 "$root/scripts/trib" exec h0 -- "$check" "127.0.0.1:$port" 0 2 ring >"$tmp/good.out" 2>&1 &
+good=$!
+TRIB_RUN=$tmp/nowhere TRIB_HOST=h1 timeout 60 "$check" "127.0.0.1:$port" 1 2 ring >"$tmp/bad.out" 2>&1
+wait $good
+has 'refused: rank 1: cannot open the run directory .*nowhere' "$tmp/good.out"
+has 'refused: cannot open the run directory .*nowhere' "$tmp/bad.out"
 # Outside of a fabric, and where nobody comes.
 "$tmp/mine/all_reduce" "127.0.0.1:$(free_port)" 0 1 >"$tmp/outside.out" 2>&1 && fail "without a fabric"
 has 'found no TRIB_RUN and TRIB_HOST, expected .* trib exec CONF HOST' "$tmp/outside.out"

@@ -6,9 +6,9 @@
  * An operation that no rank has begun is run by the next algorithm of the policy, like those after
  * it. One of several levels, by multimem, or by a protocol starts over by that algorithm: partial
  * sums have replaced its ranks' inputs, NVSwitches write to members without their knowledge, and
- * only a protocol knows what it has done, so its input is kept as it begins. Connections are made anew, because messages of the first attempt are in
- * flight on the old ones. A rank that has finished the operation takes part again with the input
- * that it kept.
+ * only a protocol knows what it has done, so its input is kept as it begins. Connections are made
+ * anew, because messages of the first attempt are in flight on the old ones. A rank that has
+ * finished the operation takes part again with the input that it kept.
  *
  * An operation by the trees alone is finished by the hosts from the first message on that some rank
  * lacks (alg/repair.c). A rank that has finished it may have given its buffers back, but others
