@@ -3,12 +3,11 @@
  * The out-of-band calls over TCP: a star whose middle is rank 0. A rank introduces itself by its
  * number and the number of ranks; after that every call is messages of sizes that both ends know.
  */
-#include <tributary/coll.h>
+#include "host/session/session.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,18 +34,6 @@ static int64_t now_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static int say(char *err, int rc, const char *format, ...)
-{
-    va_list ap;
-
-    if (!err)
-        return rc;
-    va_start(ap, format);
-    vsnprintf(err, TRIB_TEXT, format, ap);
-    va_end(ap);
-    return rc;
 }
 
 /* ---- bytes ---- */
@@ -150,15 +137,15 @@ static int resolve(const char *address, bool passive, struct addrinfo **list, ch
     int rc;
 
     if (!colon || !n || n >= sizeof(host) || !colon[1])
-        return say(err, -EINVAL, "store: found '%s', expected ADDRESS:PORT",
-                   address ? address : "nothing");
+        return session_say(err, -EINVAL, "store: found '%s', expected ADDRESS:PORT",
+                           address ? address : "nothing");
     if (address[0] == '[' && address[n - 1] == ']') /* IPv6 */
         address++, n -= 2;
     snprintf(host, sizeof(host), "%.*s", (int)n, address);
     rc = getaddrinfo(host, colon + 1, &hints, list);
     if (rc)
-        return say(err, -EINVAL, "store: found '%s:%s', expected ADDRESS:PORT: %s", host, colon + 1,
-                   gai_strerror(rc));
+        return session_say(err, -EINVAL, "store: found '%s:%s', expected ADDRESS:PORT: %s", host,
+                           colon + 1, gai_strerror(rc));
     return 0;
 }
 
@@ -173,7 +160,7 @@ static int listen_at(const struct addrinfo *a, uint32_t size, char *err)
     int rc = -errno;
     if (fd >= 0)
         close(fd);
-    return say(err, rc, "store: rank 0 cannot listen: %s", strerror(-rc));
+    return session_say(err, rc, "store: rank 0 cannot listen: %s", strerror(-rc));
 }
 
 /* Names the ranks that have not come. */
@@ -185,7 +172,7 @@ static int missing(const struct trib_store *s, char *err)
     for (uint32_t r = 1; r < s->size && at < sizeof(text) - 16; r++)
         if (s->fd[r] < 0)
             at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u", at ? ", " : "", r);
-    return say(err, -ETIMEDOUT, "store: ranks that have not connected: %s", text);
+    return session_say(err, -ETIMEDOUT, "store: ranks that have not connected: %s", text);
 }
 
 /* Whoever does not introduce himself well is not a rank, and is hung up on. */
@@ -203,9 +190,11 @@ static int admit(struct trib_store *s, int fd, int64_t until_ms, char *err)
         bool twice = h.size == s->size && h.rank && h.rank < s->size;
 
         close(fd);
-        return twice ? say(err, -EINVAL, "store: found rank %u twice, expected each once", h.rank)
-                     : say(err, -EINVAL, "store: found rank %u of %u, expected 1 to %u of %u",
-                           h.rank, h.size, s->size - 1, s->size);
+        return twice
+                   ? session_say(err, -EINVAL, "store: found rank %u twice, expected each once",
+                                 h.rank)
+                   : session_say(err, -EINVAL, "store: found rank %u of %u, expected 1 to %u of %u",
+                                 h.rank, h.size, s->size - 1, s->size);
     }
     s->fd[h.rank] = fd;
     return 0;
@@ -249,7 +238,7 @@ static int reach(struct trib_store *s, const struct addrinfo *a, int64_t until_m
             close(fd);
         nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
     } while (now_ms() < until_ms);
-    return say(err, rc, "store: rank %u cannot reach rank 0: %s", s->rank, strerror(-rc));
+    return session_say(err, rc, "store: rank %u cannot reach rank 0: %s", s->rank, strerror(-rc));
 }
 
 int trib_store_open(struct trib_store **store, const char *address, uint32_t rank, uint32_t size,
@@ -261,10 +250,11 @@ int trib_store_open(struct trib_store **store, const char *address, uint32_t ran
     int rc;
 
     if (!size || rank >= size || size > 1u << 20)
-        return say(err, -EINVAL, "store: found rank %u of %u, expected a rank below the size", rank,
-                   size);
+        return session_say(
+            err, -EINVAL, "store: found rank %u of %u, expected a rank below the size", rank, size);
     if (!(timeout_s > 0 && timeout_s < 1e6))
-        return say(err, -EINVAL, "store: found a timeout of %g s, expected more than 0", timeout_s);
+        return session_say(err, -EINVAL, "store: found a timeout of %g s, expected more than 0",
+                           timeout_s);
     rc = resolve(address, !rank, &list, err);
     if (rc)
         return rc;
@@ -275,7 +265,7 @@ int trib_store_open(struct trib_store **store, const char *address, uint32_t ran
     if (!s || !s->fd) {
         trib_store_close(s);
         freeaddrinfo(list);
-        return say(err, -ENOMEM, "store: out of memory");
+        return session_say(err, -ENOMEM, "store: out of memory");
     }
     for (uint32_t r = 0; r < size; r++)
         s->fd[r] = -1;

@@ -55,7 +55,10 @@ good=$!
 trib exec h1 -- "$check" "127.0.0.1:$port" 1 2 ring,ring >"$tmp/bad.out" 2>&1
 wait $good
 has 'refused: rank 1: algo: found ring twice' "$tmp/good.out"
-# One whose fabric is not there: nobody waits for it.
+# One that cannot create its part of the communicator: nobody waits for it.
+ranks leaf-spine-8 4 "$check" ring broken 2 && fail "a rank without a completion queue"
+[ "$(grep -c 'refused: rank 2 (h2): ' "$tmp/ranks.out")" = 4 ] || fail "a rank without a completion queue: $(cat "$tmp/ranks.out")"
+# One whose fabric is not there.
 port=$(free_port)
 timeout 60 "$root/scripts/trib" exec h0 -- "$check" "127.0.0.1:$port" 0 2 ring >"$tmp/good.out" 2>&1 &
 good=$!

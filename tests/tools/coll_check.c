@@ -3,11 +3,12 @@
  * Every call of tributary/coll.h as a program of another project makes it, results checked element by
  * element: all collectives and types, in place, with memory that is registered and that is not, two
  * communicators at once, threads, and refusals.
- * usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die RANK]. Prints one line; with die, that rank ends
- * itself in the middle and the others expect an error.
+ * usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK]. Prints one line; with die, that rank ends
+ * itself in the middle and the others expect an error; with broken, it gets no completion queue.
  */
 #include <tributary/coll.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +22,18 @@
 static uint32_t rank, size;
 static char err[TRIB_TEXT];
 static unsigned checked;
+
+/* In place of libibverbs' for this whole program. */
+static bool broken;
+__attribute__((visibility("default"))) void *ibv_create_cq(void *context, int cqe, void *user,
+                                                           void *channel, int vector);
+void *ibv_create_cq(void *context, int cqe, void *user, void *channel, int vector)
+{
+    void *(*real)(void *, int, void *, void *, int) = dlsym(RTLD_NEXT, "ibv_create_cq");
+
+    errno = ENOMEM;
+    return broken || !real ? NULL : real(context, cqe, user, channel, vector);
+}
 
 #define must(cond, ...)                                                                            \
     do {                                                                                           \
@@ -311,10 +324,12 @@ int main(int argc, char **argv)
     struct trib_oob oob;
 
     if (argc != 5 && argc != 7)
-        return fprintf(stderr, "usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die RANK]\n"), 2;
+        return fprintf(stderr, "usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK]\n"),
+               2;
     rank = (uint32_t)atoi(argv[2]);
     size = (uint32_t)atoi(argv[3]);
     struct trib_comm_options options = {.algo = argv[4]};
+    broken = argc == 7 && !strcmp(argv[5], "broken") && rank == (uint32_t)atoi(argv[6]);
 
     must(trib_coll_version() == TRIB_COLL_VERSION, "the header's version");
     must(!trib_store_open(&store, argv[1], rank, size, 30, err), "%s", err);
