@@ -313,106 +313,70 @@ void session_ops_free(struct trib_comm *c)
 
 /* ---- the calls ---- */
 
+static int call(struct trib_comm *c, enum coll_kind kind, const void *send, void *recv,
+                size_t count, enum trib_type type, int op, uint32_t root, struct trib_request **req,
+                char *err)
+{
+    struct coll_args a = {.kind = kind,
+                          .send = send,
+                          .recv = recv,
+                          .count = count,
+                          .type = (enum dtype)type,
+                          .op = (enum redop)op,
+                          .root = root};
+
+    return start(c, &a, req, err);
+}
+
 int trib_all_reduce(struct trib_comm *c, const void *send, void *recv, size_t count,
                     enum trib_type type, int op, struct trib_request **req, char *err)
 {
-    struct coll_args a = {
-        COLL_ALLREDUCE,           .send = send,        .recv = recv, .count = count,
-        .type = (enum dtype)type, .op = (enum redop)op};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_ALLREDUCE, send, recv, count, type, op, 0, req, err);
 }
 
 int trib_reduce(struct trib_comm *c, const void *send, void *recv, size_t count,
                 enum trib_type type, int op, uint32_t root, struct trib_request **req, char *err)
 {
-    struct coll_args a = {.kind = COLL_REDUCE,
-                          .send = send,
-                          .recv = recv,
-                          .count = count,
-                          .root = root,
-                          .type = (enum dtype)type,
-                          .op = (enum redop)op};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_REDUCE, send, recv, count, type, op, root, req, err);
 }
 
 int trib_reduce_scatter(struct trib_comm *c, const void *send, void *recv, size_t count,
                         enum trib_type type, int op, struct trib_request **req, char *err)
 {
-    struct coll_args a = {
-        COLL_REDUCE_SCATTER,      .send = send,        .recv = recv, .count = count,
-        .type = (enum dtype)type, .op = (enum redop)op};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_REDUCE_SCATTER, send, recv, count, type, op, 0, req, err);
 }
 
 int trib_broadcast(struct trib_comm *c, void *buf, size_t count, enum trib_type type, uint32_t root,
                    struct trib_request **req, char *err)
 {
-    struct coll_args a = {.kind = COLL_BROADCAST,
-                          .send = buf,
-                          .recv = buf,
-                          .count = count,
-                          .root = root,
-                          .type = (enum dtype)type};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_BROADCAST, buf, buf, count, type, 0, root, req, err);
 }
 
 int trib_all_gather(struct trib_comm *c, const void *send, void *recv, size_t count,
                     enum trib_type type, struct trib_request **req, char *err)
 {
-    struct coll_args a = {.kind = COLL_ALLGATHER,
-                          .send = send,
-                          .recv = recv,
-                          .count = count,
-                          .type = (enum dtype)type};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_ALLGATHER, send, recv, count, type, 0, 0, req, err);
 }
 
 int trib_gather(struct trib_comm *c, const void *send, void *recv, size_t count,
                 enum trib_type type, uint32_t root, struct trib_request **req, char *err)
 {
-    struct coll_args a = {.kind = COLL_GATHER,
-                          .send = send,
-                          .recv = recv,
-                          .count = count,
-                          .root = root,
-                          .type = (enum dtype)type};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_GATHER, send, recv, count, type, 0, root, req, err);
 }
 
 int trib_scatter(struct trib_comm *c, const void *send, void *recv, size_t count,
                  enum trib_type type, uint32_t root, struct trib_request **req, char *err)
 {
-    struct coll_args a = {.kind = COLL_SCATTER,
-                          .send = send,
-                          .recv = recv,
-                          .count = count,
-                          .root = root,
-                          .type = (enum dtype)type};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_SCATTER, send, recv, count, type, 0, root, req, err);
 }
 
 int trib_all_to_all(struct trib_comm *c, const void *send, void *recv, size_t count,
                     enum trib_type type, struct trib_request **req, char *err)
 {
-    struct coll_args a = {.kind = COLL_ALLTOALL,
-                          .send = send,
-                          .recv = recv,
-                          .count = count,
-                          .type = (enum dtype)type};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_ALLTOALL, send, recv, count, type, 0, 0, req, err);
 }
 
 int trib_barrier(struct trib_comm *c, struct trib_request **req, char *err)
 {
-    struct coll_args a = {.kind = COLL_BARRIER};
-
-    return start(c, &a, req, err);
+    return call(c, COLL_BARRIER, NULL, NULL, 0, TRIB_INT8, 0, 0, req, err);
 }
