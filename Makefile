@@ -536,6 +536,7 @@ install: all
 	sed 's/@VERSION@/$(shell sed -n 's/.*TRIB_VERSION "\(.*\)".*/\1/p' base/version.h)/' scripts/tributary.pc.in >"$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do install -m $$([ -x "$$f" ] && echo 755 || echo 644) "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 host/session/tributary_coll.3 "$(TO)/share/man/man3"
+	install -D -m 644 wireshark/tributary.lua "$(TO)/share/tributary/wireshark/tributary.lua"
 uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
 	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
@@ -546,9 +547,9 @@ uninstall:
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
-	rm -f "$(TO)/lib/pkgconfig/tributary.pc"
+	rm -f "$(TO)/lib/pkgconfig/tributary.pc" "$(TO)/share/tributary/wireshark/tributary.lua"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for d in include/tributary lib/tributary/openmpi lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in include/tributary lib/tributary/openmpi lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:
