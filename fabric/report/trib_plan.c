@@ -4,13 +4,13 @@
  */
 #include "base/atomic_output.h"
 #include "base/options.h"
-#include "fabric/fabric.h"
+#include "fabric/report/plan.h"
 
 #include <stdio.h>
 
 struct plan_opts {
     const char *conf;
-    bool all, name, procs;
+    bool all, name, procs, svg, dot;
 };
 
 #define AT(f)   .offset = offsetof(struct plan_opts, f)
@@ -22,6 +22,11 @@ static const struct option_row output[] = {
      AT(all),
      .type = OPTION_FLAG,
      .help = "list everything; by default a fabric of more than 64 addresses is summed up by kind"},
+    {.name = "svg",
+     AT(svg),
+     .type = OPTION_FLAG,
+     .help = "print a picture instead: nodes by tier, links by rate, aggregation trees in colour"},
+    {.name = "dot", AT(dot), .type = OPTION_FLAG, .help = "print the same as a graph for Graphviz"},
     {.name = "name",
      AT(name),
      .type = OPTION_FLAG,
@@ -58,14 +63,20 @@ static const struct option_program program = {
     .see = "trib(1), trib-model(1), trib-switch(1)",
 };
 
-static void print(const struct plan_opts *o, const struct fabric *f)
+/* False: no memory. */
+static bool print(const struct plan_opts *o, const struct fabric *f)
 {
+    if (o->svg)
+        return !plan_svg(f, stdout);
+    if (o->dot)
+        return !plan_dot(f, stdout);
     if (o->name)
         puts(f->name);
     for (unsigned i = 0; o->procs && i < f->n_procs; i++)
         puts(f->procs[i].name);
     if (!o->name && !o->procs)
         fabric_plan(f, o->all, stdout);
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -83,7 +94,10 @@ int main(int argc, char **argv)
         fab_errors_print(&errs, stderr);
         return 1;
     }
-    print(&o, f);
+    if (!print(&o, f)) {
+        fprintf(stderr, "trib-plan: no memory\n");
+        return 1;
+    }
     fabric_free(f);
     return atomic_output_end("trib-plan") ? 1 : 0;
 }

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fabric as a picture (SVG), and as a graph for Graphviz.
+ *
+ * Names are letters, digits and "_.-" (fabric/conf), so nothing is escaped. Every line has the name of its first link as data-link, and every box that of its first node as
+ * data-node, so that other programs can colour them.
+ */
+#include "fabric/report/drawing.h"
+#include "fabric/report/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TREES   8u /* that are drawn: a colour each */
+#define CAPTION 22.0
+#define CROWD   200u /* lines: trees are thinner */
+
+/* Okabe and Ito: told apart by the colour-blind too. */
+static const char *const colours[TREES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                           "#e69f00", "#56b4e9", "#8b5cf6", "#b3a100"};
+
+/* A pixel and a half for 400 Gb/s, one more for each doubling. */
+static double width_of(uint64_t bps)
+{
+    double w = 1.5 + log2((double)bps / 400e9);
+
+    return w < 1 ? 1 : w > 8 ? 8 : w;
+}
+
+static double bottom(const struct drawing_box *b)
+{
+    return b->y + DRAWING_BOX_HEIGHT;
+}
+
+/* Where a line to `other` ends: at the box's lower or upper edge, or beside it in one row. */
+static double end_y(const struct drawing_box *b, const struct drawing_box *other)
+{
+    return b->row < other->row ? bottom(b) : b->row > other->row ? b->y : bottom(b);
+}
+
+static void path(const struct drawing_box *a, const struct drawing_box *b, double shift, FILE *out)
+{
+    double ya = end_y(a, b), yb = end_y(b, a);
+
+    if (a->row == b->row) /* an arc below both */
+        fprintf(out, "M%.1f %.1f Q%.1f %.1f %.1f %.1f", a->x + shift, ya, (a->x + b->x) / 2,
+                ya + drawing_arc(a, b), b->x + shift, yb);
+    else
+        fprintf(out, "M%.1f %.1f L%.1f %.1f", a->x + shift, ya, b->x + shift, yb);
+}
+
+static void lines(const struct fabric *f, const struct drawing *d, FILE *out)
+{
+    char rate[32], latency[32];
+
+    for (unsigned i = 0; i < d->n_lines; i++) {
+        const struct drawing_line *l = &d->line[i];
+        const struct fab_link *first = &f->links[l->link];
+
+        fprintf(out, "<path class=\"link\" data-link=\"%s\" stroke-width=\"%.1f\" d=\"",
+                first->name, width_of(l->rate_bps));
+        path(&d->box[l->a], &d->box[l->b], 0, out);
+        fprintf(out, "\"><title>%s", first->name);
+        if (l->links > 1)
+            fprintf(out, " and %u more, %s in all", l->links - 1,
+                    plan_rate(l->rate_bps, rate, sizeof(rate)));
+        else
+            fprintf(out, ", %s", plan_rate(l->rate_bps, rate, sizeof(rate)));
+        fprintf(out, ", %s</title></path>\n",
+                plan_duration(first->latency_ps, latency, sizeof(latency)));
+    }
+}
+
+/* Whether a tree has an edge between two boxes. */
+static bool tree_shows(const struct fabric *f, const struct drawing *d, unsigned t)
+{
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        if (f->trees[t].parent[i] != FAB_NONE && d->box_of[i] != d->box_of[f->trees[t].parent[i]])
+            return true;
+    return false;
+}
+
+/* The trees that are drawn: returns how many, at most TREES. */
+static unsigned choose(const struct fabric *f, const struct drawing *d, unsigned *tree)
+{
+    unsigned n = 0;
+
+    for (unsigned t = 0; t < f->n_trees && n < TREES; t++)
+        if (tree_shows(f, d, t))
+            tree[n++] = t;
+    return n;
+}
+
+/* One tree, of number k among those that are drawn: a line from each box to that of its parent. */
+static void tree(const struct fabric *f, const struct drawing *d, unsigned t, unsigned k, FILE *out)
+{
+    const struct fab_tree *tr = &f->trees[t];
+    uint16_t *drawn = calloc(d->n_boxes, sizeof(*drawn));
+
+    for (unsigned i = 0; drawn && i < f->n_nodes; i++) {
+        unsigned a = d->box_of[i], b;
+
+        if (tr->parent[i] == FAB_NONE)
+            continue;
+        b = d->box_of[tr->parent[i]];
+        if (a == b || drawn[a] == b + 1) /* within a box, or as the one before */
+            continue;
+        drawn[a] = (uint16_t)(b + 1);
+        fprintf(out, "<path class=\"tree\" stroke=\"%s\" d=\"", colours[k]);
+        path(&d->box[a], &d->box[b], 3.0 * (k % 2 ? -(double)(k + 1) / 2 : (double)k / 2 + 0.5),
+             out);
+        fprintf(out, "\"><title>tree %u, root %s</title></path>\n", tr->id,
+                f->nodes[tr->root].name);
+    }
+    free(drawn);
+}
+
+static const char *role_class(const struct fabric *f, const struct drawing_box *b)
+{
+    return b->hosts ? "host" : fab_role_name(f->nodes[b->node].role);
+}
+
+static void boxes(const struct fabric *f, const struct drawing *d, FILE *out)
+{
+    for (unsigned i = 0; i < d->n_boxes; i++) {
+        const struct drawing_box *b = &d->box[i];
+
+        fprintf(out,
+                "<g class=\"%s\" data-node=\"%s\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                "height=\"%.0f\" rx=\"4\"/>",
+                role_class(f, b), f->nodes[b->node].name, b->x - b->width / 2, b->y, b->width,
+                DRAWING_BOX_HEIGHT);
+        fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>", b->x, b->y + 16, b->label);
+        if (b->hosts + b->nvswitches > 1)
+            fprintf(out, "<title>%u hosts, %u NVSwitches</title>", b->hosts, b->nvswitches);
+        fputs("</g>\n", out);
+    }
+}
+
+/* ---- what the lines mean ---- */
+
+/* A line for each rate and latency that a link has. Returns how many lines that are. */
+static unsigned rates(const struct fabric *f, double y, FILE *out)
+{
+    bool *done = calloc(f->n_links + 1u, sizeof(*done));
+    char rate[32], latency[32];
+    unsigned n = 0;
+
+    for (unsigned i = 0; done && i < f->n_links; i++) {
+        const struct fab_link *l = &f->links[i];
+        unsigned alike = 0;
+
+        if (done[i])
+            continue;
+        for (unsigned j = i; j < f->n_links; j++)
+            if (f->links[j].rate_bps == l->rate_bps && f->links[j].latency_ps == l->latency_ps)
+                done[j] = true, alike++;
+        if (out) {
+            fprintf(out,
+                    "<path class=\"link\" stroke-width=\"%.1f\" d=\"M24 %.1f h28\"/><text "
+                    "class=\"key\" x=\"60\" y=\"%.1f\">%s, %s: %u links</text>\n",
+                    width_of(l->rate_bps), y + n * CAPTION - 4, y + n * CAPTION,
+                    plan_rate(l->rate_bps, rate, sizeof(rate)),
+                    plan_duration(l->latency_ps, latency, sizeof(latency)), alike);
+        }
+        n++;
+    }
+    free(done);
+    return n;
+}
+
+static void tree_keys(const struct fabric *f, const unsigned *tree, unsigned n, double y, FILE *out)
+{
+    for (unsigned k = 0; k < n; k++) {
+        const struct fab_tree *t = &f->trees[tree[k]];
+
+        fprintf(out,
+                "<path class=\"tree\" stroke=\"%s\" d=\"M24 %.1f h28\"/><text class=\"key\" "
+                "x=\"60\" y=\"%.1f\">aggregation tree %u, root %s",
+                colours[k], y + k * CAPTION - 4, y + k * CAPTION, t->id, f->nodes[t->root].name);
+        if (k + 1 == n && f->n_trees > n)
+            fprintf(out, " (and %u more, not drawn)", f->n_trees - n);
+        fputs("</text>\n", out);
+    }
+}
+
+static const char style[] =
+    "<style>\n"
+    "text { font: 12px sans-serif; text-anchor: middle; fill: #1a1a1a }\n"
+    "text.key, text.name { text-anchor: start }\n"
+    "text.name { font-size: 15px; font-weight: bold }\n"
+    "rect { fill: #f2f2f2; stroke: #555 }\n"
+    ".host rect { fill: #ffffff }\n"
+    ".nvswitch rect { fill: #e6f2dc }\n"
+    ".leaf rect { fill: #dcecf7 }\n"
+    ".spine rect, .core rect { fill: #fbe9d9 }\n"
+    ".link { stroke: #8a8a8a; fill: none }\n"
+    ".tree { stroke-width: 2; fill: none; stroke-opacity: 0.85 }\n"
+    ".crowd .tree { stroke-width: 1.2; stroke-opacity: 0.9 } .crowd .link { stroke: #c8c8c8 }\n"
+    ".background { fill: #ffffff; stroke: none }\n"
+    "@media (prefers-color-scheme: dark) {\n"
+    "  text { fill: #e8e8e8 } .background { fill: #16181c } .link { stroke: #8f949c }\n"
+    "  rect { fill: #3a3d42; stroke: #b5b5b5 } .host rect { fill: #24272c }\n"
+    "  .nvswitch rect { fill: #2f4423 } .leaf rect { fill: #1f3a4d }\n"
+    "  .spine rect, .core rect { fill: #4d3520 }\n"
+    "}\n"
+    "</style>\n";
+
+int plan_svg(const struct fabric *f, FILE *out)
+{
+    struct drawing *d = drawing_new(f);
+    double top = 40, y, width, height;
+    unsigned trees[TREES], n;
+
+    if (!d)
+        return -1;
+    n = choose(f, d, trees);
+    width = d->width < 420 ? 420 : d->width;
+    y = top + d->height + CAPTION;
+    height = y + (rates(f, 0, NULL) + n) * CAPTION;
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+            "height=\"%.0f\" role=\"img\" aria-label=\"The fabric %s: %u hosts, %u switches, %u "
+            "links\">\n%s",
+            width, height, width, height, f->name, f->n_hosts, f->n_switches, f->n_links, style);
+    fprintf(out, "<rect class=\"background\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
+    fprintf(out,
+            "<text class=\"name\" x=\"24\" y=\"28\">%s</text>\n<g transform=\"translate(%.1f "
+            "%.1f)\"%s>\n",
+            f->name, (width - d->width) / 2, top, d->n_lines > CROWD ? " class=\"crowd\"" : "");
+    lines(f, d, out);
+    for (unsigned k = 0; k < n; k++)
+        tree(f, d, trees[k], k, out);
+    boxes(f, d, out);
+    fputs("</g>\n", out);
+    tree_keys(f, trees, n, y + rates(f, y, out) * CAPTION, out);
+    fputs("</svg>\n", out);
+    drawing_free(d);
+    return 0;
+}
+
+/* ---- Graphviz ---- */
+
+static void dot_tree(const struct fabric *f, const struct drawing *d, const struct fab_tree *t,
+                     const char *colour, FILE *out)
+{
+    for (unsigned i = 0; i < f->n_nodes; i++) {
+        uint16_t up = t->parent[i];
+
+        if (up == FAB_NONE || f->nodes[i].kind == FAB_HOST || d->box_of[i] == d->box_of[up])
+            continue;
+        fprintf(out, "  \"%s\" -- \"%s\" [color=\"%s\", constraint=false, tooltip=\"tree %u\"];\n",
+                f->nodes[d->box[d->box_of[up]].node].name, f->nodes[d->box[d->box_of[i]].node].name,
+                colour, t->id);
+    }
+}
+
+int plan_dot(const struct fabric *f, FILE *out)
+{
+    struct drawing *d = drawing_new(f);
+    unsigned trees[TREES], n;
+    char rate[32];
+
+    if (!d)
+        return -1;
+    fprintf(out, "graph \"%s\" {\n  rankdir=TB; node [shape=box, fontname=\"sans-serif\"];\n",
+            f->name);
+    for (unsigned r = 0; r < 8; r++) {
+        fputs("  { rank=same;", out);
+        for (unsigned i = 0; i < d->n_boxes; i++)
+            if (d->box[i].row == r)
+                fprintf(out, " \"%s\" [label=\"%s\"];", f->nodes[d->box[i].node].name,
+                        d->box[i].label);
+        fputs(" }\n", out);
+    }
+    for (unsigned i = 0; i < d->n_lines; i++) {
+        const struct drawing_line *l = &d->line[i];
+        bool upside = d->box[l->a].row > d->box[l->b].row; /* Graphviz ranks by direction */
+        const struct drawing_box *from = &d->box[upside ? l->b : l->a],
+                                 *to = &d->box[upside ? l->a : l->b];
+
+        fprintf(out, "  \"%s\" -- \"%s\" [penwidth=%.1f, tooltip=\"%s, %u links, %s\"];\n",
+                f->nodes[from->node].name, f->nodes[to->node].name, width_of(l->rate_bps),
+                f->links[l->link].name, l->links, plan_rate(l->rate_bps, rate, sizeof(rate)));
+    }
+    n = choose(f, d, trees);
+    for (unsigned k = 0; k < n; k++)
+        dot_tree(f, d, &f->trees[trees[k]], colours[k], out);
+    fputs("}\n", out);
+    drawing_free(d);
+    return 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `trib plan --svg` and `--dot`: nothing is missing, nothing overlaps, nothing is out of the picture. */
+#include "fabric/report/drawing.h"
+#include "fabric/report/plan.h"
+#include "tests/fabric/load.h"
+
+#include <stdlib.h>
+
+static const char *const confs[] = {
+    "conf/leaf-spine-8.conf", "conf/leaf-spine-64.conf",
+    "conf/h100-node.conf",    "conf/rail-2x4.conf",
+    "conf/h100-su.conf",      "conf/single-switch-4.conf",
+    "conf/npu-mesh-8.conf",   "conf/h100-superpod-1024.conf",
+    "conf/two-hosts.conf",    THREE_TIER,
+};
+
+static void every_node_and_link_is_in_it(void **state)
+{
+    (void)state;
+    for (unsigned c = 0; c < LEN(confs); c++) {
+        struct fabric *f = load_file(confs[c]);
+        struct drawing *d = drawing_new(f);
+        unsigned nodes = 0, links = 0, inside = 0;
+        uint64_t rate = 0, want = 0;
+
+        for (unsigned b = 0; b < d->n_boxes; b++)
+            nodes += d->box[b].hosts + d->box[b].nvswitches + d->box[b].others;
+        for (unsigned l = 0; l < d->n_lines; l++) {
+            links += d->line[l].links;
+            rate += d->line[l].rate_bps;
+        }
+        for (unsigned l = 0; l < f->n_links; l++)
+            if (d->box_of[f->links[l].a] == d->box_of[f->links[l].b])
+                inside++;
+            else
+                want += f->links[l].rate_bps;
+        assert_int_equal(nodes, f->n_nodes);
+        assert_int_equal(links + inside, f->n_links);
+        assert_true(rate == want);
+        if (f->n_hosts <= DRAWING_HOSTS)
+            assert_int_equal(d->n_boxes, f->n_nodes);
+        drawing_free(d);
+        fabric_free(f);
+    }
+}
+
+static void boxes_do_not_overlap(void **state)
+{
+    (void)state;
+    for (unsigned c = 0; c < LEN(confs); c++) {
+        struct fabric *f = load_file(confs[c]);
+        struct drawing *d = drawing_new(f);
+
+        for (unsigned i = 0; i < d->n_boxes; i++) {
+            const struct drawing_box *a = &d->box[i];
+
+            assert_true(a->x - a->width / 2 >= 0 && a->x + a->width / 2 <= d->width);
+            assert_true(a->y >= 0 && a->y + DRAWING_BOX_HEIGHT <= d->height);
+            for (unsigned j = i + 1; j < d->n_boxes; j++) {
+                const struct drawing_box *b = &d->box[j];
+                double apart = a->x < b->x ? b->x - a->x : a->x - b->x;
+
+                if (a->row == b->row && apart < (a->width + b->width) / 2)
+                    fail_msg("%s: %s and %s overlap", confs[c], a->label, b->label);
+                if (a->row != b->row && a->y == b->y)
+                    fail_msg("%s: two rows in one place", confs[c]);
+            }
+        }
+        drawing_free(d);
+        fabric_free(f);
+    }
+}
+
+static char *printed(const struct fabric *f, int (*print)(const struct fabric *f, FILE *out))
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_int_equal(print(f, out), 0);
+    fclose(out);
+    return text;
+}
+
+static unsigned times(const char *text, const char *what)
+{
+    unsigned n = 0;
+
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+static void pictures_have_nodes_links_and_trees(void **state)
+{
+    struct fabric *f = load_file("conf/leaf-spine-8.conf");
+    char *svg = printed(f, plan_svg), *dot = printed(f, plan_dot);
+
+    (void)state;
+    assert_int_equal(times(svg, "data-node="), 12);
+    assert_int_equal(times(svg, "data-link="), 12);
+    assert_int_equal(times(svg, "<path class=\"tree\""), 2 * 10 + 2); /* edges, and the keys */
+    assert_non_null(strstr(svg, ">400Gb/s, 300ns: 12 links<"));
+    assert_non_null(strstr(svg, "aggregation tree 1, root spine1<"));
+    assert_non_null(strstr(svg, "data-link=\"leaf0:4-spine0:0\""));
+    assert_int_equal(times(dot, "penwidth="), 12);
+    assert_int_equal(times(dot, "\"spine0\" -- \"leaf0\""), 2); /* a link, and tree 0 */
+    free(svg);
+    free(dot);
+    fabric_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_node_and_link_is_in_it),
+        cmocka_unit_test(boxes_do_not_overlap),
+        cmocka_unit_test(pictures_have_nodes_links_and_trees),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
