@@ -497,7 +497,8 @@ lint:
 	$(Q)scripts/spdx.sh
 	$(Q)scripts/sizes.sh
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
-	$(Q)cppcheck -j2 --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -I. \
+	$(Q)mkdir -p $(BUILD)/cppcheck
+	$(Q)cppcheck -j2 --quiet --cppcheck-build-dir=$(BUILD)/cppcheck --error-exitcode=1 --enable=warning,portability --inline-suppr -I. \
 	    --suppress=missingIncludeSystem --suppress=nullPointerRedundantCheck:fabric/fabric.h --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck:sim/world/world.c \
 	    --suppress=uninitvar:aggregation/arith_*.h --suppress=invalidPointerCast:aggregation/arith_*.h --suppress=uninitvar:tests/bench/reduce_refs.h \
 	    $(filter %.c,$(C_FILES))
