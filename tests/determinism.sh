@@ -94,6 +94,6 @@ same rails-32 conf/rail-4x8.conf --algo hier,hier_sharp,nvls_sharp -b 64K -e 64K
 same pauses conf/incast-32.conf gather --algo direct -b 256K -e 256K
 same su-64 conf/h100-su.conf alltoall -g 64 -b 256K -e 256K --payload none
 wait
-same=("$tmp"/*.same)
-echo "${#same[@]} of $cases cases are the same"
-[ -e "${same[0]}" ] && [ ${#same[@]} = $cases ]
+same=$(find "$tmp" -name '*.same' | wc -l)
+echo "$same of $cases cases are the same"
+[ "$same" = $cases ] && [ $cases -gt 0 ]
