@@ -3,14 +3,14 @@
 # The same simulation gives the same bytes in every build: determinism.sh BUILD BUILD...
 # Each case runs in each of the build directories, twice in the first; its table, JSON, pcapng and statistics of frames must be the
 # same. Data is carried, so that payloads are compared too, unless a case uses lengths. Cases by several threads have no
-# pcapng, as frames in their order need one; their JSON has the hash of all frames.
+# pcapng, as frames in their order need one; their JSON has the hash of all frames. As many cases at a time as there are cores.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 [ $# -ge 2 ] || { echo "expected: determinism.sh BUILD BUILD..." >&2; exit 2; }
 cd "$root" || exit 1
-failed=0
+cases=0 failed=0
 
 # derive NAME BASE SED-COMMAND...: a conf file that is another one with changes
 derive() {
@@ -35,8 +35,14 @@ run() {
     rm "$out/err"
 }
 
-# same NAME CONF ARG...: in all builds
+# same NAME CONF ARG...: in all builds, beside other cases
 same() {
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+    cases=$((cases + 1))
+    (one_case "$@" >"$tmp/$1.told"; cat "$tmp/$1.told"; [ "$failed" = 1 ] || touch "$tmp/$1.same") &
+}
+
+one_case() {
     local name=$1 first='' build n=0 t0=$SECONDS what
     shift
     for build in "${builds[0]}" "${builds[@]}"; do
@@ -87,4 +93,7 @@ same node conf/h100-node.conf --algo nvls,ring -b 256K -e 256K
 same rails-32 conf/rail-4x8.conf --algo hier,hier_sharp,nvls_sharp -b 64K -e 64K
 same pauses conf/incast-32.conf gather --algo direct -b 256K -e 256K
 same su-64 conf/h100-su.conf alltoall -g 64 -b 256K -e 256K --payload none
-exit $failed
+wait
+same=$(find "$tmp" -name '*.same' | wc -l)
+echo "$same of $cases cases are the same"
+[ "$same" = $cases ] && [ $cases -gt 0 ]

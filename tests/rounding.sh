@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# rounding.sh [NAME]: plants bugs of rounding and of the order of sums, one at a time in a copy of the tree (those with NAME in their name
+# rounding.sh [NAME]: plants bugs of rounding and of the order of sums, each alone in a copy of the tree (those with NAME in their name
 # only), and expects the column #wrong of an ordinary row of `trib sim` to show each. Whole numbers, which are exact in every rounding and
-# order, show none of them; the sampled elements of a row do (host/bench/verify/samples.h). A bug costs a compilation of one file: two minutes in all.
+# order, show none of them; the sampled elements of a row do (host/bench/verify/samples.h). A bug costs a compilation of one file. There are
+# as many copies as cores, and a worker in each: a good minute on two.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-root=$PWD build=${BUILD:-build} filter=${1-}
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-planted=0 missed=0
+root=$PWD build=${BUILD:-build} filter=${1-} workers=$(nproc)
+copies=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$copies"' EXIT
+planted=0 missed=0 met=0
 
-# Uses the existing build, so that only files that a bug touches are compiled.
-git ls-files --cached --others --exclude-standard | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$copy" || exit 2
-mkdir "$copy/build" && (cd "$build" && find . -path ./tests -prune -o \( -name '*.[oad]' -o -name trib-sim -o -path './images/*' \) -print |
-    tar -cf - --no-recursion -T -) | tar -xf - -C "$copy/build" || exit 2
-cd "$copy" || exit 2
-make -s WARN=-w BUILD=build build/trib-sim || exit 2
+# in_copy FOLDER: goes into a new copy of the tree there, with the existing build, so that only files that a bug touches are compiled.
+in_copy() {
+    mkdir -p "$1/build" || return
+    git ls-files --cached --others --exclude-standard | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$1" || return
+    (cd "$build" && find . -path ./tests -prune -o \( -name '*.[oad]' -o -name trib-sim -o -path './images/*' \) -print |
+        tar -cf - --no-recursion -T -) | tar -xf - -C "$1/build" || return
+    cd "$1" && make -s WARN=-w BUILD=build build/trib-sim
+}
 
 # missed_one TEXT
 missed_one() {
@@ -28,6 +31,8 @@ plant() {
     local name=$1 file=$2 text=$3 instead=$4 wrong rc
     shift 4
     case $name in *"$filter"*) ;; *) return ;; esac
+    met=$((met + 1))
+    [ $((met % workers)) = "$worker" ] || return
     planted=$((planted + 1))
     grep -qF -- "$text" "$file" || { missed_one "$name: found no \"$text\" in $file"; return; }
     TEXT=$text INSTEAD=$instead awk '{ done = ""
@@ -55,8 +60,8 @@ one="conf/single-switch-4.conf all_reduce -w 0 --algo sharp -b 65540 -e 65540" #
 short="conf/single-switch-4.conf all_reduce -w 0 --algo sharp -b 60 -e 60"     # less than a vector: the scalar row
 three="conf/single-switch-4.conf all_reduce -w 0 --ranks 3 --algo ring -b 64K -e 64K"
 # shellcheck disable=SC2086  # words
-{
-a=aggregation
+plant_all() { # those of this worker
+local a=aggregation
 # The rounding itself.
 plant 'bfloat16 is truncated' $a/arith_ops.h 'return upper + ((ROW(u16))ROW_AVERAGE(lower, bias) >> 15);' 'return upper + 0 * (lower + bias);' $one -d bfloat16
 plant 'bfloat16 rounds half away from zero' $a/arith_ops.h 'ROW(u16) bias = (upper & 1) | 0x7ffe;' 'ROW(u16) bias = (upper & 0) | 0x7fff;' $one -d bfloat16
@@ -92,5 +97,10 @@ plant 'a NaN of f8e5m2 keeps its sign' $a/narrow.c 'return n->nan;' 'return sign
 plant 'the lesser of two zeros is the first' $a/arith_ops.h '| (tie & (ROW(bits))a));' ');' $one -d float -o min
 plant 'the lesser of a NaN and a number is the number' $a/arith_ops.h '(a < b) | (a != a)' '(a < b)' $one -d float -o min
 }
+for ((worker = 0; worker < workers; worker++)); do
+    (in_copy "$copies/$worker" || exit 2; plant_all; echo "$planted $missed" >"$copies/$worker.counts") &
+done
+for pid in $(jobs -p); do wait "$pid" || { echo "rounding.sh: found no build in a copy, or a worker that died" >&2; exit 2; }; done
+read -r planted missed < <(cat "$copies"/*.counts | awk '{ planted += $1; missed += $2 } END { print planted, missed }')
 echo "$planted planted, $missed not seen"
-[ $planted -gt 0 ] && [ $missed = 0 ]
+[ "$planted" -gt 0 ] && [ "$missed" = 0 ]

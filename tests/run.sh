@@ -37,16 +37,33 @@ one() {
 }
 export -f one
 
-# They share no names and no time with each other: as many at once as there are cores.
-unit() {
-    find "$build/tests" -type f -name 'test_*' -perm -u+x | sort | xargs -P "$(nproc)" -I{} bash -c 'one "${1#"$2"/tests/}" 300 "$1"' - {} "$build"
+# A test has at most so many seconds: unit tests 300, end-to-end tests 240. Each is called by its file.
+test_of() {
+    case $1 in
+    *.sh) one "${1#tests/}" 240 env TRIB_BUILD="$build" bash "$1" ;;
+    *) one "${1#"$build"/tests/}" 300 "$1" ;;
+    esac
 }
+export -f test_of
+export build
 
-e2e() {
+# End-to-end tests. Those with a line "# clock: virtual" run nothing in real time and check no duration, so other load does not change
+# what they see: they run as many at once as there are cores, as unit tests do. All others run alone, since they measure.
+e2e_tests() { # virtual | real
     local t
     for t in tests/e2e/*.sh; do
-        [ -f "$t" ] && [[ "$(basename "$t")" != lib* ]] && one "${t#tests/}" 240 env TRIB_BUILD="$build" bash "$t"
-    done
+        [[ "$(basename "$t")" == lib* ]] && continue
+        if grep -qx '# clock: virtual' "$t"; then echo "virtual $t"; else echo "real $t"; fi
+    done | sed -n "s/^$1 //p"
+}
+
+unit_tests() { find "$build/tests" -type f -name 'test_*' -perm -u+x | sort; }
+
+# Names of files, a line each; they share no names and no time with each other.
+together() { xargs -r -P "$(nproc)" -I{} bash -c 'test_of "$1"' - {}; }
+alone() {
+    local t
+    while read -r t; do test_of "$t"; done
 }
 
 # Attacks of one process or user on others.
@@ -58,10 +75,10 @@ hostile() {
 }
 
 case "${1:-all}" in
-unit) unit ;;
-e2e) e2e ;;
+unit) unit_tests | together ;;
+e2e) e2e_tests virtual | together; e2e_tests real | alone ;;
 hostile) hostile ;;
-all) unit; e2e ;;
+all) { e2e_tests virtual; unit_tests; } | together; e2e_tests real | alone ;;
 *) echo "run.sh: found '$1', expected unit, e2e, hostile or all" >&2; exit 2 ;;
 esac
 touch "$logs/verdicts"

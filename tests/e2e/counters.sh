@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # trib sim --counters: bytes and frames of each direction of each link, in a row and in the whole run, equal those of a trace; pauses,
 # marks and drops are counted at the right place, with their reason.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v tshark >/dev/null || skip "no tshark"
 command -v jq >/dev/null || skip "no jq"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The GPU kernels' build: every kernel for every target, no register spilled, nothing on the stack, and no CUDA library to be found at
 # run time by the programs.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 
 reports=("$root"/build/images/*.ptxas)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # trib sim --jobs: several jobs on one fabric, each right, beside running alone; the same to the byte each time; what switches refuse;
 # a job that dies; and what is refused.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 
 several() { trib sim "$@" 2>"$tmp/err"; } # several CONF --jobs FILE ...

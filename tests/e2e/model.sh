@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What theory says, from the command line: trib model's tables and JSON, and what it refuses.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 
 refuses() { # refuses CODE TEXT ARG...

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The model beside virtual time with the costs of GPUs: launches, steps by path, LL and LL128, and multimem's share of the links. A row
 # is apart when it is more than 2 % from the model, or 5 % below 64 KiB.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 
 for conf in h100-node rail-2x8; do

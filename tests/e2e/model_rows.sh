@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The model beside virtual time: every algorithm of every collective that reduces or moves vectors, on confs of many shapes, with one to
 # four ranks a host. A row is apart when it is more than 2 % from the model, or 5 % below 64 KiB.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 
 cat >"$tmp/one-switch-65.conf" <<'EOF'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Virtual time: trib sim runs the rows of trib perf on a conf of which nothing is up, exactly, within 1 % of the model, the same to
 # the byte each time, with data and without; and what it refuses.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 
 sim() { trib sim "$@" 2>"$tmp/sim.err"; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # trib sim --workload: the training step of a small model on two GPU nodes, the same to the byte each time; and what is refused.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 
 cat >"$tmp/w.conf" <<'CONF'

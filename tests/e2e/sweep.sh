@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A sweep: a list of simulations dealt out to tasks by mpirun or by what a Slurm array says, results merged; what failed or is missing is
 # named, what is finished is not run again.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v jq >/dev/null || skip "no jq"
 sweep() { "$root/scripts/trib-sweep" "$@"; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # trib sim --trace: frames of the links that were chosen, as pcapng that Wireshark reads, at the times of the fabric; the same to the
 # byte each time; with --payload none the same frames at the same times, cut to their headers.
+# clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v tshark >/dev/null || skip "no tshark"
 
