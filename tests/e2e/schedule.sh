@@ -39,7 +39,7 @@ for f in "$dir"/*.sched; do
     n=$(basename "$f" .sched)
     "$root/scripts/make_schedule" "${n%-*}" "${n##*-}" | cmp - "$f" || fail "$f is not what scripts/make_schedule writes"
 done
-for a in ring allpairs bruck tree; do
+for a in ring allpairs bruck tree doubling; do
     for n in 2 3 4; do
         "$root/scripts/make_schedule" $a $n >"$tmp/$a-$n.sched" || fail "make_schedule $a $n"
         sim made single-switch-4 --schedule "$tmp/$a-$n.sched" -b 10000 -e 10000
