@@ -35,9 +35,9 @@ local DATA_TYPES = { [1] = "DATA", [2] = "RESULT" }
 local COLLS = { [1] = "all-reduce", [2] = "reduce", [3] = "broadcast", [4] = "barrier" }
 local DTYPES = {
     [0] = "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2",
-    "float_int", "2int",
+    "float_int", "2int", "int16", "uint16",
 }
-local OPS = { [0] = "sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "minloc", "maxloc" }
+local OPS = { [0] = "sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "minloc", "maxloc", "land", "lor", "lxor" }
 local FAILOVER_TEXT = 84
 local RANK_MESSAGES = {
     [0x54524250] = "PHASE", -- host/coll/transport/ctl.c
@@ -318,7 +318,7 @@ tribproto.fields = {
     p("head", "bytes", "Head of the protocol"), p("data", "bytes", "Data"),
 }
 -- A protocol without a switch has no JOIN that tells its name. Is it the parameter server's head, with the data that it states?
-local SIZES = { [0] = 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 8, 8 }
+local SIZES = { [0] = 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 8, 8, 2, 2 }
 local function guess(head_bytes, buf, at, data_bytes)
     if head_bytes == 16 and KINDS[buf(at + 8, 1):uint()]
         and (SIZES[buf(at + 9, 1):uint()] or 0) * buf(at + 14, 2):le_uint() == data_bytes then
