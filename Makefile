@@ -49,7 +49,7 @@ DPDK_LIBS  := -Wl,--whole-archive $(call static,$(DPDK_WHOLE)) -Wl,--no-whole-ar
               -Wl,--start-group $(call static,$(DPDK_PLAIN)) -Wl,--end-group
 DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_af_packet net_null net_pcap net_tap net_vhost) \
               -Wl,--no-whole-archive -Wl,--start-group $(call static,$(DPDK_PLAIN) $(DPDK_EXTRA)) -Wl,--end-group
-SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
+SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lmd -lelf -lz -lm -ldl -lpthread
 
 # CUDA, where it is: CUDA_HOME, nvcc on the PATH, or the usual place. Only the driver is used, and it is loaded at run time. cubins run on all GPUs of
 # their generation (sm_80 on sm_86 and sm_89 too), the PTX on later ones.
@@ -129,6 +129,14 @@ $(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh
 	@echo "  MAN   $(@D)"
 	$(Q)scripts/manuals.sh $(BUILD)
 
+# What is built, for results (base/provenance.h): touched only when it changes.
+COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+$(BUILD)/commit: FORCE
+	$(Q)mkdir -p $(@D) && echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
+FORCE:
+$(BUILD)/base/provenance.o: $(BUILD)/commit
+$(BUILD)/base/provenance.o: private CFLAGS += -DTRIB_COMMIT='"$(COMMIT)"'
+
 define room_rule
 $(BUILD)/lib$(1).a: $(call obj,$(SRC_$(1)))
 	@echo "  AR    $$@"
@@ -178,7 +186,7 @@ $(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,io roce aggregation 
 $(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
-	    -libverbs -ljansson -lconfig -lm -lpthread -o $@
+	    -libverbs -ljansson -lmd -lconfig -lm -lpthread -o $@
 
 # Collectives for programs of others; they get the HCA by preload, too.
 $(BUILD)/libtributary.so.1: $(call lib,session bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)

@@ -5,6 +5,7 @@
  */
 #include "base/atomic_output.h"
 #include "sim/world/stopwatch.h"
+#include "base/provenance.h"
 #include "base/version.h"
 #include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
@@ -310,8 +311,12 @@ static int with_workload(struct sim *m)
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     struct workload w;
     struct memory mem = {0};
-    struct step_opts so = {
-        .fab = m->s->fab, .work = &w, .json = m->o.json, .seed = m->own.seed, .stop = &stopped};
+    struct step_opts so = {.fab = m->s->fab,
+                           .work = &w,
+                           .json = m->o.json,
+                           .from = m->o.from,
+                           .seed = m->own.seed,
+                           .stop = &stopped};
     int rc = errs ? workload_load(&w, m->own.workload, errs) : -ENOMEM;
 
     if (rc) {
@@ -358,6 +363,7 @@ static int run_jobs(struct sim *m, const struct jobs_plan *p)
                            .faults = m->own.faults ? &m->plan : NULL,
                            .file = m->own.jobs,
                            .json = m->o.json,
+                           .from = m->o.from,
                            .seed = m->own.seed,
                            .lengths = lengths,
                            .frames = m->own.frames ? (unsigned)m->own.frames
@@ -449,14 +455,22 @@ static int sim_main(struct sim *m)
 int main(int argc, char **argv)
 {
     struct sim m = {0};
+    struct provenance from;
     int code, rc;
 
     memory_lay_out(true);
     proto_name_ends(EXIT_WRONG);
     if (perf_load_protocols(argc, argv))
         return EXIT_USAGE;
+    provenance_begin(&from, argc, (const char *const *)argv);
     if (!sim_options_begin(&m.own, &m.o, argc, argv, &code))
         return code;
+    m.o.from = &from;
+    provenance_file(&from, m.o.conf);
+    provenance_file(&from, m.own.faults);
+    provenance_file(&from, m.own.workload);
+    provenance_file(&from, m.own.jobs);
+    provenance_file(&from, m.o.schedule);
     if (m.own.chaos || m.own.chaos_case)
         return campaign_run(&(struct campaign_cfg){.seeds = m.own.chaos,
                                                    .conf = m.own.conf,
@@ -471,6 +485,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     code = sim_main(&m);
+    provenance_end(&from);
     schedule_option_free(&m.o);
     return atomic_output_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
 }

@@ -20,7 +20,7 @@ one() {
     runs=$((runs + 1))
     timeout 300 "$sim" "$@" -J "$tmp/json" >"$tmp/out" 2>"$tmp/err"
     echo "exit code $?" >>"$tmp/out"
-    { cat "$tmp/out"; grep -vE '^trib-sim: .* (simulated in|frames in) ' "$tmp/err"; cat "$tmp/json" 2>/dev/null; } >"$out"
+    { cat "$tmp/out"; grep -vE '^trib-sim: .* (simulated in|frames in) ' "$tmp/err"; jq 'del(.run)' "$tmp/json" 2>/dev/null; } >"$out"
     rm -f "$tmp/json" "$tmp/trace"
 }
 

@@ -44,6 +44,7 @@ struct perf_opts {
     double max_wall; /* seconds that a row may last */
     double run_wall; /* and one timed run of it */
     const char *json;
+    struct provenance *from; /* of the results; NULL: not told */
     const char *rsh;         /* how ranks start on hosts that are outside */
     const char *schedule;    /* --schedule; NULL: none */
     struct sched_file *file; /* and what is in it (schedule_option.h) */

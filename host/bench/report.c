@@ -2,11 +2,13 @@
 #include "host/bench/report.h"
 
 #include "base/atomic_output.h"
+#include "base/provenance.h"
 #include "base/version.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <string.h>
 
 static json_t *number(double x)
 {
@@ -163,6 +165,7 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
         json_object_set_new(top, "aggregation", granted_json(g));
     if (*error)
         json_object_set_new(top, "error", json_string(error));
+    provenance_add(o->from, top, !(key && !strcmp(key, "virtual")));
     int rc = atomic_output_json(path, top, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(top);
     return rc;

@@ -6,6 +6,7 @@
  * standard input), and the device is that machine's own.
  */
 #include "base/atomic_output.h"
+#include "base/provenance.h"
 #include "host/bench/buffer.h"
 #include "host/bench/host_resources.h"
 #include "host/bench/perf_options.h"
@@ -325,6 +326,7 @@ int main(int argc, char **argv)
 {
     bool check = argc > 1 && !strcmp(argv[1], "--check-options");
     struct option_result r;
+    struct provenance from;
     struct perf_opts o;
     char err[OPT_ERR];
     int code;
@@ -337,6 +339,7 @@ int main(int argc, char **argv)
     if (perf_load_protocols(argc, argv))
         return EXIT_USAGE;
     perf_options_init(&o);
+    provenance_begin(&from, argc, (const char *const *)argv);
     if (!options_begin(&perf_program, (void *[]){&o}, argc - check, argv + check, &r, &code))
         return code;
     if (schedule_option_load(&o, &perf_program, &r, err))
@@ -345,7 +348,11 @@ int main(int argc, char **argv)
         return options_wrong(&perf_program, err);
     if (can_report(&o))
         return EXIT_USAGE;
+    o.from = &from;
+    provenance_file(&from, o.conf);
+    provenance_file(&from, o.schedule);
     code = check ? check_options(&o) : perf_main(&o);
     schedule_option_free(&o);
+    provenance_end(&from);
     return atomic_output_end("trib-perf") && code == EXIT_OK ? EXIT_WRONG : code;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results of several jobs: a line for each, what switches refused, and all of it as JSON. */
 #include "base/atomic_output.h"
+#include "base/provenance.h"
 #include "base/table.h"
 #include "host/coll/alg/sched.h"
 #include "sim/jobs/jobs.h"
@@ -264,6 +265,8 @@ int jobs_write(const struct jobs_report *r)
                   "congestion", congestion_json(&t->congestion));
     if (j && t->links)
         json_object_set(j, "links", t->links);
+    if (j)
+        provenance_add(o->from, j, false);
     rc = j ? atomic_output_json(o->json, j, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) : -ENOMEM;
     json_decref(j);
     return rc;

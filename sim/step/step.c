@@ -6,6 +6,7 @@
 #include "sim/step/step.h"
 
 #include "base/atomic_output.h"
+#include "base/provenance.h"
 #include "base/table.h"
 #include "host/bench/perf_options.h"
 #include "host/coll/alg/sched.h"
@@ -294,6 +295,8 @@ static int write_json(const struct step_report *r)
                   r->bubble_s * 1e6, "collectives", collectives, "theory_us", theory, "hosts",
                   totals_json(r, STEP_HOSTS), "nvswitches", totals_json(r, STEP_NVSWITCHES),
                   "switches", totals_json(r, STEP_SWITCHES));
+    if (j)
+        provenance_add(r->o->from, j, false);
     rc = j ? atomic_output_json(r->o->json, j, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) : -ENOMEM;
     json_decref(j);
     return rc;

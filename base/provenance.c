@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/provenance.h"
+
+#include "base/version.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sha2.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef TRIB_COMMIT /* the Makefile gives git's name of what is built */
+#define TRIB_COMMIT "unknown"
+#endif
+#define TEXT_MAX (4u << 20) /* bytes of a file that are kept */
+
+/* Text that may not be UTF-8, as JSON wants it: such bytes become '?'. */
+static json_t *text_json(const char *s)
+{
+    json_t *j = json_string(s);
+    char *copy;
+
+    if (j)
+        return j;
+    copy = strdup(s);
+    for (char *c = copy; c && *c; c++)
+        if (*c & 0x80)
+            *c = '?';
+    j = copy ? json_string(copy) : NULL;
+    free(copy);
+    return j;
+}
+
+/* Words that the file of results is named by: "-J", "F"; "-JF"; "--json=F". Returns how many. */
+static int names_output(const char *word)
+{
+    if (!strcmp(word, "-J") || !strcmp(word, "--json"))
+        return 2;
+    return !strncmp(word, "-J", 2) || !strncmp(word, "--json=", 7);
+}
+
+void provenance_begin(struct provenance *p, int argc, const char *const *argv)
+{
+    *p = (struct provenance){.command = json_array(), .files = json_array()};
+    for (int i = 0; i < argc;) {
+        int skip = i ? names_output(argv[i]) : 0;
+        const char *slash = i ? NULL : strrchr(argv[i], '/');
+
+        if (!skip)
+            json_array_append_new(p->command, text_json(slash ? slash + 1 : argv[i]));
+        i += skip ? skip : 1;
+    }
+}
+
+static json_t *file_json(const char *path)
+{
+    struct stat st;
+    FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "r") : NULL;
+    char *text = f ? malloc(TEXT_MAX + 1) : NULL;
+    char hash[SHA256_DIGEST_STRING_LENGTH] = "";
+    json_t *j = json_pack("{s:o}", "path", text_json(path));
+    size_t n;
+
+    if (text && j) {
+        n = fread(text, 1, TEXT_MAX, f);
+        text[n] = 0;
+        SHA256Data((const uint8_t *)text, n, hash);
+        json_object_set_new(j, "sha256", json_string(hash));
+        json_object_set_new(j, "text", text_json(text));
+    }
+    free(text);
+    if (f)
+        fclose(f);
+    return j;
+}
+
+void provenance_file(struct provenance *p, const char *path)
+{
+    if (path && *path)
+        json_array_append_new(p->files, file_json(path));
+}
+
+/* The CPU's name as Linux has it; "": not known. */
+static void cpu_name(char *name, size_t size)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256], *at;
+
+    *name = 0;
+    while (f && !*name && fgets(line, sizeof(line), f)) {
+        at = strchr(line, ':');
+        if (strncmp(line, "model name", 10) || !at)
+            continue;
+        at += strspn(at, ": \t");
+        at[strcspn(at, "\n")] = 0;
+        snprintf(name, size, "%s", at);
+    }
+    if (f)
+        fclose(f);
+}
+
+static void add_machine(json_t *run)
+{
+    time_t now = time(NULL);
+    struct utsname u;
+    struct tm utc;
+    char date[32], cpu[128], system[160];
+
+    if (gmtime_r(&now, &utc) && strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc))
+        json_object_set_new(run, "date", json_string(date));
+    cpu_name(cpu, sizeof(cpu));
+    if (uname(&u))
+        return;
+    snprintf(system, sizeof(system), "%.64s %.64s", u.sysname, u.release);
+    json_object_set_new(run, "machine",
+                        json_pack("{s:o, s:o, s:s, s:I}", "system", text_json(system), "cpu",
+                                  text_json(cpu), "architecture", u.machine, "cpus",
+                                  (json_int_t)sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+void provenance_add(struct provenance *p, json_t *top, bool real)
+{
+    const char *algo = getenv("TRIB_ALGO");
+    json_t *run;
+
+    json_object_set_new(top, "schema", json_integer(RESULT_SCHEMA));
+    if (!p)
+        return;
+    run = json_pack("{s:O, s:{}, s:s, s:s, s:O}", "command", p->command, "environment", "version",
+                    TRIB_VERSION, "commit", TRIB_COMMIT, "files", p->files);
+    if (!run)
+        return;
+    if (algo && *algo)
+        json_object_set_new(json_object_get(run, "environment"), "TRIB_ALGO", text_json(algo));
+    if (real)
+        add_machine(run);
+    json_object_set_new(top, "run", run);
+}
+
+void provenance_end(struct provenance *p)
+{
+    json_decref(p->command);
+    json_decref(p->files);
+    *p = (struct provenance){NULL};
+}

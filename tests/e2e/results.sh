@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A file of results has what it takes to run it again, every key of it is documented, and reruns are the same to the byte.
+# clock: virtual
+. "$(dirname "$0")/lib.sh"
+
+n=0
+sim() { # sim FILE ARG...
+    n=$((n + 1))
+    trib sim "${@:2}" -J "$1" >"$tmp/sim.out" 2>&1 || fail "trib sim ${*:2}: $(cat "$tmp/sim.out")"
+}
+cp "$conf/leaf-spine-8.conf" "$tmp/mine.conf"
+cat >"$tmp/loss.conf" <<'EOF'
+faults = ( { at = "2us"; link = "h0-leaf0"; loss = 0.01; } );
+EOF
+sim "$tmp/1.json" "$tmp/mine.conf" --algo ring,sharp -b 64K -e 64K --faults "$tmp/loss.conf" --seed 5 --counters
+sim "$tmp/2.json" "$tmp/mine.conf" --algo ring,sharp -b 64K -e 64K --faults "$tmp/loss.conf" --seed 5 --counters
+cmp "$tmp/1.json" "$tmp/2.json" || fail "two runs differ"
+jq -e '.schema == 1 and .run.version == .version and (.run.commit | length) > 0 and (.run | has("date") or has("machine") | not)' "$tmp/1.json" >"$tmp/run.out" ||
+    fail "run: $(jq .run "$tmp/1.json")"
+[ "$(jq -r '.run.files[0].sha256' "$tmp/1.json")" = "$(sha256sum <"$tmp/mine.conf" | cut -d ' ' -f 1)" ] || fail "hash of the conf"
+jq -e --arg c "$tmp/mine.conf" '.run.command == ["trib-sim", $c, "--algo", "ring,sharp", "-b", "64K", "-e", "64K", "--faults"] + .run.command[9:]' "$tmp/1.json" >"$tmp/run.out" ||
+    fail "command: $(jq -c .run.command "$tmp/1.json")"
+
+# from the file alone, with other confs in the place of those that were used
+for i in 0 1; do jq -j ".run.files[$i].text" "$tmp/1.json" >"$tmp/again.$i"; done
+cmp "$tmp/again.0" "$tmp/mine.conf" && cmp "$tmp/again.1" "$tmp/loss.conf" || fail "texts of files"
+echo 'name = "other";' >"$tmp/mine.conf"
+mapfile -t words < <(jq -r '.run.command[2:][]' "$tmp/1.json" | sed "s|^$tmp/loss.conf\$|$tmp/again.1|")
+sim "$tmp/3.json" "$tmp/again.0" "${words[@]}"
+cmp <(jq .results "$tmp/1.json") <(jq .results "$tmp/3.json") || fail "run again from the file, other results"
+
+# every key
+sim "$tmp/4.json" leaf-spine-8.conf --background-flow h0:h4 -b 64K -e 64K --algo auto,sharp,ring --error
+sim "$tmp/5.json" leaf-spine-8.conf -b 64K -e 64K --algo switchml
+sim "$tmp/6.json" h100-node.conf --algo nvls -b 64K -e 64K --mm-self
+sim "$tmp/7.json" leaf-spine-8.conf alltoall --sparse 3 --algo direct -b 64K -e 64K
+own='paths | map(select(type == "string")) | select(length > 0) | select(index("protocol") == null or .[-1] == "protocol") | select(index("drops") == null or .[-1] == "drops") | .[-1]'
+jq -r "$own" "$tmp"/[1-7].json | sort -u >"$tmp/keys"
+[ "$(grep -c . "$tmp/keys")" -gt 60 ] || fail "found few keys: $(cat "$tmp/keys")"
+while read -r key; do
+    grep -qE "\`([a-z]+\.)?$key\`" "$root/docs/results.md" || fail "docs/results.md has no $key"
+done <"$tmp/keys"
+
+# what is not plain text, and results in real time
+trib sim <(printf '# \377\n'; cat "$conf/two-hosts.conf") -b 4K -e 4K -J "$tmp/8.json" >"$tmp/sim.out" 2>&1
+[ ! -e "$tmp/8.json" ] || jq -e '.run.files[0] | has("text") | not' "$tmp/8.json" >"$tmp/run.out" || fail "text of a pipe: $(jq .run "$tmp/8.json")"
+printf '# \377\n' >"$tmp/odd.conf"
+cat "$conf/two-hosts.conf" >>"$tmp/odd.conf"
+sim "$tmp/9.json" "$tmp/odd.conf" -b 4K -e 4K
+jq -e '.run.files[0].text | startswith("# ?\n")' "$tmp/9.json" >"$tmp/run.out" || fail "text that is not UTF-8"
