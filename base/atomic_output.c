@@ -107,7 +107,21 @@ int atomic_output_can_write(const char *path)
     return rc;
 }
 
-int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
+/* What is written: JSON with jansson's flags, or text. */
+struct content {
+    const struct json_t *j;
+    size_t flags;
+    const char *text;
+};
+
+static bool put(const struct content *c, FILE *f)
+{
+    if (c->j)
+        return !json_dumpf(c->j, f, c->flags) && fputc('\n', f) >= 0;
+    return fputs(c->text, f) >= 0;
+}
+
+static int write_out(const char *path, const struct content *c)
 {
     struct output_target p;
     int rc = target_of(&p, path);
@@ -123,7 +137,7 @@ int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
         return rc;
     }
     errno = 0;
-    rc = json_dumpf(j, f, flags) || fputc('\n', f) < 0 ? (errno ? -errno : -EIO) : 0;
+    rc = put(c, f) ? 0 : errno ? -errno : -EIO;
     if (fclose(f) && !rc) /* buffered data meets a full disk here */
         rc = -errno;
     if (p.dir < 0)
@@ -134,6 +148,16 @@ int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
         unlinkat(p.dir, p.tmp, 0);
     target_close(&p);
     return rc;
+}
+
+int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
+{
+    return write_out(path, &(struct content){.j = j, .flags = flags});
+}
+
+int atomic_output_text(const char *path, const char *text)
+{
+    return write_out(path, &(struct content){.text = text});
 }
 
 int atomic_output_end(const char *program)

@@ -35,12 +35,22 @@ static json_t *text_json(const char *s)
     return j;
 }
 
-/* Words that the file of results is named by: "-J", "F"; "-JF"; "--json=F". Returns how many. */
+/* Words that a file of results is named by: "-J", "F"; "-JF"; "--json=F"; "--csv", "F". Returns how
+ * many. Long names may be cut short. */
 static int names_output(const char *word)
 {
-    if (!strcmp(word, "-J") || !strcmp(word, "--json"))
-        return 2;
-    return !strncmp(word, "-J", 2) || !strncmp(word, "--json=", 7);
+    static const struct {
+        const char *name;
+        size_t least; /* characters that tell it from other options */
+    } names[] = {{"--output_file", 4}, {"--json", 3}, {"--csv", 4}};
+    size_t len = strcspn(word, "=");
+
+    if (!strncmp(word, "-J", 2))
+        return word[2] ? 1 : 2;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (len >= names[i].least && !strncmp(word, names[i].name, len))
+            return word[len] ? 1 : 2;
+    return 0;
 }
 
 void provenance_begin(struct provenance *p, int argc, const char *const *argv)

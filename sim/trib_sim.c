@@ -186,9 +186,12 @@ static int run_rows(struct sim *m)
         rc = -ETIME;
     }
     int wrote = write_report(m, s->cause);
+    int csv = m->o.csv ? report_csv(m->o.csv, s->rows, s->n_rows) : 0;
     if (wrote)
         fprintf(stderr, "trib-sim: cannot write %s: %s\n", m->o.json, strerror(-wrote));
-    return rc ? rc : wrote;
+    if (csv)
+        fprintf(stderr, "trib-sim: cannot write %s: %s\n", m->o.csv, strerror(-csv));
+    return rc ? rc : wrote ? wrote : csv;
 }
 
 static int run(struct sim *m, struct rte_mempool *pool)
@@ -456,7 +459,7 @@ int main(int argc, char **argv)
 {
     struct sim m = {0};
     struct provenance from;
-    int code, rc;
+    int code;
 
     memory_lay_out(true);
     proto_name_ends(EXIT_WRONG);
@@ -479,11 +482,8 @@ int main(int argc, char **argv)
                                                    .wall_s = m.own.seed_wall,
                                                    .case_file = m.own.chaos_case,
                                                    .save_file = m.own.save_case});
-    rc = m.o.json ? atomic_output_can_write(m.o.json) : 0;
-    if (rc) {
-        fprintf(stderr, "trib-sim: -J: cannot write %s: %s\n", m.o.json, strerror(-rc));
+    if (!report_can_write("trib-sim", &m.o))
         return EXIT_USAGE;
-    }
     code = sim_main(&m);
     provenance_end(&from);
     schedule_option_free(&m.o);

@@ -282,6 +282,11 @@ static const struct option_row output[] = {
      AT(json),
      .type = OPTION_TEXT,
      .help = "write the results as JSON"},
+    {.name = "csv",
+     .arg = "FILE",
+     AT(csv),
+     .type = OPTION_TEXT,
+     .help = "write the rows as CSV: a column for each key of the JSON"},
 };
 
 static const struct option_row words[] = {

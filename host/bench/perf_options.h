@@ -43,7 +43,7 @@ struct perf_opts {
     bool forced;     /* algos came from the environment */
     double max_wall; /* seconds that a row may last */
     double run_wall; /* and one timed run of it */
-    const char *json;
+    const char *json, *csv; /* files of results; NULL: none */
     struct provenance *from; /* of the results; NULL: not told */
     const char *rsh;         /* how ranks start on hosts that are outside */
     const char *schedule;    /* --schedule; NULL: none */

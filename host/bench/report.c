@@ -131,24 +131,48 @@ static json_t *granted_json(const struct coll_grant *g)
     return j;
 }
 
+json_t *report_rows(const struct row *rows, unsigned n)
+{
+    json_t *results = json_array();
+
+    for (unsigned i = 0; i < n; i++)
+        for (int p = 0; p < PLACES; p++)
+            if (rows[i].run[p].valid)
+                json_array_append_new(results, run_json(&rows[i], p));
+    return results;
+}
+
+bool report_can_write(const char *program, const struct perf_opts *o)
+{
+    const struct {
+        const char *option, *path;
+    } files[] = {{"-J", o->json}, {"--csv", o->csv}};
+
+    for (unsigned i = 0; i < 2; i++) {
+        int rc = files[i].path ? atomic_output_can_write(files[i].path) : 0;
+
+        if (!rc)
+            continue;
+        fprintf(stderr, "%s: %s: cannot write %s: %s\n", program, files[i].option, files[i].path,
+                strerror(-rc));
+        return false;
+    }
+    return true;
+}
+
 int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
                       const struct row *rows, unsigned n, const char *error,
                       const struct coll_grant *g, const char *key, struct json_t *more)
 {
-    json_t *results = json_array(), *missing = NULL;
+    json_t *results = report_rows(rows, n), *missing = NULL;
     bool ok = true;
 
-    for (unsigned i = 0; i < n; i++) {
-        for (int p = 0; p < PLACES; p++) {
-            if (!rows[i].run[p].valid) {
-                if (*rows[i].run[p].cut)
-                    add_missing(&missing, &rows[i], p);
-                continue;
-            }
-            ok = ok && rows[i].run[p].fid.ok;
-            json_array_append_new(results, run_json(&rows[i], p));
-        }
-    }
+    for (unsigned i = 0; i < n; i++)
+        for (int p = 0; p < PLACES; p++)
+            if (rows[i].run[p].valid)
+                ok = ok && rows[i].run[p].fid.ok;
+            else if (*rows[i].run[p].cut)
+                add_missing(&missing, &rows[i], p);
     json_t *top =
         json_pack("{s:s, s:s, s:I, s:{s:b}, s:o}", "version", TRIB_VERSION, "conf", o->conf,
                   "ranks", (json_int_t)nranks, "fidelity", "ok", ok, "results", results);

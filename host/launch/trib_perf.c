@@ -192,6 +192,19 @@ static int write_report(const struct sweep *s)
                              "skipped", left);
 }
 
+/* False: reported that one of them could not be written. */
+static bool write_reports(const struct sweep *s)
+{
+    int json = s->o->json ? write_report(s) : 0;
+    int csv = s->o->csv ? report_csv(s->o->csv, s->rows, s->n_rows) : 0;
+
+    if (json)
+        fprintf(stderr, "trib-perf: cannot write %s: %s\n", s->o->json, strerror(-json));
+    if (csv)
+        fprintf(stderr, "trib-perf: cannot write %s: %s\n", s->o->csv, strerror(-csv));
+    return !json && !csv;
+}
+
 /* A process of a rank: the program, its HCA's frames and rings, what maps its files. */
 #define PROCESS_BYTES   (12u << 20)
 #define PROCESS_ADDRESS (192u << 20)
@@ -265,11 +278,8 @@ static int perf_main(const struct perf_opts *o)
         dilation_init(&s->dilation, may_choose_dilation(&rd, s->fab, &lock), o->run_wall);
         s->dilation.max_op = o->max_wall / ROW_OPS;
         code = s->algos ? run_job(s, hca_real ? NULL : preload) : run_without_ranks(s);
-        int rc = o->json ? write_report(s) : 0;
-        if (rc) {
-            fprintf(stderr, "trib-perf: cannot write %s: %s\n", o->json, strerror(-rc));
-            code = code == EXIT_OK ? EXIT_WRONG : code;
-        }
+        if (!write_reports(s) && code == EXIT_OK)
+            code = EXIT_WRONG;
         job_free(s->job);
     }
     if (lock >= 0)
@@ -279,16 +289,6 @@ static int perf_main(const struct perf_opts *o)
     rundir_close(&rd);
     free(s);
     return code;
-}
-
-/* Before anything is run whose results would then be lost. */
-static int can_report(const struct perf_opts *o)
-{
-    int rc = o->json ? atomic_output_can_write(o->json) : 0;
-
-    if (rc)
-        fprintf(stderr, "trib-perf: -J: cannot write %s: %s\n", o->json, strerror(-rc));
-    return rc;
 }
 
 /* For scripts: checks this command line and reports mistakes before a fabric is started for it. */
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
         return *err ? options_wrong(&perf_program, err) : EXIT_USAGE;
     if (perf_options_check(&o, err) || options_force_algo(&o, getenv("TRIB_ALGO"), err))
         return options_wrong(&perf_program, err);
-    if (can_report(&o))
+    if (!report_can_write("trib-perf", &o))
         return EXIT_USAGE;
     o.from = &from;
     provenance_file(&from, o.conf);

@@ -25,9 +25,11 @@ static json_t *run_of(int argc, const char *const *argv, bool real)
 
 static void the_command_is_without_its_file_of_results(void **state)
 {
-    const char *argv[] = {"/usr/bin/trib-sim", "x.conf", "-J", "a", "-Jb", "--json", "c",
-                          "--json=d",          "-n",     "3",  "-J"};
-    json_t *run = run_of(11, argv, false), *c = json_object_get(run, "command");
+    const char *argv[] = {
+        "/usr/bin/trib-sim", "x.conf", "-J",      "a",     "-Jb", "--json", "c", "--json=d",
+        "--output_f",        "e",      "--csv=f", "--csv", "g",   "-n",     "3", "-J"};
+    json_t *run = run_of((int)(sizeof(argv) / sizeof(argv[0])), argv, false),
+           *c = json_object_get(run, "command");
     static const char *const want[] = {"trib-sim", "x.conf", "-n", "3"};
 
     (void)state;

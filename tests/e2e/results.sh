@@ -42,6 +42,30 @@ while read -r key; do
     grep -qE "\`([a-z]+\.)?$key\`" "$root/docs/results.md" || fail "docs/results.md has no $key"
 done <"$tmp/keys"
 
+# the same as CSV: keys as columns, values as in the JSON; text with commas is one cell
+trib sim leaf-spine-8.conf --algo auto,switchml -b 64K -e 256K -J "$tmp/c.json" --csv "$tmp/c.csv" >"$tmp/sim.out" 2>&1 || fail "--csv: $(cat "$tmp/sim.out")"
+python3 - "$tmp/c.json" "$tmp/c.csv" >"$tmp/csv.out" 2>&1 <<'EOF' || fail "$(cat "$tmp/csv.out")"
+import csv, json, sys
+def flat(o, name=""):
+    for k, v in o.items():
+        if isinstance(v, dict):
+            yield from flat(v, name + k + ".")
+        elif not isinstance(v, list):
+            yield name + k, v
+rows = [dict(flat(r)) for r in json.load(open(sys.argv[1]))["results"]]
+table = list(csv.DictReader(open(sys.argv[2], newline="")))
+assert len(rows) == len(table) == 8, (len(rows), len(table))
+assert any("," in str(r.get("why", "")) for r in rows), "no text with a comma"
+for r, t in zip(rows, table):
+    assert set(r) <= set(t), set(r) - set(t)
+    for k in t:
+        v = r.get(k)
+        want = "" if v is None else "true" if v is True else "false" if v is False else v
+        assert float(t[k]) == float("%.9g" % v) if isinstance(v, (int, float)) and not isinstance(v, bool) else t[k] == want, (k, t[k], v)
+EOF
+trib sim leaf-spine-8.conf -b 4K -e 4K --csv /dev/full >"$tmp/full.out" 2>&1 && fail "a full disk: exit code 0"
+has 'cannot write /dev/full: No space' "$tmp/full.out"
+
 # what is not plain text, and results in real time
 trib sim <(printf '# \377\n'; cat "$conf/two-hosts.conf") -b 4K -e 4K -J "$tmp/8.json" >"$tmp/sim.out" 2>&1
 [ ! -e "$tmp/8.json" ] || jq -e '.run.files[0] | has("text") | not' "$tmp/8.json" >"$tmp/run.out" || fail "text of a pipe: $(jq .run "$tmp/8.json")"
