@@ -40,10 +40,10 @@ struct perf_opts {
     bool error;        /* measure ULP */
     unsigned n_policy; /* 0: the usual one */
     enum coll_algo policy[ALGO_COUNT];
-    bool forced;     /* algos came from the environment */
-    double max_wall; /* seconds that a row may last */
-    double run_wall; /* and one timed run of it */
-    const char *json, *csv; /* files of results; NULL: none */
+    bool forced;             /* algos came from the environment */
+    double max_wall;         /* seconds that a row may last */
+    double run_wall;         /* and one timed run of it */
+    const char *json, *csv;  /* files of results; NULL: none */
     struct provenance *from; /* of the results; NULL: not told */
     const char *rsh;         /* how ranks start on hosts that are outside */
     const char *schedule;    /* --schedule; NULL: none */
