@@ -68,44 +68,46 @@ static double collisions(double m, double aggregators)
     return m / (aggregators + m);
 }
 
-/* The busiest link is a server's, or a rank's. A server takes a sum of each leaf for its blocks,
- * the parts of those that collide, and all results; a rank sends every block that is not its own.
- * A block goes to its server and back. */
+/*
+ * The busiest link is a server's, from its switch: sums of its blocks, parts that collide, results
+ * of other servers, and by multicast its own. docs/aggregation-protocols.md derives the terms.
+ */
 static int64_t model(const struct trib_model *m)
 {
     int64_t round_trip = m->up_ps(m, m->payload) + m->down_ps(m, m->payload);
     struct atp_shape s =
         atp_shape(m->key, m->nranks, m->payload, m->window, m->rate_bps, round_trip);
-    uint64_t others = m->nranks - 1, leaves, blocks, own, back;
-    bool alone = m->nranks <= m->leaves; /* a server has no other rank below its switch */
+    const bool all = s.servers == m->nranks;   /* every rank is a server */
+    const bool alone = m->nranks <= m->leaves; /* a server has no other rank below its switch */
+    double others = m->nranks - 1, leaves = alone ? others : m->leaves;
+    double blocks, own, flight, wire, across, first, sent, per, back, most;
     uint32_t bytes;
-    double parts, p;
-    int64_t wire, across, in, out, sent, slow;
 
-    if (!s.elements || !others)
+    if (!s.elements || m->nranks < 2)
         return 0;
-    leaves = alone ? others : m->leaves;
-    blocks = trib_ceil_div(m->count, s.elements);
-    own = trib_ceil_div(blocks, s.servers);
+    blocks = (double)trib_ceil_div(m->count, s.elements);
+    own = ceil(blocks / s.servers);
+    flight = fmin(blocks, s.window);
     bytes = (uint32_t)(sizeof(struct head) + 4 * (blocks > 1 ? s.elements : m->count));
-    across = m->across_ps(m, bytes);
-    wire = trib_link_ps((bytes + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
-    p = collisions((double)(s.window < blocks ? s.window : blocks) - 1,
-                   (double)m->key[KEY_AGGREGATORS]);
-    parts = (double)(own * leaves) + p * (double)own * (double)(others - leaves);
-    /* The multicast of its own results comes to a server too; for the last it does not wait. */
-    back = alone ? 0 : own;
-    if (s.servers == 1)
-        back -= back < s.window ? back : s.window;
-    in = across + (int64_t)((parts + (double)(blocks - own + back) - 1) * (double)wire);
-    out =
-        2 * across + (int64_t)((parts + (double)(s.servers == 1 ? back : 0) + (double)leaves - 2) *
-                               (double)wire);
-    sent = 2 * across + (int64_t)(blocks - (s.servers == m->nranks ? own : 0) - 1) * wire;
-    slow = (int64_t)trib_ceil_div(blocks, s.window) * (2 * across + (int64_t)(leaves - 1) * wire);
-    in = in > out ? in : out;
-    in = in > sent ? in : sent;
-    return in > slow ? in : slow;
+    across = (double)m->across_ps(m, bytes);
+    wire = (double)trib_link_ps((bytes + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+    /* Block k of the first ones meets those before it, later ones a window of others. */
+    per = collisions(flight * (1 - flight / (2 * blocks)), (double)m->key[KEY_AGGREGATORS]);
+    per = leaves + per * (others - leaves);
+    if (s.servers == 1) { /* results come back beside sums, each for a sum that has been carried */
+        back = blocks - flight;
+        back += fmax(0, flight - across / wire) * (sqrt(per * per + 4) - per) / 2;
+        most = 2 * across + (own * per + (alone ? 0 : back) + leaves - 2) * wire;
+    } else { /* a server's results wait at its own link for the parts that it has sent at first */
+        first = fmax(across, (flight - flight / s.servers) * wire);
+        sent = (flight - (all ? flight / s.servers : 0)) * wire;
+        back = own * per + blocks - (alone ? own : 0);
+        back -= fmin(first / wire, ceil(flight / s.servers) * per * fmin(1, first / sent));
+        most = first + (all && !alone && m->levels ? across / m->levels : across);
+        most += (back + leaves - 2) * wire;
+    }
+    most = fmax(most, 2 * across + (blocks - (all ? own : 0) - 1) * wire);
+    return (int64_t)fmax(most, ceil(blocks / s.window) * (2 * across + (leaves - 1) * wire));
 }
 
 static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,

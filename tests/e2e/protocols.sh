@@ -139,6 +139,18 @@ for pair in folder:'found a directory' fifo:'found a FIFO' empty:'found an empty
     refused "wrong.conf:[0-9]+: protocol: .*${pair%%:*}.so: .*(${pair#*:})" "$tmp/wrong.conf" --algo mine
 done
 
+# ATP's formula, from 64 KiB on: within a tenth, with servers on all ranks and on one. Blocks that wait for a gap make it longer.
+for conf8 in single-switch-4:0 leaf-spine-8:0 leaf-spine-8:1; do
+    sed "s/reduce = {/reduce = { protocol = \"atp\"; servers = ${conf8#*:};/" "$conf/${conf8%:*}.conf" > "$tmp/formula.conf"
+    trib sim "$tmp/formula.conf" --algo atp -d int32 -b 64K -e 1M -f 4 -n 2 --place out -J "$tmp/formula.json" > "$tmp/formula.out" 2>&1 || fail "atp on $conf8"
+    python3 - "$tmp/formula.json" <<'PY' || fail "atp on $conf8: $(cat "$tmp/formula.out")"
+import json, sys
+rows = json.load(open(sys.argv[1]))["results"]
+alone = [r for r in rows if not r["protocol"]["resent"]]
+sys.exit(len(alone) < 2 or any(r["time_us"] < 0.9 * r["predicted_us"] for r in rows) or any(r["time_us"] > 1.1 * r["predicted_us"] for r in alone))
+PY
+done
+
 # Keys that do not fit the job.
 for p in ps atp; do
     sed "s/reduce = {/reduce = { protocol = \"$p\"; servers = 9;/" "$conf/leaf-spine-8.conf" > "$tmp/wrong.conf"
