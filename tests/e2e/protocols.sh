@@ -160,8 +160,9 @@ sed 's/reduce = {/reduce = { protocol = "ps"; packet = 5;/' "$conf/leaf-spine-8.
 refused 'protocol ps does not start: packet: found 5, expected 0 or at least 8' "$tmp/wrong.conf" --algo ps
 
 # Protocols that end the process, or stop its time: which, and in which function.
-plugin() { # NAME FUNCTION CODE: tally with this code at the beginning of that function
-    sed "/^static void $2(/ { n; s/{/{ $3/ }" "$(dirname "$0")/../../examples/protocol/tally.c" > "$tmp/$1.c"
+plugin() { # NAME FUNCTION CODE: tally, with a timer() of its own, and with this code at the beginning of that function
+    sed -e '/^static const struct trib_rank_half/i static void rank_timer(struct trib_rank *r)\n{\n    trib_window_timer(r);\n}' -e 's/= trib_window_timer/= rank_timer/' \
+        "$(dirname "$0")/../../examples/protocol/tally.c" | sed "/^static void $2(/ { n; s/{/{ $3/ }" > "$tmp/$1.c"
     # Calls itself without end, and not as a jump.
     sed -i '1i #include <stdlib.h>\nstatic int deep(volatile char *p) { volatile char a[4096]; a[0] = *p; return deep(a) + a[1]; }' "$tmp/$1.c"
     ${CC:-cc} -w -O0 -shared -fPIC -I"$(dirname "$0")/../../include" "$tmp/$1.c" -o "$tmp/$1.so" || fail "$1.c"
