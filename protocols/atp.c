@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/atp.h"
 
+#include <tributary/fixed.h>
+#include <tributary/window.h>
+
 static const struct trib_key keys[] = {
     {"servers", "ranks that are parameter servers: the first so many; 0: all", 0, 0, TRIB_RANKS},
     {"aggregators", "of a switch, of all jobs in common", 4096, 1, 65536},
@@ -14,10 +17,7 @@ static const struct trib_key keys[] = {
 
 uint32_t atp_elements(const int64_t *key, uint32_t payload)
 {
-    uint32_t fit =
-        payload > sizeof(struct head) ? (payload - (uint32_t)sizeof(struct head)) / 4 : 0;
-
-    return key[KEY_PACKET] < fit ? (uint32_t)key[KEY_PACKET] : fit;
+    return trib_elements(key[KEY_PACKET], payload, sizeof(struct head), 4);
 }
 
 struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload, uint32_t buffers,
@@ -25,19 +25,19 @@ struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload
 {
     struct atp_shape s = {.servers = (uint32_t)key[KEY_SERVERS],
                           .elements = atp_elements(key, payload)};
-    uint64_t packet = (uint64_t)link_ps(s.elements * 4ull + sizeof(struct head), rate_bps) + 1;
+    uint64_t packet = (uint64_t)trib_link_ps(s.elements * 4ull + sizeof(struct head), rate_bps) + 1;
     uint64_t want = (uint64_t)key[KEY_WINDOW], fit;
 
-    if (!s.servers || s.servers > nranks)
+    if (!s.servers)
         s.servers = nranks;
     /* Twice the way to the root and back, as there is a server behind; and twice of that, as sums
      * and results wait for each other there. */
     if (!want)
-        want = ceil_div(4 * (uint64_t)(round_trip > 0 ? round_trip : 1), packet);
+        want = trib_ceil_div(4 * (uint64_t)(round_trip > 0 ? round_trip : 1), packet);
     /* A block may come to a server as a part of each rank, and a result of each block comes back:
      * all of them with a duplicate. */
     fit = buffers / (2 * (nranks + s.servers));
-    want = ceil_div(want, s.servers);
+    want = trib_ceil_div(want, s.servers);
     if (!key[KEY_WINDOW] && want < 4) /* that a gap shows */
         want = 4;
     want = want < fit || key[KEY_WINDOW] ? want : fit;
@@ -54,22 +54,11 @@ bool atp_supports(enum trib_type type, enum trib_sum op)
 bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t nranks)
 {
     const struct head *h = pkt->head;
-    uint64_t any = 0;
 
-    if (pkt->head_bytes != sizeof(*h) || (h->kind != PART && h->kind != RESULT) ||
-        !atp_supports(h->type, TRIB_SUM) || !h->count || h->count > elements ||
-        pkt->data_bytes != h->count * 4u)
-        return false;
-    for (unsigned i = 0; i < TRIB_RANKS / 64; i++) {
-        uint64_t valid = nranks >= 64 * (i + 1) ? UINT64_MAX
-                         : nranks <= 64 * i     ? 0
-                                                : (1ull << nranks % 64) - 1;
-
-        any |= h->ranks[i];
-        if (h->ranks[i] & ~valid)
-            return false;
-    }
-    return h->kind == RESULT || any;
+    return pkt->head_bytes == sizeof(*h) && (h->kind == PART || h->kind == RESULT) &&
+           atp_supports(h->type, TRIB_SUM) && h->count && h->count <= elements &&
+           pkt->data_bytes == h->count * 4u && trib_set_below(&h->ranks, nranks) &&
+           (h->kind == RESULT || trib_set_count(&h->ranks));
 }
 
 /* The share of blocks that find their aggregator taken. Of m others in flight those that have not
@@ -79,57 +68,55 @@ static double collisions(double m, double aggregators)
     return m / (aggregators + m);
 }
 
-/* The busiest link is a server's, or a rank's. A server takes a sum of each leaf for its blocks,
- * the parts of those that collide, and all results; a rank sends every block that is not its own.
- * A block goes to its server and back. */
+/*
+ * The busiest link is a server's, from its switch: sums of its blocks, parts that collide, results
+ * of other servers, and by multicast its own. docs/aggregation-protocols.md derives the terms.
+ */
 static int64_t model(const struct trib_model *m)
 {
     int64_t round_trip = m->up_ps(m, m->payload) + m->down_ps(m, m->payload);
     struct atp_shape s =
         atp_shape(m->key, m->nranks, m->payload, m->window, m->rate_bps, round_trip);
-    uint64_t others = m->nranks - 1, leaves, blocks, own, back;
-    bool alone = m->nranks <= m->leaves; /* a server has no other rank below its switch */
+    const bool all = s.servers == m->nranks;   /* every rank is a server */
+    const bool alone = m->nranks <= m->leaves; /* a server has no other rank below its switch */
+    double others = m->nranks - 1, leaves = alone ? others : m->leaves;
+    double blocks, own, flight, wire, across, first, sent, per, back, most;
     uint32_t bytes;
-    double parts, p;
-    int64_t wire, across, in, out, sent, slow;
 
-    if (!s.elements || !others)
+    if (!s.elements || m->nranks < 2)
         return 0;
-    leaves = alone ? others : m->leaves;
-    blocks = ceil_div(m->count, s.elements);
-    own = ceil_div(blocks, s.servers);
+    blocks = (double)trib_ceil_div(m->count, s.elements);
+    own = ceil(blocks / s.servers);
+    flight = fmin(blocks, s.window);
     bytes = (uint32_t)(sizeof(struct head) + 4 * (blocks > 1 ? s.elements : m->count));
-    across = m->across_ps(m, bytes);
-    wire = link_ps((bytes + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
-    p = collisions((double)(s.window < blocks ? s.window : blocks) - 1,
-                   (double)m->key[KEY_AGGREGATORS]);
-    parts = (double)(own * leaves) + p * (double)own * (double)(others - leaves);
-    /* The multicast of its own results comes to a server too; for the last it does not wait. */
-    back = alone ? 0 : own;
-    if (s.servers == 1)
-        back -= back < s.window ? back : s.window;
-    in = across + (int64_t)((parts + (double)(blocks - own + back) - 1) * (double)wire);
-    out =
-        2 * across + (int64_t)((parts + (double)(s.servers == 1 ? back : 0) + (double)leaves - 2) *
-                               (double)wire);
-    sent = 2 * across + (int64_t)(blocks - (s.servers == m->nranks ? own : 0) - 1) * wire;
-    slow = (int64_t)ceil_div(blocks, s.window) * (2 * across + (int64_t)(leaves - 1) * wire);
-    in = in > out ? in : out;
-    in = in > sent ? in : sent;
-    return in > slow ? in : slow;
+    across = (double)m->across_ps(m, bytes);
+    wire = (double)trib_link_ps((bytes + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+    /* Block k of the first ones meets those before it, later ones a window of others. */
+    per = collisions(flight * (1 - flight / (2 * blocks)), (double)m->key[KEY_AGGREGATORS]);
+    per = leaves + per * (others - leaves);
+    if (s.servers == 1) { /* results come back beside sums, each for a sum that has been carried */
+        back = blocks - flight;
+        back += fmax(0, flight - across / wire) * (sqrt(per * per + 4) - per) / 2;
+        most = 2 * across + (own * per + (alone ? 0 : back) + leaves - 2) * wire;
+    } else { /* a server's results wait at its own link for the parts that it has sent at first */
+        first = fmax(across, (flight - flight / s.servers) * wire);
+        sent = (flight - (all ? flight / s.servers : 0)) * wire;
+        back = own * per + blocks - (alone ? own : 0);
+        back -= fmin(first / wire, ceil(flight / s.servers) * per * fmin(1, first / sent));
+        most = first + (all && !alone && m->levels ? across / m->levels : across);
+        most += (back + leaves - 2) * wire;
+    }
+    most = fmax(most, 2 * across + (blocks - (all ? own : 0) - 1) * wire);
+    return (int64_t)fmax(most, ceil(blocks / s.window) * (2 * across + (leaves - 1) * wire));
 }
 
-/* A rank rounds x to a multiple of 1 / scale, half of that off at most, and a thousandth for the
- * product's own rounding. The sum is exact; it is rounded to a float. */
 static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
                     double max_abs)
 {
-    double unit = 1.0 / (double)key[KEY_SCALE];
-
     (void)op;
     if (type != TRIB_FLOAT32 || max_abs <= 0)
         return 0;
-    return nranks * 0.501 * unit + nranks * (max_abs + unit) * 0x1p-24 + 0x1p-150;
+    return trib_fixed_bound(nranks, 1.0 / (double)key[KEY_SCALE], max_abs);
 }
 
 const struct trib_protocol trib_atp = {

@@ -16,7 +16,8 @@
 #define TRIB_PROTOCOLS_ATP_H
 
 #include "protocols/builtin.h"
-#include "protocols/window.h"
+
+#include <tributary/ranks.h>
 
 /* In order of the table of keys. */
 enum { KEY_SERVERS, KEY_AGGREGATORS, KEY_WINDOW, KEY_PACKET, KEY_SCALE, KEY_TIMEOUT, KEY_PATIENCE };
@@ -27,9 +28,9 @@ enum { RESEND = 1, COLLISION = 2, MARKED = 4, FLOATS = 8 };
 
 struct head {
     uint64_t seq;
-    uint64_t ranks[TRIB_RANKS / 64]; /* whose parts the data is the sum of */
-    uint16_t window;                 /* of the sender: it has the result of seq - window */
-    uint16_t count;                  /* elements */
+    struct trib_set ranks; /* whose parts the data is the sum of */
+    uint16_t window;       /* of the sender: it has the result of seq - window */
+    uint16_t count;        /* elements */
     uint8_t kind, flags, type;
     uint8_t fan_in; /* ranks whose parts of this block pass the sender's first switch */
 };

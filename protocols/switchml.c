@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/switchml.h"
 
-#include <math.h>
+#include <tributary/fixed.h>
 
 #define MOST_SLOTS 16384u
 
@@ -16,20 +16,22 @@ static const struct trib_key keys[] = {
 
 uint32_t switchml_elements(const int64_t *key, uint32_t payload)
 {
-    uint32_t fit = payload > sizeof(struct head) ? (payload - sizeof(struct head)) / 4 : 0;
-
-    return key[KEY_PACKET] < fit ? (uint32_t)key[KEY_PACKET] : fit;
+    return trib_elements(key[KEY_PACKET], payload, sizeof(struct head), 4);
 }
 
 uint32_t switchml_slots(const int64_t *key, uint32_t payload, uint64_t rate_bps, int64_t round_trip)
 {
     uint64_t n = (uint64_t)key[KEY_SLOTS];
     int64_t packet =
-        link_ps(switchml_elements(key, payload) * 4ull + sizeof(struct head), rate_bps);
+        trib_link_ps(switchml_elements(key, payload) * 4ull + sizeof(struct head), rate_bps);
+    uint32_t p = 1;
 
     if (!n)
-        n = ceil_div((uint64_t)(round_trip > 0 ? round_trip : 1), (uint64_t)(packet ? packet : 1));
-    return power_of_two(n, MOST_SLOTS);
+        n = trib_ceil_div((uint64_t)(round_trip > 0 ? round_trip : 1),
+                          (uint64_t)(packet ? packet : 1));
+    while (p < n && p < MOST_SLOTS)
+        p *= 2;
+    return p;
 }
 
 bool switchml_supports(enum trib_type type, enum trib_sum op)
@@ -58,12 +60,12 @@ static int64_t model(const struct trib_model *m)
 
     if (!per)
         return 0;
-    packets = ceil_div(m->count, per);
+    packets = trib_ceil_div(m->count, per);
     last = packets - 1;
     full = (uint32_t)sizeof(struct head) + 4 * (uint32_t)(packets > 1 ? per : m->count);
     n = switchml_slots(m->key, m->payload, m->rate_bps,
                        m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
-    wire = link_ps((full + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+    wire = trib_link_ps((full + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
     /* the last of the ranks that share a link has its turn after the others, both ways */
     round = m->up_ps(m, full) + m->down_ps(m, full) + 2 * (wire - wire / (int64_t)m->ranks_a_link);
     at = (int64_t)last * wire;
@@ -72,7 +74,7 @@ static int64_t model(const struct trib_model *m)
         uint32_t head = (uint32_t)sizeof(struct head);
 
         all = packets < n ? packets : n;
-        wire = link_ps((head + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+        wire = trib_link_ps((head + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
         exponents = m->up_ps(m, head) + m->down_ps(m, head);
         if ((int64_t)all * wire > exponents)
             exponents = (int64_t)all * wire;
@@ -80,22 +82,19 @@ static int64_t model(const struct trib_model *m)
     return exponents + (at > waits ? at : waits) + round;
 }
 
-/* A rank rounds x to a multiple of u = 2^e / floor((2^31 - 1) / n), 2^(e - 1) <= max_abs < 2^e: half
- * of u off at most, and a thousandth of u for the product's own rounding. The sum is exact; it is
- * rounded to a float. */
+/* Of integers of u = 2^e / floor((2^31 - 1) / n), 2^(e - 1) <= max_abs < 2^e. */
 static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
                     double max_abs)
 {
     int e;
-    double unit;
 
     (void)key;
     (void)op;
     if (type != TRIB_FLOAT32 || max_abs <= 0)
         return 0;
     frexp(max_abs, &e);
-    unit = ldexp(1.0 / (INT32_MAX / (int32_t)nranks), e < -126 ? -126 : e);
-    return nranks * 0.501 * unit + (nranks * max_abs + nranks * unit) * 0x1p-24 + 0x1p-150;
+    return trib_fixed_bound(nranks, ldexp(1.0 / (INT32_MAX / (int32_t)nranks), e < -126 ? -126 : e),
+                            max_abs);
 }
 
 const struct trib_protocol trib_switchml = {

@@ -17,7 +17,9 @@
 #define TRIB_PROTOCOLS_SWITCHML_H
 
 #include "protocols/builtin.h"
-#include "protocols/window.h"
+
+#include <tributary/ranks.h>
+#include <tributary/window.h>
 
 /* In order of the table of keys. */
 enum { KEY_SLOTS, KEY_PACKET, KEY_TIMEOUT, KEY_PATIENCE };

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/switchml.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include <tributary/fixed.h>
 
 enum { RESENT, IGNORED };
 static const char *const rank_counters[] = {"resent", "ignored", NULL};
 
 struct rank {
-    struct window w; /* flight q mod S carries packet q */
+    struct trib_window
+        w; /* flight q mod S carries packet q; the first `lead` have exponents only */
     uint32_t elements;
-    bool active, failed;
-    struct trib_op op;
-    uint64_t base;    /* number of the operation's first packet */
-    uint64_t packets; /* of data; the operation has `lead` more before them */
-    uint32_t lead;
-    uint64_t answered;
     int32_t whole;     /* that stands for 1: n_ranks of it fit into 31 bits */
     int16_t *exponent; /* of data packet k at k mod lead: from its result to that of the data */
     int32_t *values;   /* a packet, quantised */
@@ -27,59 +19,45 @@ static void rank_close(struct trib_rank *r)
 {
     struct rank *me = r->self;
 
-    window_close(&me->w);
     free(me->exponent);
     free(me->values);
-    free(me);
+    trib_window_close(r);
 }
+
+static bool rank_send(struct trib_rank *r, const struct trib_flight *f);
 
 static int rank_open(struct trib_rank *r)
 {
-    struct rank *me = calloc(1, sizeof(*me));
     uint32_t n = switchml_slots(r->key, r->payload, r->rate_bps, r->round_trip_ps);
+    uint32_t elements = switchml_elements(r->key, r->payload);
     int64_t timeout = r->key[KEY_TIMEOUT] * 1000000;
+    struct rank *me;
     int rc;
 
-    if (!me)
-        return -ENOMEM;
-    r->self = me;
-    me->elements = switchml_elements(r->key, r->payload);
-    me->whole = INT32_MAX / (int32_t)r->nranks;
+    if (!elements)
+        return trib_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
     if (!timeout) /* answers wait for packets before them, of this window at both ends */
         timeout = 4 * (r->round_trip_ps +
-                       n * link_ps(me->elements * 4ull + sizeof(struct head), r->rate_bps));
-    rc = window_open(&me->w, n, timeout, r->key[KEY_PATIENCE] * 1000000000);
+                       n * trib_link_ps(elements * 4ull + sizeof(struct head), r->rate_bps));
+    rc = trib_window_open(r, sizeof(*me), n, timeout, r->key[KEY_PATIENCE] * 1000000000, rank_send);
+    if (rc)
+        return rc;
+    me = r->self;
+    me->elements = elements;
+    me->whole = INT32_MAX / (int32_t)r->nranks;
     me->exponent = calloc(n, sizeof(*me->exponent));
-    me->values = calloc(me->elements + 1, sizeof(*me->values));
-    if (rc || !me->exponent || !me->values || !me->elements) {
-        bool fits = me->elements;
-
-        rank_close(r);
-        return fits
-                   ? -ENOMEM
-                   : key_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        me->w.flight[i].seq = i - (uint64_t)n;
-    return 0;
-}
-
-/* Elements of data packet k, and their first. */
-static uint16_t part(const struct rank *me, uint64_t k, uint64_t *first)
-{
-    uint64_t left;
-
-    *first = k * me->elements;
-    left = me->op.count - *first;
-    return (uint16_t)(left < me->elements ? left : me->elements);
+    me->values = calloc(elements, sizeof(*me->values));
+    if (me->exponent && me->values)
+        return 0;
+    rank_close(r);
+    return -ENOMEM;
 }
 
 /* e, so that all elements are less than 2^e. */
-static int16_t exponent_of(const struct rank *me, uint64_t k)
+static int16_t exponent_of(const struct rank *me, uint64_t seq)
 {
-    uint64_t first;
-    uint32_t n = part(me, k, &first), most = 0;
-    const char *from = (const char *)me->op.send + first * 4;
+    uint32_t n = trib_window_count(&me->w, seq), most = 0;
+    const char *from = trib_window_from(&me->w, seq);
 
     for (uint32_t i = 0; i < n; i++) {
         uint32_t x;
@@ -91,192 +69,117 @@ static int16_t exponent_of(const struct rank *me, uint64_t k)
     return (int16_t)((int)(most >> 23) - 126);
 }
 
-static void quantise(struct rank *me, const void *from, uint32_t n, int exponent)
+/* The exponent of data packet seq. */
+static int16_t *exponent(const struct rank *me, uint64_t seq)
 {
-    const double one = ldexp(me->whole, -exponent);
-    const double round = 0x1.8p52; /* has no room for fractions: rounds to nearest, ties to even */
-
-    for (uint32_t i = 0; i < n; i++) {
-        float x;
-
-        memcpy(&x, (const char *)from + i * 4ull, 4);
-        me->values[i] = (int32_t)((x * one + round) - round);
-    }
+    return &me->exponent[(seq - me->w.base) % me->w.lead];
 }
 
-static void restore(const struct rank *me, void *to, const void *sums, uint32_t n, int exponent)
+/* What stands for 1 in data packet seq. */
+static double one(const struct rank *me, uint64_t seq)
 {
-    const double power = ldexp(1, exponent);
-
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t q;
-        float x;
-
-        memcpy(&q, (const char *)sums + i * 4ull, 4);
-        x = (float)(q * power / me->whole);
-        memcpy((char *)to + i * 4ull, &x, 4);
-    }
+    return ldexp(me->whole, -*exponent(me, seq));
 }
 
-static bool rank_send(struct trib_rank *r, uint32_t i)
+/* Whether packet seq carries the exponent of data. */
+static bool announces(const struct rank *me, uint64_t seq)
+{
+    return me->w.lead && seq - me->w.base + me->w.lead < me->w.packets;
+}
+
+static bool rank_send(struct trib_rank *r, const struct trib_flight *f)
 {
     struct rank *me = r->self;
-    const struct flight *f = &me->w.flight[i];
-    uint64_t k = f->seq - me->base, first = 0;
     struct head h = {.seq = f->seq,
                      .kind = UP,
-                     .type = me->op.type,
+                     .type = me->w.op.type,
                      .slots = (uint16_t)me->w.n,
+                     .count = (uint16_t)trib_window_count(&me->w, f->seq),
                      .ahead = NO_EXPONENT};
-    const void *data = NULL;
+    const void *data = h.count ? trib_window_from(&me->w, f->seq) : NULL;
 
-    if (me->lead && k < me->packets)
-        h.ahead = exponent_of(me, k);
-    if (k >= me->lead) {
-        h.count = part(me, k - me->lead, &first);
-        data = (const char *)me->op.send + first * 4;
-        if (me->lead) {
-            quantise(me, data, h.count, me->exponent[k % me->lead]);
-            data = me->values;
-        }
+    if (announces(me, f->seq))
+        h.ahead = exponent_of(me, f->seq + me->w.lead);
+    if (h.count && me->w.lead) {
+        trib_to_fixed(me->values, data, h.count, one(me, f->seq), 0);
+        data = me->values;
     }
     if (f->tries)
         r->api->count(r, RESENT, 1);
     return r->api->send(r, TRIB_SWITCH, &h, sizeof(h), data, h.count * 4u);
 }
 
-/* Queues packet k of the operation, if it exists and what it waits for has come: the slot's result
- * before it, and its own exponent. */
+/* Offers packet k of the operation if what it waits for has come: the slot's result before it, and
+ * its own exponent. */
 static void offer(struct trib_rank *r, uint64_t k)
 {
     struct rank *me = r->self;
-    uint32_t n = me->w.n, i = (me->base + k) & (n - 1);
-    const struct flight *f = &me->w.flight[i], *x;
-    uint64_t before;
+    uint64_t seq = me->w.base + k, before = seq - me->w.lead;
+    const struct trib_flight *f = trib_window_flight(&me->w, seq);
 
-    if (k >= me->lead + me->packets || f->state != FLIGHT_IDLE)
+    if ((int64_t)(f->seq - seq) >= 0 || (k >= me->w.n && f->seq != seq - me->w.n))
         return;
-    if ((int64_t)(f->seq - (me->base + k)) >= 0 || (k >= n && f->seq != me->base + k - n))
-        return;
-    if (me->lead && k >= me->lead) {
-        before = me->base + k - me->lead;
-        x = &me->w.flight[before & (n - 1)];
-        if ((int64_t)(x->seq - before) < 0 || (x->seq == before && x->state != FLIGHT_IDLE))
+    if (me->w.lead && k >= me->w.lead) {
+        f = trib_window_flight(&me->w, before);
+        if ((int64_t)(f->seq - before) < 0 || (f->seq == before && f->state != TRIB_IDLE))
             return;
     }
-    window_queue(&me->w, r, i, me->base + k);
+    trib_window_offer(r, seq);
 }
 
 static int rank_start(struct trib_rank *r, const struct trib_op *op)
 {
     struct rank *me = r->self;
-    uint64_t n;
+    uint64_t packets = trib_ceil_div(op->count, me->elements);
+    uint32_t n = packets < me->w.n ? (uint32_t)packets : me->w.n;
 
     if (!switchml_supports(op->type, op->op))
         return -ENOTSUP;
-    me->op = *op;
-    me->packets = ceil_div(op->count, me->elements);
-    n = me->packets < me->w.n ? me->packets : me->w.n;
-    me->lead = op->type == TRIB_FLOAT32 ? (uint32_t)n : 0;
-    me->answered = 0;
-    me->active = true;
-    for (uint64_t k = 0; k < n; k++)
+    trib_window_begin(r, op, me->elements, op->type == TRIB_FLOAT32 ? n : 0);
+    for (uint32_t k = 0; k < n; k++)
         offer(r, k);
-    window_pump(&me->w, r, rank_send);
+    trib_window_pump(r);
     return 0;
 }
 
-static void fail(struct trib_rank *r, const char *why)
-{
-    struct rank *me = r->self;
-
-    me->failed = true;
-    r->api->fail(r, why);
-}
-
-/* The result of packet k of the operation. */
-static void answer(struct trib_rank *r, const struct trib_packet *pkt, uint64_t k)
+static void answer(struct trib_rank *r, const struct trib_packet *pkt)
 {
     struct rank *me = r->self;
     const struct head *h = pkt->head;
-    uint64_t first;
+    uint64_t k = h->seq - me->w.base;
 
-    if (h->count) {
-        uint32_t n = part(me, k - me->lead, &first);
-        char *to = (char *)me->op.recv + first * 4;
-
-        if (me->lead)
-            restore(me, to, pkt->data, n, me->exponent[k % me->lead]);
-        else
-            memcpy(to, pkt->data, n * 4ull);
-    }
-    if (me->lead && k < me->packets) {
+    if (h->count && me->w.lead)
+        trib_from_fixed(trib_window_to(&me->w, h->seq), pkt->data, h->count, one(me, h->seq));
+    else if (h->count)
+        memcpy(trib_window_to(&me->w, h->seq), pkt->data, h->count * 4ull);
+    if (announces(me, h->seq)) {
         if (h->ahead >= NOT_FINITE) {
-            fail(r, "switchml: an element is infinite or no number, which has no fixed point");
+            trib_window_fail(r, "an element is infinite or no number, which has no fixed point");
             return;
         }
-        me->exponent[k % me->lead] = h->ahead;
+        *exponent(me, h->seq) = h->ahead;
     }
-    window_answer(&me->w, r, (uint32_t)(h->seq & (me->w.n - 1)));
-    if (++me->answered == me->lead + me->packets) {
-        me->active = false;
-        me->base += me->answered;
-        r->api->done(r);
+    if (!trib_window_answer(r, h->seq))
         return;
-    }
     offer(r, k + me->w.n);
-    if (me->lead && me->lead < me->w.n)
-        offer(r, k + me->lead);
-    window_pump(&me->w, r, rank_send);
+    if (me->w.lead && me->w.lead < me->w.n)
+        offer(r, k + me->w.lead);
+    trib_window_pump(r);
 }
 
 static void rank_packet(struct trib_rank *r, const struct trib_packet *pkt)
 {
     struct rank *me = r->self;
     const struct head *h = pkt->head;
-    const struct flight *f;
-    uint64_t k, first;
-    uint16_t expected = 0;
 
-    if (me->failed || !me->active || pkt->from != TRIB_SWITCH ||
-        !switchml_valid(pkt, DOWN, me->w.n, me->elements) || h->type != me->op.type)
-        goto ignore;
-    f = &me->w.flight[h->seq & (me->w.n - 1)];
-    if (f->seq != h->seq || f->state == FLIGHT_IDLE || (f->state == FLIGHT_QUEUED && !f->tries))
-        goto ignore;
-    k = h->seq - me->base;
-    if (k >= me->lead)
-        expected = part(me, k - me->lead, &first);
-    if (h->count != expected)
-        goto ignore;
     /* What is no exponent of a float is not shifted by. */
-    if (me->lead && k < me->packets && (h->ahead < -126 || h->ahead > NOT_FINITE))
-        goto ignore;
-    answer(r, pkt, k);
-    return;
-ignore:
-    r->api->count(r, IGNORED, 1);
-}
-
-static void rank_room(struct trib_rank *r)
-{
-    struct rank *me = r->self;
-
-    if (!me->failed)
-        window_pump(&me->w, r, rank_send);
-}
-
-static void rank_timer(struct trib_rank *r)
-{
-    struct rank *me = r->self;
-
-    if (me->failed)
-        return;
-    if (window_overdue(&me->w, r) < 0)
-        fail(r, "switchml: no answer within patience_ms: a rank or a switch is gone, or ranks have "
-                "started different operations");
+    if (pkt->from != TRIB_SWITCH || !switchml_valid(pkt, DOWN, me->w.n, me->elements) ||
+        !trib_window_awaits(&me->w, h->seq) || h->type != me->w.op.type ||
+        h->count != trib_window_count(&me->w, h->seq) ||
+        (announces(me, h->seq) && (h->ahead < -126 || h->ahead > NOT_FINITE)))
+        r->api->count(r, IGNORED, 1);
     else
-        window_pump(&me->w, r, rank_send);
+        answer(r, pkt);
 }
 
 const struct trib_rank_half switchml_rank = {
@@ -285,6 +188,6 @@ const struct trib_rank_half switchml_rank = {
     .close = rank_close,
     .start = rank_start,
     .packet = rank_packet,
-    .room = rank_room,
-    .timer = rank_timer,
+    .room = trib_window_pump,
+    .timer = trib_window_timer,
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/switchml.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SUMS, AGAIN, DUPLICATES, STALE, BAD };
@@ -12,7 +10,7 @@ enum { OPEN, FULL, DONE }; /* of an entry; FULL: sent up, no result yet */
 
 struct entry {
     uint64_t seq;
-    uint64_t seen[TRIB_RANKS / 64]; /* children */
+    struct trib_set seen; /* children */
     uint16_t n_seen, count;
     int16_t ahead;
     uint8_t state, type;
@@ -99,22 +97,21 @@ static void from_child(struct trib_switch *s, struct trib_job *job, struct entry
 {
     const struct pool *p = job->self;
     unsigned child = TRIB_INDEX(pkt->from);
-    uint64_t bit = 1ull << child % 64;
 
     if (h->seq == e->seq + p->n && e->state == DONE) {
         e->seq = h->seq;
         e->state = OPEN;
         e->n_seen = 0;
-        memset(e->seen, 0, sizeof(e->seen));
+        e->seen = (struct trib_set){0};
     }
     if (h->seq != e->seq) {
         s->api->count(s, h->seq < e->seq ? STALE : BAD, 1);
-    } else if (!(e->seen[child / 64] & bit)) {
+    } else if (!trib_set_has(&e->seen, child)) {
         if (e->n_seen && (e->type != h->type || e->count != h->count)) {
             s->api->count(s, BAD, 1);
             return;
         }
-        e->seen[child / 64] |= bit;
+        trib_set_add(&e->seen, child);
         entry_add(s, job, e, h, pkt);
     } else if (e->state == OPEN) {
         s->api->count(s, DUPLICATES, 1);

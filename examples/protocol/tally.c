@@ -2,21 +2,20 @@
 /*
  * tally: a small aggregation protocol for integers, complete.
  *
- * A rank cuts its vector into chunks, one a packet, numbered through all operations. It sends a
- * window of them, waits for all results, then sends the next window. A switch adds the chunks of
- * its children up in a slot. When all are in, it sends the sum to its parent; the root's sum comes
- * down to everybody by the same way.
+ * A rank cuts its vector into chunks, one a packet, numbered through all operations. It has a
+ * window of them in flight: chunk q + window follows once it has the result of q. A switch adds the
+ * chunks of its children up in a slot. When all are in, it sends the sum to its parent; the root's
+ * sum comes down to everybody by the same way.
  *
- * Loss: a rank sends a chunk again whose result does not come. A switch knows who is in a slot (a
- * bit for each child), so nothing is added twice, and keeps a result for who has missed it. For how
- * long? A rank that sends chunk q has all results before its window, so everybody has sent those
- * chunks, and has what was a window before them. With twice as many slots as a window has chunks,
- * the chunk that was in the slot of q before is one that nobody waits for.
+ * Loss: a rank sends a chunk again whose result does not come. A switch knows who is in a slot, so
+ * nothing is added twice, and keeps a result for who has missed it. For how long? A rank that sends
+ * chunk q has the result of q - window, so everybody has sent that one, and has the result of
+ * q - 2 windows. With two windows of slots, the chunk that was in the slot of q before is one that
+ * nobody waits for.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <tributary/protocol.h>
+#include <tributary/ranks.h>
+#include <tributary/window.h>
 
 struct head {
     uint64_t chunk;
@@ -26,15 +25,14 @@ struct head {
 
 struct slot {
     struct head head;
-    uint64_t in[TRIB_RANKS / 64]; /* a bit for each child whose chunk is in the sum */
-    uint32_t n_in;
-    bool used, done; /* done: data is the result, of all ranks */
+    struct trib_set in; /* children whose chunk is in the sum */
+    bool used, done;    /* done: data is the result, of all ranks */
     _Alignas(8) uint8_t data[];
 };
 
 enum { KEY_SLOTS };
 static const struct trib_key keys[] = {
-    {"slots", "chunks in flight", 16, 1, 64},
+    {"slots", "chunks in flight", 16, 1, 1024},
     {.name = NULL},
 };
 enum { N_LATE, N_AGAIN, N_BAD };
@@ -56,17 +54,21 @@ static bool good(const struct trib_packet *p)
 
 /* ---- the switch half ---- */
 
+static uint32_t n_slots(const struct trib_switch *s)
+{
+    return 2 * (uint32_t)s->key[KEY_SLOTS];
+}
+
 static int sw_job_open(struct trib_switch *s, struct trib_job *job)
 {
-    job->self = s->api->array(s, job, "slots", 2 * (uint32_t)s->key[KEY_SLOTS],
-                              (uint32_t)sizeof(struct slot) + s->payload);
+    job->self = s->api->array(s, job, "slots", n_slots(s), sizeof(struct slot) + s->payload);
     return job->self ? 0 : -ENOSPC;
 }
 
 /* A slot is in use from its first chunk until its result. */
 static void sw_job_close(struct trib_switch *s, struct trib_job *job)
 {
-    for (uint32_t i = 0; i < 2 * (uint32_t)s->key[KEY_SLOTS]; i++) {
+    for (uint32_t i = 0; i < n_slots(s); i++) {
         const struct slot *l = s->api->at(s, job->self, i);
 
         if (l->used && !l->done)
@@ -82,6 +84,7 @@ static void sw_send(struct trib_switch *s, struct trib_job *job, int to, const s
     s->api->send(s, job, to, &l->head, sizeof(l->head), l->data, bytes);
 }
 
+/* The sum of all ranks is in the slot. */
 static void sw_done(struct trib_switch *s, struct trib_job *job, uint32_t i, struct slot *l)
 {
     l->done = true;
@@ -89,38 +92,20 @@ static void sw_done(struct trib_switch *s, struct trib_job *job, uint32_t i, str
     sw_send(s, job, TRIB_CHILDREN, l);
 }
 
-static void sw_result(struct trib_switch *s, struct trib_job *job, uint32_t i,
-                      const struct trib_packet *p)
-{
-    struct slot *l = s->api->at(s, job->self, i);
-
-    if (!l->used || l->done || l->n_in < job->n_children ||
-        memcmp(p->head, &l->head, sizeof(l->head)))
-        return;
-    memcpy(l->data, p->data, p->data_bytes);
-    s->api->work(s, p->data_bytes, 0);
-    sw_done(s, job, i, l);
-}
-
 static void sw_add(struct trib_switch *s, struct slot *l, const struct trib_packet *p)
 {
-    int child = TRIB_INDEX(p->from);
-
-    if (l->n_in++)
+    if (trib_set_count(&l->in))
         s->api->reduce(s, l->data, p->data, l->head.n, l->head.type, l->head.op);
     else
         memcpy(l->data, p->data, p->data_bytes);
     s->api->work(s, p->data_bytes, 0); /* beside what reduce() counts */
-    l->in[child / 64] |= 1ull << child % 64;
+    trib_set_add(&l->in, TRIB_INDEX(p->from));
 }
 
-static void sw_chunk(struct trib_switch *s, struct trib_job *job, uint32_t i,
+static void sw_chunk(struct trib_switch *s, struct trib_job *job, uint32_t i, struct slot *l,
                      const struct trib_packet *p)
 {
     const struct head *h = p->head;
-    struct slot *l = s->api->at(s, job->self, i);
-    int child = TRIB_INDEX(p->from);
-    bool again;
 
     if (!l->used || h->chunk > l->head.chunk) { /* nobody waits for the chunk before it */
         if (!l->used || l->done)
@@ -129,38 +114,42 @@ static void sw_chunk(struct trib_switch *s, struct trib_job *job, uint32_t i,
     }
     if (h->chunk < l->head.chunk) { /* delayed in the network */
         s->api->count(s, N_LATE, 1);
-        return;
-    }
-    if (memcmp(h, &l->head, sizeof(*h))) {
+    } else if (memcmp(h, &l->head, sizeof(*h))) {
         s->api->abort(s, job, "ranks disagree about an operation");
-        return;
+    } else {
+        if (trib_set_has(&l->in, TRIB_INDEX(p->from)))
+            s->api->count(s, N_AGAIN, 1);
+        else
+            sw_add(s, l, p);
+        if (l->done) /* lost on its way to this child */
+            sw_send(s, job, p->from, l);
+        else if (trib_set_count(&l->in) == job->n_children && job->root)
+            sw_done(s, job, i, l);
+        else if (trib_set_count(&l->in) == job->n_children)
+            sw_send(s, job, TRIB_PARENT, l);
     }
-    again = l->in[child / 64] >> child % 64 & 1;
-    if (again)
-        s->api->count(s, N_AGAIN, 1);
-    else
-        sw_add(s, l, p);
-    if (l->done) /* lost on its way to this child */
-        sw_send(s, job, TRIB_CHILD(child), l);
-    else if (l->n_in == job->n_children && job->root)
-        sw_done(s, job, i, l);
-    else if (l->n_in == job->n_children)
-        sw_send(s, job, TRIB_PARENT, l);
 }
 
 static void sw_packet(struct trib_switch *s, struct trib_job *job, const struct trib_packet *p)
 {
     uint32_t i;
+    struct slot *l;
 
     if (!good(p)) {
         s->api->count(s, N_BAD, 1);
         return;
     }
-    i = (uint32_t)(((const struct head *)p->head)->chunk % (2 * (uint64_t)s->key[KEY_SLOTS]));
-    if (p->from == TRIB_PARENT)
-        sw_result(s, job, i, p);
-    else if (TRIB_IS(p->from, TRIB_CHILD(0)))
-        sw_chunk(s, job, i, p);
+    i = (uint32_t)(((const struct head *)p->head)->chunk % n_slots(s));
+    l = s->api->at(s, job->self, i);
+    if (TRIB_IS(p->from, TRIB_CHILD(0))) {
+        sw_chunk(s, job, i, l, p);
+    } else if (p->from == TRIB_PARENT && l->used && !l->done &&
+               trib_set_count(&l->in) == job->n_children &&
+               !memcmp(p->head, &l->head, sizeof(l->head))) {
+        memcpy(l->data, p->data, p->data_bytes);
+        s->api->work(s, p->data_bytes, 0);
+        sw_done(s, job, i, l);
+    }
 }
 
 static const struct trib_switch_half switch_half = {
@@ -174,123 +163,49 @@ static const struct trib_switch_half switch_half = {
 
 /* ---- the rank half ---- */
 
-struct rank {
-    struct trib_op op;
-    uint64_t first;           /* number of the operation's first chunk */
-    uint64_t from, end;       /* of the window's first, and behind its last */
-    uint64_t n;               /* chunks of the operation; 0: there is none */
-    uint64_t unsent, missing; /* a bit for each chunk of the window: to send; without a result */
-    uint32_t per;             /* elements of a chunk */
-    int64_t wait_ps;
-    unsigned tries; /* timeouts since the last result */
-};
+static bool rank_send(struct trib_rank *r, const struct trib_flight *f)
+{
+    const struct trib_window *w = r->self;
+    struct head h = {f->seq, trib_window_count(w, f->seq), w->op.type, w->op.op};
+
+    return r->api->send(r, TRIB_SWITCH, &h, sizeof(h), trib_window_from(w, f->seq),
+                        h.n * trib_size(h.type));
+}
 
 static int rank_open(struct trib_rank *r)
 {
-    return (r->self = calloc(1, sizeof(struct rank))) ? 0 : -ENOMEM;
-}
+    uint32_t n = r->key[KEY_SLOTS] < r->window ? (uint32_t)r->key[KEY_SLOTS] : r->window;
+    int64_t full = r->round_trip_ps + trib_link_ps((uint64_t)n * r->payload, r->rate_bps);
 
-static void rank_close(struct trib_rank *r)
-{
-    free(r->self);
-}
-
-static struct head head_of(const struct rank *t, uint64_t chunk)
-{
-    uint64_t left = t->op.count - (chunk - t->first) * t->per;
-
-    return (struct head){chunk, left < t->per ? (uint32_t)left : t->per, t->op.type, t->op.op};
-}
-
-static void rank_send(struct trib_rank *r)
-{
-    struct rank *t = r->self;
-    uint32_t size = trib_size(t->op.type);
-
-    for (; t->unsent; t->unsent &= t->unsent - 1) {
-        uint64_t chunk = t->from + (unsigned)__builtin_ctzll(t->unsent);
-        struct head h = head_of(t, chunk);
-        const uint8_t *data = (const uint8_t *)t->op.send + (chunk - t->first) * t->per * size;
-
-        if (!r->api->send(r, TRIB_SWITCH, &h, sizeof(h), data, h.n * size))
-            return; /* room() goes on */
-    }
-}
-
-static void rank_window(struct trib_rank *r)
-{
-    struct rank *t = r->self;
-    uint64_t n = t->first + t->n - t->from, most = (uint64_t)r->key[KEY_SLOTS];
-
-    most = most < r->window ? most : r->window;
-    n = n < most ? n : most;
-    t->end = t->from + n;
-    t->missing = t->unsent = UINT64_MAX >> (64 - n);
-    /* Beside the way there and back, the window of every rank may wait for one link. */
-    t->wait_ps =
-        2 * r->round_trip_ps + (int64_t)(16000000000000 / r->rate_bps * n * r->nranks * r->payload);
-    r->api->timer(r, r->api->now(r) + t->wait_ps);
-    rank_send(r);
+    /* Resends after four times what a full window takes, and does not give up. */
+    return trib_window_open(r, sizeof(struct trib_window), n, 4 * full, TRIB_NEVER, rank_send);
 }
 
 static int rank_start(struct trib_rank *r, const struct trib_op *op)
 {
-    struct rank *t = r->self;
-
-    t->op = *op;
-    t->per = (uint32_t)((r->payload - sizeof(struct head)) / trib_size(op->type));
-    t->n = (op->count + t->per - 1) / t->per;
-    t->first = t->from;
-    rank_window(r);
+    trib_window_start(r, op, (r->payload - (uint32_t)sizeof(struct head)) / trib_size(op->type));
     return 0;
 }
 
 static void rank_packet(struct trib_rank *r, const struct trib_packet *p)
 {
-    struct rank *t = r->self;
+    const struct trib_window *w = r->self;
     const struct head *h = p->head;
-    struct head mine;
 
-    if (p->from != TRIB_SWITCH || !good(p) || !t->n || h->chunk < t->from || h->chunk >= t->end ||
-        !(t->missing >> (h->chunk - t->from) & 1))
+    if (p->from != TRIB_SWITCH || !good(p) || !trib_window_awaits(w, h->chunk) ||
+        h->n != trib_window_count(w, h->chunk) || h->type != w->op.type || h->op != w->op.op)
         return; /* nothing that it waits for */
-    mine = head_of(t, h->chunk);
-    if (memcmp(h, &mine, sizeof(mine)))
-        return;
-    memcpy((uint8_t *)t->op.recv + (h->chunk - t->first) * t->per * trib_size(t->op.type), p->data,
-           p->data_bytes);
-    t->tries = 0;
-    t->missing &= ~(1ull << (h->chunk - t->from));
-    t->unsent &= t->missing;
-    if (t->missing)
-        return;
-    t->from = t->end;
-    if (t->from < t->first + t->n) {
-        rank_window(r);
-        return;
-    }
-    t->n = 0;
-    r->api->timer(r, TRIB_NEVER);
-    r->api->done(r); /* last: the next operation may start in it */
-}
-
-static void rank_timer(struct trib_rank *r)
-{
-    struct rank *t = r->self;
-
-    t->unsent = t->missing;
-    t->tries += t->tries < 4;
-    r->api->timer(r, r->api->now(r) + (t->wait_ps << t->tries));
-    rank_send(r);
+    memcpy(trib_window_to(w, h->chunk), p->data, p->data_bytes);
+    trib_window_advance(r, h->chunk);
 }
 
 static const struct trib_rank_half rank_half = {
     .open = rank_open,
-    .close = rank_close,
+    .close = trib_window_close,
     .start = rank_start,
     .packet = rank_packet,
-    .room = rank_send,
-    .timer = rank_timer,
+    .room = trib_window_pump,
+    .timer = trib_window_timer,
 };
 
 const struct trib_protocol trib_protocol = {

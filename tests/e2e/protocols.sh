@@ -139,6 +139,18 @@ for pair in folder:'found a directory' fifo:'found a FIFO' empty:'found an empty
     refused "wrong.conf:[0-9]+: protocol: .*${pair%%:*}.so: .*(${pair#*:})" "$tmp/wrong.conf" --algo mine
 done
 
+# ATP's formula, from 64 KiB on: within a tenth, with servers on all ranks and on one. Blocks that wait for a gap make it longer.
+for conf8 in single-switch-4:0 leaf-spine-8:0 leaf-spine-8:1; do
+    sed "s/reduce = {/reduce = { protocol = \"atp\"; servers = ${conf8#*:};/" "$conf/${conf8%:*}.conf" > "$tmp/formula.conf"
+    trib sim "$tmp/formula.conf" --algo atp -d int32 -b 64K -e 1M -f 4 -n 2 --place out -J "$tmp/formula.json" > "$tmp/formula.out" 2>&1 || fail "atp on $conf8"
+    python3 - "$tmp/formula.json" <<'PY' || fail "atp on $conf8: $(cat "$tmp/formula.out")"
+import json, sys
+rows = json.load(open(sys.argv[1]))["results"]
+alone = [r for r in rows if not r["protocol"]["resent"]]
+sys.exit(len(alone) < 2 or any(r["time_us"] < 0.9 * r["predicted_us"] for r in rows) or any(r["time_us"] > 1.1 * r["predicted_us"] for r in alone))
+PY
+done
+
 # Keys that do not fit the job.
 for p in ps atp; do
     sed "s/reduce = {/reduce = { protocol = \"$p\"; servers = 9;/" "$conf/leaf-spine-8.conf" > "$tmp/wrong.conf"
@@ -148,8 +160,9 @@ sed 's/reduce = {/reduce = { protocol = "ps"; packet = 5;/' "$conf/leaf-spine-8.
 refused 'protocol ps does not start: packet: found 5, expected 0 or at least 8' "$tmp/wrong.conf" --algo ps
 
 # Protocols that end the process, or stop its time: which, and in which function.
-plugin() { # NAME FUNCTION CODE: tally with this code at the beginning of that function
-    sed "/^static void $2(/ { n; s/{/{ $3/ }" "$(dirname "$0")/../../examples/protocol/tally.c" > "$tmp/$1.c"
+plugin() { # NAME FUNCTION CODE: tally, with a timer() of its own, and with this code at the beginning of that function
+    sed -e '/^static const struct trib_rank_half/i static void rank_timer(struct trib_rank *r)\n{\n    trib_window_timer(r);\n}' -e 's/= trib_window_timer/= rank_timer/' \
+        "$(dirname "$0")/../../examples/protocol/tally.c" | sed "/^static void $2(/ { n; s/{/{ $3/ }" > "$tmp/$1.c"
     # Calls itself without end, and not as a jump.
     sed -i '1i #include <stdlib.h>\nstatic int deep(volatile char *p) { volatile char a[4096]; a[0] = *p; return deep(a) + a[1]; }' "$tmp/$1.c"
     ${CC:-cc} -w -O0 -shared -fPIC -I"$(dirname "$0")/../../include" "$tmp/$1.c" -o "$tmp/$1.so" || fail "$1.c"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # mutations.sh: plants the bugs of tests/protocols/mutations.txt in a protocol, one at a time, and expects `trib check-protocol` to find
-# each by one of the properties that the table names. A protocol's sources are built into a shared object outside of the tree: those of
-# examples/protocol as a user does, a built-in one under another name.
+# each by one of the properties that the table names. A protocol's sources are built into a shared object outside of the tree with the
+# public headers there, which have bugs too: those of examples/protocol as a user does, a built-in one under another name.
 #   DRAW=N        only N of each protocol, drawn by DRAW_SEED (today's date unless set), which is printed
 #   ONLY=REGEXP   only those whose protocol, operator or name matches
 #   SEEDS=60      cases of each property
@@ -32,7 +32,7 @@ trap 'rm -rf "$tmp"' EXIT
 
 # build_so FOLDER PROTOCOL: of the copy in FOLDER
 build_so() {
-    local flags=(-std=gnu17 -O1 -g -w -fPIC -shared -ffp-contract=off -D_GNU_SOURCE -I"$1" -I"$root" -I"$root/include")
+    local flags=(-std=gnu17 -O1 -g -w -fPIC -shared -ffp-contract=off -D_GNU_SOURCE -I"$1" -I"$1/include" -I"$root")
     if [ -f "$1/examples/protocol/$2.c" ]; then
         $compiler "${flags[@]}" "$1/examples/protocol/$2.c" -o "$tmp/mutant.so"
         return
@@ -40,7 +40,7 @@ build_so() {
     printf '%s\n' '#include "protocols/builtin.h"' 'struct trib_protocol trib_protocol;' \
         '__attribute__((constructor)) static void renamed(void)' \
         "{ trib_protocol = trib_$2; trib_protocol.name = \"mutant\"; }" >"$tmp/mutant.c"
-    $compiler "${flags[@]}" "$tmp/mutant.c" "$1/protocols/$2"*.c "$1/protocols/window.c" -lm -o "$tmp/mutant.so"
+    $compiler "${flags[@]}" "$tmp/mutant.c" "$1/protocols/$2"*.c -lm -o "$tmp/mutant.so"
 }
 
 # failing PROPERTIES: those that fail, in a line; "load": the protocol is refused
@@ -60,7 +60,7 @@ meets() {
 planted=0
 for i in $chosen; do
     from=$(date +%s%N) protocol=${label[i]%%,*}
-    rm -rf "$tmp/tree" && mkdir "$tmp/tree" && cp -r --parents examples/protocol protocols "$tmp/tree" || exit 2
+    rm -rf "$tmp/tree" && mkdir "$tmp/tree" && cp -r --parents examples/protocol protocols include "$tmp/tree" || exit 2
     LINE=${old[i]} INSTEAD=${new[i]} awk '{ i = index($0, ENVIRON["LINE"]) }
         i { $0 = substr($0, 1, i - 1) ENVIRON["INSTEAD"] substr($0, i + length(ENVIRON["LINE"])) } { print }' "${file[i]}" >"$tmp/tree/${file[i]}"
     planted=$((planted + 1))

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rank as a parameter server: blocks that it collects from all ranks, and their results, which it
+ * keeps and sends to whom it owes them. For protocols whose blocks are numbered through all
+ * operations, block q belonging to server q mod step, and whose ranks send block q + step x slots
+ * once they have the result of block q (tributary/window.h). So a server's slot, which collects q
+ * and keeps the result before it, may forget that one when q is complete: all that sent q had it.
+ *
+ * What a block's parts are and how they are reduced is the protocol's. Its trib_rank.self points to a
+ * struct trib_server, or to a structure whose first member is one; every rank has it, also one that
+ * is no server. room and timer of its rank half are trib_server_room and trib_server_timer. All
+ * functions are inline; none may be called by two threads at once for one rank.
+ */
+#ifndef TRIBUTARY_SERVER_H
+#define TRIBUTARY_SERVER_H
+
+#include <tributary/ranks.h>
+#include <tributary/window.h>
+
+#include <string.h>
+
+struct trib_block {
+    uint64_t seq;         /* it collects this block; its result is of the block a window before */
+    struct trib_set seen; /* ranks whose part is there */
+    uint32_t n_seen;
+    void *own; /* memory of the protocol, aligned to 16 bytes */
+    /* The rest is the server's own: the result that it keeps (bytes 0: none), and who is owed it. */
+    const void *data;
+    uint32_t bytes;
+    bool queued;
+    uint64_t head[TRIB_HEAD / 8];
+    struct trib_set switches, ranks; /* first switches, by their lowest rank; ranks */
+};
+
+struct trib_server {
+    struct trib_window w;     /* of the rank as a worker: flight q mod n carries block q */
+    uint32_t servers;         /* ranks that are servers: the first so many */
+    uint32_t slots;           /* blocks that each of them collects at once */
+    unsigned first;           /* whom results go to first; others follow in order of rank */
+    struct trib_block *block; /* NULL: this rank is no server */
+    /* The rest is the server's own. */
+    uint32_t head_bytes, at, queued;
+    char *memory;
+    uint32_t *queue; /* of blocks that owe results: a ring */
+};
+
+/* What a part of block seq by these ranks is to its slot. */
+enum trib_part {
+    TRIB_PART_NEW,
+    TRIB_PART_TWICE, /* of a rank that is in */
+    TRIB_PART_KEPT,  /* the block's result is kept: the rank may have missed it */
+    TRIB_PART_LATE,  /* of a block that nobody waits for, or of none of these */
+};
+
+/* Frees what open() has allocated, r->self itself too. */
+static inline void trib_server_close(struct trib_rank *r)
+{
+    struct trib_server *v = (struct trib_server *)r->self;
+
+    if (v) {
+        free(v->block);
+        free(v->memory);
+        free(v->queue);
+    }
+    trib_window_close(r);
+}
+
+/* The blocks of a rank that is a server, with `own` bytes of zeroes each. */
+static inline int trib_server_blocks(struct trib_rank *r, size_t own)
+{
+    struct trib_server *v = (struct trib_server *)r->self;
+
+    own = (own + 15) & ~(size_t)15;
+    v->block = (struct trib_block *)calloc(v->slots, sizeof(*v->block));
+    v->memory = (char *)calloc(v->slots, own);
+    v->queue = (uint32_t *)calloc(v->slots, sizeof(*v->queue));
+    if (!v->block || !v->memory || !v->queue)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < v->slots; i++) {
+        v->block[i].seq = i * (uint64_t)v->servers + r->rank;
+        v->block[i].own = v->memory + i * own;
+    }
+    return 0;
+}
+
+/*
+ * Allocates r->self, `bytes` of zeroes that begin with the server, a window of servers x slots
+ * flights, and where r is one of the servers its slots, with `own` bytes for each. Results have heads
+ * of head_bytes. The other parameters are those of trib_window_open(). 0; -ENOMEM; -EINVAL: there are
+ * less ranks than servers, which is told. Then nothing is allocated.
+ */
+static inline int trib_server_open(struct trib_rank *r, size_t bytes, uint32_t servers,
+                                   uint32_t slots, size_t own, uint32_t head_bytes,
+                                   int64_t timeout_ps, int64_t patience_ps, trib_window_send *send)
+{
+    struct trib_server *v;
+    int rc;
+
+    if (servers > r->nranks)
+        return trib_refuse(r, "servers: found %u, expected at most the number of ranks, %u",
+                           servers, r->nranks);
+    rc = trib_window_open(r, bytes, servers * slots, timeout_ps, patience_ps, send);
+    if (rc)
+        return rc;
+    v = (struct trib_server *)r->self;
+    v->servers = servers;
+    v->slots = slots;
+    v->head_bytes = head_bytes;
+    rc = r->rank < servers ? trib_server_blocks(r, own) : 0;
+    if (rc)
+        trib_server_close(r);
+    return rc;
+}
+
+/* The slot of block seq, whose number a packet may have brought. */
+static inline struct trib_block *trib_server_block(const struct trib_server *v, uint64_t seq)
+{
+    return &v->block[seq / v->servers % v->slots];
+}
+
+static inline enum trib_part trib_server_part(const struct trib_server *v,
+                                              const struct trib_block *b, uint64_t seq,
+                                              const struct trib_set *ranks)
+{
+    if (b->bytes && seq == b->seq - (uint64_t)v->slots * v->servers)
+        return TRIB_PART_KEPT;
+    if (seq != b->seq)
+        return TRIB_PART_LATE;
+    return trib_set_meets(&b->seen, ranks) ? TRIB_PART_TWICE : TRIB_PART_NEW;
+}
+
+/* Adds ranks to a block. True: all nranks are there. */
+static inline bool trib_server_seen(struct trib_block *b, const struct trib_set *ranks,
+                                    uint32_t nranks)
+{
+    trib_set_join(&b->seen, ranks);
+    b->n_seen += trib_set_count(ranks);
+    return b->n_seen == nranks;
+}
+
+/* A block is complete: keeps its head and result (data stays the protocol's, and as it is until the
+ * next complete()), and collects the slot's next one. */
+static inline void trib_server_complete(struct trib_server *v, struct trib_block *b,
+                                        const void *head, const void *data, uint32_t bytes)
+{
+    memcpy(b->head, head, v->head_bytes);
+    b->data = data;
+    b->bytes = bytes;
+    b->seq += (uint64_t)v->slots * v->servers;
+    b->n_seen = 0;
+    b->seen = b->switches = b->ranks = (struct trib_set){};
+}
+
+/* Sends a block's result to these. False: no buffer is free. */
+static inline bool trib_server_send(const struct trib_server *v, struct trib_rank *r,
+                                    const struct trib_block *b, struct trib_set *to, bool ranks)
+{
+    for (unsigned i = 0; i < r->nranks; i++) {
+        unsigned t = (v->first + i) % r->nranks;
+
+        if (!trib_set_has(to, t))
+            continue;
+        if (!r->api->send(r, ranks ? TRIB_RANK((int)t) : TRIB_SWITCH_OF((int)t), b->head,
+                          v->head_bytes, b->data, b->bytes))
+            return false;
+        trib_set_remove(to, t);
+    }
+    return true;
+}
+
+/* Sends what is owed while there are buffers. */
+static inline void trib_server_pay(struct trib_rank *r)
+{
+    struct trib_server *v = (struct trib_server *)r->self;
+
+    while (v->queued) {
+        struct trib_block *b = &v->block[v->queue[v->at]];
+
+        if (!trib_server_send(v, r, b, &b->switches, false) ||
+            !trib_server_send(v, r, b, &b->ranks, true))
+            return;
+        b->queued = false;
+        v->at = (v->at + 1) % v->slots;
+        v->queued--;
+    }
+}
+
+/* Sends the kept result to first switches (by their lowest rank) and ranks, NULL: to none of these,
+ * now or when there are buffers. */
+static inline void trib_server_owe(struct trib_rank *r, struct trib_block *b,
+                                   const struct trib_set *switches, const struct trib_set *ranks)
+{
+    struct trib_server *v = (struct trib_server *)r->self;
+
+    if (switches)
+        trib_set_join(&b->switches, switches);
+    if (ranks)
+        trib_set_join(&b->ranks, ranks);
+    if (!b->queued)
+        v->queue[(v->at + v->queued++) % v->slots] = (uint32_t)(b - v->block);
+    b->queued = true;
+    trib_server_pay(r);
+}
+
+static inline void trib_server_room(struct trib_rank *r)
+{
+    if (((struct trib_server *)r->self)->w.failed)
+        return;
+    trib_server_pay(r);
+    trib_window_pump(r);
+}
+
+static inline void trib_server_timer(struct trib_rank *r)
+{
+    if (trib_window_overdue(r))
+        trib_server_room(r);
+}
+
+#endif
