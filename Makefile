@@ -297,7 +297,7 @@ $(BUILD)/tests/tools/mpi_%: tests/tools/mpi_%.c
 TOOL_LIBS = -lpcap -lz
 $(BUILD)/tests/tools/verbs_%: TOOL_LIBS = -libverbs -lpthread
 $(BUILD)/tests/tools/coll_%: TOOL_LIBS = -L$(BUILD) -ltributary -lpthread
-$(BUILD)/tests/tools/coll_check: $(BUILD)/libtributary.so.1
+$(BUILD)/tests/tools/coll_check $(BUILD)/tests/tools/coll_compute: $(BUILD)/libtributary.so.1
 $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
@@ -518,7 +518,7 @@ CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jo
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-calibrate trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
-EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce.py)
+EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce.py train.py)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)

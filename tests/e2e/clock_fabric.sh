@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # trib exec --clock fabric: every call that reads a clock or waits (tests/tools/clock_calls.c), with and without --scale-waits, in what a
-# program starts too; what is refused; and MPI benchmarks print the bandwidths of trib sim, at dilation 1,000.
+# program starts too; declared computation; what is refused; and MPI benchmarks print the bandwidths of trib sim, at dilation 1,000.
 . "$(dirname "$0")/lib.sh"
 export LD_LIBRARY_PATH=$TRIB_BUILD
 calls=$TRIB_BUILD/tests/tools/clock_calls
@@ -35,6 +35,20 @@ for name in "perf_counter", "monotonic", "time":
         assert 0.049 < took < 0.2 and abs(seen * 4 - took) < 0.002, (name, took, seen)
 ' 2>"$tmp/python.out" || fail "Python: $(tail -n 1 "$tmp/python.out")"
 fi
+
+# Declared computation, judged by the same clock: libtributary itself has wall time. At a dilation at which this machine's own work is little.
+trib down >/dev/null
+trib up "$conf/two-hosts.conf" --dilation 100 >/dev/null || fail "up at 100"
+fabric h0 -- timeout 30 "$TRIB_BUILD/tests/tools/coll_compute" >"$tmp/compute.out" || fail "declared computation: exit code $?"
+has '^coll_compute: ok' "$tmp/compute.out"
+trib exec h1 -- "$TRIB_BUILD/tests/tools/coll_compute" late >"$tmp/late.out" 2>&1 && fail "computation of wall time is late in fabric time"
+fabric h1 -- "$TRIB_BUILD/tests/tools/coll_compute" late || fail "late: exit code $?"
+has '^tributary: h1: lag: computation declared as 200.0 us of fabric time took [0-9.]+ us; 4 of 4 ended late \(needs a dilation of [2-9][0-9]+\)$' "$tmp/stderr.out"
+"$TRIB_BUILD/tests/tools/coll_compute" 2>"$tmp/no_run.out"
+[ $? = 3 ] || fail "declared computation without a fabric"
+has 'found no TRIB_RUN' "$tmp/no_run.out"
+trib down >/dev/null
+trib up "$conf/two-hosts.conf" --dilation 4 >/dev/null || fail "up again"
 
 # ---- what is refused ----
 refuses() { # refuses TEXT ARG...
