@@ -77,6 +77,7 @@ ROOM_check       := protocols/check
 ROOM_roce        := $(addprefix roce,/ /cc)
 ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
 ROOM_io          := $(addprefix io,/ /memif /telemetry)
+ROOM_clock       := host/clock
 ROOM_hca         := $(addprefix host/hca,/ /memory /io)
 ROOM_kernels     := host/kernels
 ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
@@ -85,7 +86,7 @@ ROOM_session     := host/session
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols check roce switch io hca kernels coll bench session launch sim support
+ROOMS := base fabric aggregation protocols check roce switch io clock hca kernels coll bench session launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -99,19 +100,20 @@ ON_check       := check $(ON_protocols)
 ON_roce        := roce $(ON_aggregation)
 ON_switch      := switch protocols $(ON_roce)
 ON_io          := io $(ON_switch)
+ON_clock       := clock $(ON_io)
 ON_hca         := hca io roce aggregation fabric base
 ON_coll        := coll kernels protocols aggregation fabric base
 ON_bench       := bench $(ON_coll)
 ON_session     := session bench $(ON_coll)
 ON_launch      := launch bench $(ON_coll)
-ON_sim         := sim launch bench coll kernels hca $(ON_io)
+ON_sim         := sim launch bench coll kernels hca clock $(ON_io)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
          $(BUILD)/trib-check-protocol \
-         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtributary.so.1
+         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1
 
 # Open MPI's component is built where mpicc and Open MPI's own headers (4.1) are.
 MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/coll.h,$(patsubst -I%,%,$(filter -I%,$(shell mpicc --showme:compile 2>/dev/null)))))))
@@ -236,6 +238,12 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared $^ -o $@
 
+# The system's clocks as fabric time (trib exec --clock fabric). In a folder of their own: an archive that has poll() in it would give it
+# to every test.
+$(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/*.c) io/clock.c io/shared.c) host/clock/calls/exports.map
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribclock.so -Wl,-z,defs -Wl,--version-script=host/clock/calls/exports.map $(filter %.o,$^) -o $@
+
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c \
                        io/bell.c io/shared.c io/rundir.c io/token.c io/preload.c io/port_counters.c io/telemetry_client.c \
@@ -298,7 +306,7 @@ $(BUILD)/tests/tools/mpi_%: tests/tools/mpi_%.c
 TOOL_LIBS = -lpcap -lz
 $(BUILD)/tests/tools/verbs_%: TOOL_LIBS = -libverbs -lpthread
 $(BUILD)/tests/tools/coll_%: TOOL_LIBS = -L$(BUILD) -ltributary -lpthread
-$(BUILD)/tests/tools/coll_check: $(BUILD)/libtributary.so.1
+$(BUILD)/tests/tools/coll_check $(BUILD)/tests/tools/coll_compute: $(BUILD)/libtributary.so.1
 $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
@@ -514,13 +522,13 @@ lint:
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
 BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate
-LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
+LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched)
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-calibrate trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
-EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce.py)
+EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce.py train.py)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)

@@ -5,8 +5,33 @@
  */
 #include "io/shared.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <time.h>
+
+/*
+ * `trib exec --clock fabric` gives programs fabric time for the system's clocks (host/clock). Whoever
+ * computes fabric time from CLOCK_MONOTONIC needs the system's own, so every program or library that
+ * has this file in it, libtribverbs and libtributary among them, keeps wall time for all its calls.
+ */
+static void keep_wall_time(bool loaded)
+{
+    void (*keeps)(const void *, bool) =
+        (void (*)(const void *, bool))(uintptr_t)dlsym(RTLD_DEFAULT, "tribclock_keep_wall_time");
+
+    if (keeps)
+        keeps((const void *)(uintptr_t)keep_wall_time, loaded);
+}
+
+__attribute__((constructor(101))) static void loaded(void)
+{
+    keep_wall_time(true);
+}
+
+__attribute__((destructor(101))) static void unloaded(void)
+{
+    keep_wall_time(false);
+}
 
 int64_t clock_mono_ns(void)
 {
@@ -114,7 +139,12 @@ void clock_set_dilation(struct clock_page *c, uint32_t dilation)
         sched_yield();
     turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
     if (!turn) { /* fabric time starts here, at 0 */
+        struct timespec real;
+
+        clock_gettime(CLOCK_REALTIME, &real);
         next.change_ns = clock_mono_ns();
+        c->start_ns = next.change_ns;
+        c->start_real_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
         next.before = next.dilation;
         announce(c, turn, &next);
     } else {

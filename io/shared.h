@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC    0x74726962u
-#define SHARED_VERSION  9u
+#define SHARED_VERSION  10u
 #define BELLS           32768 /* loops that can sleep: trib-switch processes, then host slots */
 #define BELL_HOST0      128
 #define LAG_BUCKETS     512
@@ -39,11 +39,14 @@
  * `dilation` until the change, which is announced a little ahead: fabric time is continuous and never
  * goes back. A change is written into the state that is not in use, and then turn is incremented: a
  * writer that dies in between leaves the clock as it was.
+ *
+ * The start is written before the first turn, and never again.
  */
 struct clock_page {
     uint32_t magic, version;
-    _Atomic uint32_t turn;    /* state[turn % 2] is in use */
-    _Atomic uint32_t writing; /* of the writer's threads */
+    int64_t start_ns, start_real_ns; /* CLOCK_MONOTONIC and CLOCK_REALTIME at fabric time 0 */
+    _Atomic uint32_t turn;           /* state[turn % 2] is in use */
+    _Atomic uint32_t writing;        /* of the writer's threads */
     struct clock_state {
         int64_t change_ns, change_ps; /* the last change of dilation, in both times */
         uint32_t before, dilation;

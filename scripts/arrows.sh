@@ -14,6 +14,7 @@ protocols protocols/host protocols/check
 roce/cc roce
 switch/queue switch switch/reduce switch/multimem switch/protocol switch/net
 io io/memif io/telemetry
+host/clock host/clock/calls
 host/hca host/hca/memory host/hca/io
 host/kernels
 host/coll host/coll/alg host/coll/gpu host/coll/transport host/coll/recovery host/coll/model

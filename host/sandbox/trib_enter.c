@@ -8,10 +8,12 @@
  * libibverbs miss nothing. With --isolate (isolate.h) that is an error.
  */
 #include "base/options.h"
+#include "host/sandbox/clock_reach.h"
 #include "host/sandbox/isolate.h"
 #include "host/sandbox/sandbox.h"
 #include "io/preload.h"
 #include "io/rundir.h"
+#include "io/shared.h"
 #include "io/token.h"
 
 #include <errno.h>
@@ -21,7 +23,8 @@
 
 struct enter_opts {
     const char *host, *library;
-    bool isolate;
+    bool isolate, scale_waits;
+    unsigned clock;
 };
 
 #define AT(f) .offset = offsetof(struct enter_opts, f)
@@ -48,7 +51,30 @@ static const struct option_row how[] = {
      .type = OPTION_FLAG,
      .help = "in namespaces in which CMD sees no other process and of the fabric only this host"},
 };
-static const struct option_group groups[] = {{"Namespaces", how, 1}, {NULL, NULL, 0}};
+
+enum { CLOCK_AS_IS, CLOCK_WALL, CLOCK_FABRIC };
+static const char *clock_name(unsigned i)
+{
+    static const char *const names[] = {"", "wall", "fabric", NULL};
+
+    return names[i];
+}
+static const struct option_row clocks[] = {
+    {.name = "clock",
+     .arg = "CLOCK",
+     AT(clock),
+     .type = OPTION_CHOICE,
+     .list = clock_name,
+     .help = "what the system's clocks say to CMD and all that it starts: fabric time, or wall "
+             "time; waits keep their length in wall time. Without it, as for who calls"},
+    {.name = "scale-waits",
+     AT(scale_waits),
+     .type = OPTION_FLAG,
+     .help = "with --clock fabric: waits and timeouts are fabric time too, so many times longer as "
+             "the dilation says"},
+};
+static const struct option_group groups[] = {
+    {"Namespaces", how, 1}, {"Clocks", clocks, 2}, {NULL, NULL, 0}};
 static const struct option_note exits[] = {
     {"1", "there is no such fabric or host"},
     {"2", "the command line is wrong"},
@@ -63,7 +89,7 @@ static const struct option_note environment[] = {
 static const struct option_program program = {
     .name = "trib-enter",
     .summary = "run a program as a host of an emulated fabric",
-    .synopsis = "[--isolate] HOST LIBRARY CMD [ARG...]",
+    .synopsis = "[--isolate] [--clock CLOCK [--scale-waits]] HOST LIBRARY CMD [ARG...]",
     .text = "What trib exec becomes: preloads the emulated HCA, gives CMD the sysfs and /dev of "
             "the host, and replaces itself by it.\n\nWith --isolate it stays, as CMD's parent: CMD "
             "runs in user, PID, IPC and mount namespaces of its own, which end with it.",
@@ -116,6 +142,61 @@ static const struct fab_node *find_host(const struct fabric *f, const char *name
     return NULL;
 }
 
+/*
+ * libtribclock.so is beside the library, and goes before it. Where clocks are fabric time already, as
+ * in a shell of trib exec, --clock wall stops that.
+ */
+static int set_clock(const struct enter_opts *o, const struct rundir *rd, const char *command)
+{
+    const char *slash = strrchr(o->library, '/'), *why;
+    char lib[4096];
+    int rc;
+
+    if (o->clock == CLOCK_AS_IS)
+        return 0;
+    if (o->clock == CLOCK_WALL)
+        return setenv("TRIB_CLOCK", "wall", 1) ? -errno : 0;
+    if (!atomic_load(&rd->sh->clock->turn)) {
+        fprintf(stderr, "trib: --clock fabric: the dilation of %s is unknown\n", rd->path);
+        return -ENODATA;
+    }
+    why = clock_out_of_reach(command);
+    if (why) {
+        fprintf(stderr, "trib: --clock fabric: %s %s; its clocks would stay wall time\n", command,
+                why);
+        return -ENOEXEC;
+    }
+    snprintf(lib, sizeof(lib), "%.*slibtribclock.so", slash ? (int)(slash - o->library + 1) : 0,
+             o->library);
+    if (slash && access(lib, R_OK)) {
+        fprintf(stderr, "trib: --clock fabric: found no %s: %s\n", lib, strerror(errno));
+        return -ENOENT;
+    }
+    rc = preload_set(lib);
+    if (!rc && setenv("TRIB_CLOCK", o->scale_waits ? "fabric,scale-waits" : "fabric", 1))
+        rc = -errno;
+    if (rc && rc != -EPERM)
+        fprintf(stderr, "trib: --clock fabric: cannot set the environment for %s\n", lib);
+    return rc;
+}
+
+/* Here, where owners of files are known. */
+static int set_environment(const struct enter_opts *o, const struct rundir *rd, const char *host,
+                           const char *command)
+{
+    int rc = preload_set(o->library);
+
+    if (!rc && setenv("TRIB_HOST", host, 1))
+        rc = -errno;
+    if (!rc)
+        return set_clock(o, rd, command);
+    fprintf(stderr,
+            rc == -EINVAL ? "trib: found %s, expected a path without colons\n"
+                          : "trib: cannot set the environment for %s\n",
+            o->library);
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     const char *run = getenv("TRIB_RUN"), *what = NULL;
@@ -131,6 +212,8 @@ int main(int argc, char **argv)
     if (!run || !*run)
         return options_wrong(&program,
                              "found no TRIB_RUN, expected a fabric's run directory in it");
+    if (o.scale_waits && o.clock != CLOCK_FABRIC)
+        return options_wrong(&program, "found --scale-waits, expected --clock fabric with it");
     argv += r.rest;
     if (rundir_open(&rd, run, NULL, false))
         return 1;
@@ -150,14 +233,8 @@ int main(int argc, char **argv)
             host->name, rd.path, host->name);
         return 1;
     }
-    rc = preload_set(o.library); /* here, where owners of files are known */
-    if (rc || setenv("TRIB_HOST", host->name, 1)) {
-        fprintf(stderr,
-                rc == -EINVAL ? "trib: found %s, expected a path without colons\n"
-                              : "trib: cannot set the environment for %s\n",
-                o.library);
+    if (set_environment(&o, &rd, host->name, argv[0]))
         return 1;
-    }
     rc = o.isolate ? 0 : enter_host(&rd, host, o.library, &what);
     if (rc)
         fprintf(

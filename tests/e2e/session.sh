@@ -37,6 +37,8 @@ ranks leaf-spine-8 8 "$tmp/mine/all_reduce" || fail "all_reduce: $(cat "$tmp/ran
 [ "$(grep -c '1048576 sums, by sharp' "$tmp/ranks.out")" = 8 ] || fail "all_reduce: $(cat "$tmp/ranks.out")"
 ranks leaf-spine-8 8 "$tmp/mine/all_reduce.py" || fail "all_reduce.py: $(cat "$tmp/ranks.out")"
 [ "$(grep -c '100000 sums, by sharp' "$tmp/ranks.out")" = 8 ] || fail "all_reduce.py: $(cat "$tmp/ranks.out")"
+ranks leaf-spine-8 2 "$tmp/mine/train.py" || fail "train.py: $(cat "$tmp/ranks.out")"
+[ "$(grep -cE 'step [0-4]: computes [0-9.]+ us \(lag [0-9.]+ us\), communicates [0-9.]+ us' "$tmp/ranks.out")" = 5 ] || fail "train.py: $(cat "$tmp/ranks.out")"
 for algo in sharp,ring auto; do
     ranks leaf-spine-8 8 "$check" "$algo" || fail "coll_check $algo: $(cat "$tmp/ranks.out")"
     [ "$(grep -c "operations, $algo" "$tmp/ranks.out")" = 8 ] || fail "coll_check $algo: $(cat "$tmp/ranks.out")"

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Joins the fabric, finds the system's calls, and knows who keeps wall time: by the address from
+ * which a call comes, so that everything in those libraries does, the code of DPDK in libtribverbs
+ * included.
+ *
+ * Rejected: linking our libraries so that they reach the system's calls past this one. Each would
+ * need the list of calls, and a new one that is forgotten is a clock that is wrong by the dilation.
+ */
+#include "host/clock/calls/tribclock.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEPERS 64 /* programs and libraries that keep wall time */
+
+struct tribclock tribclock;
+
+static struct keeper {
+    _Atomic uintptr_t from, to;
+} keepers[KEEPERS];
+static _Atomic unsigned n_keepers;
+static _Atomic int stage; /* of start(): 0 before it, 1 in it, 2 done */
+static __thread bool starting __attribute__((tls_model("initial-exec")));
+
+/* ---- who keeps wall time ---- */
+
+static int find_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    uintptr_t *range = arg, from, to;
+
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        from = info->dlpi_addr + p->p_vaddr;
+        to = from + p->p_memsz;
+        if (p->p_type == PT_LOAD && p->p_flags & PF_X && range[0] >= from && range[0] < to) {
+            range[0] = from;
+            range[1] = to;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void tribclock_keep_wall_time(const void *address, bool loaded)
+{
+    uintptr_t range[2] = {(uintptr_t)address, 0};
+    unsigned n = atomic_load(&n_keepers), i;
+
+    if (!dl_iterate_phdr(find_module, range))
+        return;
+    for (i = 0; i < n && atomic_load(&keepers[i].from) != range[0]; i++)
+        ;
+    if (!loaded) {
+        if (i < n)
+            atomic_store(&keepers[i].to, 0);
+        return;
+    }
+    for (unsigned k = 0; i == n && k < n; k++) /* the place of one that is gone */
+        if (!atomic_load(&keepers[k].to))
+            i = k;
+    if (i == KEEPERS)
+        return;
+    atomic_store(&keepers[i].from, range[0]);
+    atomic_store(&keepers[i].to, range[1]);
+    if (i == n)
+        atomic_store(&n_keepers, n + 1);
+}
+
+static bool keeps_wall_time(uintptr_t caller)
+{
+    unsigned n = atomic_load_explicit(&n_keepers, memory_order_relaxed);
+
+    for (unsigned i = 0; i < n; i++)
+        if (caller >= atomic_load_explicit(&keepers[i].from, memory_order_relaxed) &&
+            caller < atomic_load_explicit(&keepers[i].to, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+/* ---- start ---- */
+
+/*
+ * The C library's default versions. RTLD_NEXT would give the oldest of pthread_cond_timedwait() and
+ * of the timers; it is for C libraries that have some of the calls in libraries of their own.
+ */
+static void find_calls(void)
+{
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+#define X(name)                                                                                    \
+    tribclock.name = (__typeof__(&name))(uintptr_t)(libc ? dlsym(libc, #name) : NULL);             \
+    if (!tribclock.name)                                                                           \
+        tribclock.name = (__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name);
+    TRIBCLOCK_CALLS(X)
+#undef X
+    tribclock.pthread_cond_timedwait_old =
+        (__typeof__(&pthread_cond_timedwait))(uintptr_t)(libc ? dlvsym(libc,
+                                                                       "pthread_cond_timedwait",
+                                                                       "GLIBC_2.2.5")
+                                                              : NULL);
+}
+
+static void end(const char *found)
+{
+    fprintf(stderr,
+            "tributary: %s: TRIB_CLOCK is %s, and found %s; expected a fabric that is up, and a "
+            "program that is run by trib exec --clock fabric\n",
+            program_invocation_short_name, getenv("TRIB_CLOCK"), found);
+    _exit(1);
+}
+
+static void join(void)
+{
+    const char *clock = getenv("TRIB_CLOCK"), *dir = getenv("TRIB_RUN");
+
+    if (!clock || !*clock || !strcmp(clock, "wall"))
+        return;
+    tribclock.scale_waits = !strcmp(clock, "fabric,scale-waits");
+    if (!tribclock.scale_waits && strcmp(clock, "fabric") != 0)
+        end("neither wall, nor fabric, nor fabric,scale-waits in it");
+    if (!dir || !*dir)
+        end("no run directory in TRIB_RUN");
+    if (shared_join(&tribclock.fabric, dir))
+        end("none in TRIB_RUN");
+    if (!atomic_load(&tribclock.fabric->clock->turn))
+        end("one whose dilation is unknown");
+}
+
+/* Before main(), or in the first call if a library's constructor makes one. The calls that it makes
+ * itself come here again. */
+__attribute__((constructor(102))) static void start(void)
+{
+    int none = 0;
+
+    if (starting)
+        return;
+    if (!atomic_compare_exchange_strong(&stage, &none, 1)) {
+        while (atomic_load_explicit(&stage, memory_order_acquire) != 2)
+            sched_yield();
+        return;
+    }
+    starting = true;
+    find_calls();
+    tribclock_keep_wall_time((const void *)(uintptr_t)start, true);
+    join();
+    starting = false;
+    atomic_store_explicit(&stage, 2, memory_order_release);
+}
+
+bool tribclock_applies(const void *caller)
+{
+    if (atomic_load_explicit(&stage, memory_order_acquire) != 2)
+        start();
+    return !starting && tribclock.fabric && !keeps_wall_time((uintptr_t)caller);
+}
+
+/* ---- for the calls ---- */
+
+const struct timespec *tribclock_deadline(clockid_t id, const struct timespec *deadline,
+                                          struct timespec *out)
+{
+    struct timespec now;
+    int64_t wait;
+
+    if (!deadline || !timespec_valid(deadline))
+        return deadline;
+    wait = program_wait_ns(tribclock.fabric,
+                           program_clock_of(id) == PROGRAM_REALTIME ? PROGRAM_REALTIME
+                                                                    : PROGRAM_MONOTONIC,
+                           ns_of_timespec(deadline), tribclock.scale_waits);
+    tribclock.clock_gettime(id, &now);
+    *out = timespec_of_ns(ns_sum(ns_of_timespec(&now), wait));
+    if (out->tv_sec < 0) /* refused, where it has passed */
+        *out = (struct timespec){.tv_sec = 0};
+    return out;
+}
+
+const struct timespec *tribclock_stretched(const struct timespec *wait, struct timespec *out)
+{
+    if (!wait || !timespec_valid(wait))
+        return wait;
+    *out = timespec_of_ns(program_stretch_ns(tribclock.fabric, ns_of_timespec(wait)));
+    return out;
+}
