@@ -33,6 +33,7 @@
 #define UNALIGNED __attribute__((aligned(1), may_alias))
 typedef int8_t e_int8 UNALIGNED;
 typedef uint8_t e_uint8 UNALIGNED;
+typedef int16_t e_int16 UNALIGNED;
 typedef uint16_t e_uint16 UNALIGNED;
 typedef int32_t e_int32 UNALIGNED;
 typedef uint32_t e_uint32 UNALIGNED;
@@ -151,17 +152,20 @@ uint8_t fp32_to_fp8_e4m3(float f)
 
 /* ---- the table ---- */
 
+#define BY_WIDTH(row, op)                                                                          \
+    [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT16] = row##_##op##_16,         \
+    [DT_UINT16] = row##_##op##_16, [DT_INT32] = row##_##op##_32, [DT_UINT32] = row##_##op##_32,    \
+    [DT_INT64] = row##_##op##_64, [DT_UINT64] = row##_##op##_64
 #define BY_TYPE(row, op)                                                                           \
     {                                                                                              \
-        [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT32] = row##_##op##_32,     \
-        [DT_UINT32] = row##_##op##_32, [DT_INT64] = row##_##op##_64,                               \
-        [DT_UINT64] = row##_##op##_64, [DT_FP16] = row##_##op##_f16, [DT_FP32] = row##_##op##_f32, \
-        [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16,                               \
-        [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
+        BY_WIDTH(row, op), [DT_FP16] = row##_##op##_f16, [DT_FP32] = row##_##op##_f32,             \
+                           [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16,            \
+                           [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2  \
     }
 #define BY_SIGN(row, op)                                                                           \
     {                                                                                              \
-        [DT_INT8] = row##_##op##_i8, [DT_UINT8] = row##_##op##_u8, [DT_INT32] = row##_##op##_i32,  \
+        [DT_INT8] = row##_##op##_i8, [DT_UINT8] = row##_##op##_u8, [DT_INT16] = row##_##op##_i16,  \
+        [DT_UINT16] = row##_##op##_u16, [DT_INT32] = row##_##op##_i32,                             \
         [DT_UINT32] = row##_##op##_u32, [DT_INT64] = row##_##op##_i64,                             \
         [DT_UINT64] = row##_##op##_u64, [DT_FP16] = row##_##op##_f16,                              \
         [DT_FP32] = row##_##op##_f32, [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16, \
@@ -169,8 +173,7 @@ uint8_t fp32_to_fp8_e4m3(float f)
     }
 #define BY_BITS(row, op)                                                                           \
     {                                                                                              \
-        [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT32] = row##_##op##_32,     \
-        [DT_UINT32] = row##_##op##_32, [DT_INT64] = row##_##op##_64, [DT_UINT64] = row##_##op##_64 \
+        BY_WIDTH(row, op)                                                                          \
     }
 #define PAIRS(op)                                                                                  \
     {                                                                                              \
@@ -181,7 +184,9 @@ uint8_t fp32_to_fp8_e4m3(float f)
         [OP_SUM] = BY_TYPE(row, sum), [OP_PROD] = BY_TYPE(row, prod),                              \
         [OP_MIN] = BY_SIGN(row, min), [OP_MAX] = BY_SIGN(row, max), [OP_AVG] = BY_TYPE(row, sum),  \
         [OP_BAND] = BY_BITS(row, band), [OP_BOR] = BY_BITS(row, bor),                              \
-        [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), [OP_MAXLOC] = PAIRS(maxloc)   \
+        [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), [OP_MAXLOC] = PAIRS(maxloc),  \
+        [OP_LAND] = BY_BITS(row, land), [OP_LOR] = BY_BITS(row, lor),                              \
+        [OP_LXOR] = BY_BITS(row, lxor)                                                             \
     }
 
 static const arith_fn kernels[ARITH_ROWS][OP_COUNT][DT_COUNT] = {
@@ -260,6 +265,12 @@ void arith_divide(void *buf, enum dtype t, unsigned n, size_t count)
         break;
     case DT_UINT8:
         DIVIDE(e_uint8, uint64_t, AS_IS, n, AS_IS);
+        break;
+    case DT_INT16:
+        DIVIDE(e_int16, int64_t, AS_IS, (int64_t)n, AS_IS);
+        break;
+    case DT_UINT16:
+        DIVIDE(e_uint16, uint64_t, AS_IS, n, AS_IS);
         break;
     case DT_INT32:
         DIVIDE(e_int32, int64_t, AS_IS, (int64_t)n, AS_IS);

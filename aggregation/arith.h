@@ -10,7 +10,8 @@
  * NaN input gives NaN, and -0 is less than +0. AVG is a SUM here; the host divides at the edge.
  *
  * 8-bit floats are OCP's (OFP8): E5M2 has infinities as IEEE 754 has; E4M3 has none, and a result
- * beyond 448, infinity included, is its NaN (0x7f). BAND, BOR and BXOR are for integers. MINLOC and
+ * beyond 448, infinity included, is its NaN (0x7f). BAND, BOR and BXOR are for integers, as are LAND,
+ * LOR and LXOR, which take what is not zero as 1 and give 1 or 0, also of one input. MINLOC and
  * MAXLOC are for pairs of a value and an int32 index: of equal values the lowest index; a NaN is
  * both less and greater than any number, -0 is less than +0.
  */

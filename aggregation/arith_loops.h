@@ -82,13 +82,16 @@ static inline void arith_sum(const struct arith_sum *s, void *out, const void *c
 #define V_LOAD(V, p, i)          (*(const ROW(V##_mem) *)((p) + (i)*ROW_BYTES))
 #define V_STORE(V, p, i, a, b)   (V_AT(V, p, i) = (a), V_AT(V, p, (i) + 1) = (b))
 #define V_STORE_F(V, p, i, a, b) (ROW(V##_no_nan)(&(a), &(b)), V_STORE(V, p, i, a, b))
-#define V_SUM(V, a, b)           ((a) + (b))
-#define V_PROD(V, a, b)          ((a) * (b))
-#define V_BAND(V, a, b)          ((a) & (b))
-#define V_BOR(V, a, b)           ((a) | (b))
-#define V_BXOR(V, a, b)          ((a) ^ (b))
-#define V_MIN(V, a, b)           ROW(V##_min)(a, b)
-#define V_MAX(V, a, b)           ROW(V##_max)(a, b)
+/* Truth as 1 and 0; a comparison gives all ones and zeros, of which one bit is kept at the end. */
+#define L_LOAD(V, p, i)        ((ROW(V))(V_LOAD(V, p, i) != 0))
+#define L_STORE(V, p, i, a, b) V_STORE(V, p, i, (a)&1, (b)&1)
+#define V_SUM(V, a, b)         ((a) + (b))
+#define V_PROD(V, a, b)        ((a) * (b))
+#define V_BAND(V, a, b)        ((a) & (b))
+#define V_BOR(V, a, b)         ((a) | (b))
+#define V_BXOR(V, a, b)        ((a) ^ (b))
+#define V_MIN(V, a, b)         ROW(V##_min)(a, b)
+#define V_MAX(V, a, b)         ROW(V##_max)(a, b)
 #define BF_LOAD(V, p, i)                                                                           \
     ((i) % 2 ? ROW(bf16_second)((p) + (i) / 2 * ROW_BYTES)                                         \
              : ROW(bf16_first)((p) + (i) / 2 * ROW_BYTES))

@@ -9,6 +9,7 @@
 
 VEC(i8, int8_t, ROW_BYTES);
 VEC(u8, uint8_t, ROW_BYTES);
+VEC(i16, int16_t, ROW_BYTES);
 VEC(u16, uint16_t, ROW_BYTES);
 VEC(i32, int32_t, ROW_BYTES);
 VEC(u32, uint32_t, ROW_BYTES);
@@ -107,6 +108,7 @@ INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a, ROW(f32) b)
     }
 #define ALWAYS(a, width) true
 PUTS(u8, ALWAYS)
+PUTS(u16, ALWAYS)
 PUTS(u32, ALWAYS)
 PUTS(u64, ALWAYS)
 PUTS(f32, ROW(f32_numbers))
@@ -125,6 +127,8 @@ PUTS(f64, ROW(f64_numbers))
     }
 INT_OPS(i8)
 INT_OPS(u8)
+INT_OPS(i16)
+INT_OPS(u16)
 INT_OPS(i32)
 INT_OPS(u32)
 INT_OPS(i64)

@@ -44,7 +44,10 @@
     VECTOR(prod_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_PROD, V_STORE)                           \
     VECTOR(band_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BAND, V_STORE)                           \
     VECTOR(bor_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BOR, V_STORE)                             \
-    VECTOR(bxor_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BXOR, V_STORE)
+    VECTOR(bxor_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BXOR, V_STORE)                           \
+    VECTOR(land_##bits, V, bits / 8, ROW_BYTES, L_LOAD, V_BAND, L_STORE)                           \
+    VECTOR(lor_##bits, V, bits / 8, ROW_BYTES, L_LOAD, V_BOR, L_STORE)                             \
+    VECTOR(lxor_##bits, V, bits / 8, ROW_BYTES, L_LOAD, V_BXOR, L_STORE)
 #define ORDERED(V, bits)                                                                           \
     VECTOR(min_##V, V, bits / 8, ROW_BYTES, V_LOAD, V_MIN, V_STORE)                                \
     VECTOR(max_##V, V, bits / 8, ROW_BYTES, V_LOAD, V_MAX, V_STORE)
@@ -54,10 +57,13 @@
     VECTOR(max_##name, V, EB, VB, LOAD, V_MAX, STORE)
 
 WRAPPING(u8, 8)
+WRAPPING(u16, 16)
 WRAPPING(u32, 32)
 WRAPPING(u64, 64)
 ORDERED(i8, 8)
 ORDERED(u8, 8)
+ORDERED(i16, 16)
+ORDERED(u16, 16)
 ORDERED(i32, 32)
 ORDERED(u32, 32)
 ORDERED(i64, 64)

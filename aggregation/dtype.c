@@ -23,9 +23,12 @@ static const struct {
     [DT_FP8_E5M2] = {"f8e5m2", "fp8_e5m2", 1},
     [DT_FP32_LOC] = {"float_int", "fp32_loc", 8},
     [DT_INT32_LOC] = {"2int", "int32_loc", 8},
+    [DT_INT16] = {"int16", "i16", 2},
+    [DT_UINT16] = {"uint16", "u16", 2},
 };
 static const char *const redops[OP_COUNT] = {"sum",  "prod", "min",  "max",    "avg",
-                                             "band", "bor",  "bxor", "minloc", "maxloc"};
+                                             "band", "bor",  "bxor", "minloc", "maxloc",
+                                             "land", "lor",  "lxor"};
 
 bool dtype_is_float(enum dtype t)
 {

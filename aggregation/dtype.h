@@ -23,6 +23,8 @@ enum dtype {
     DT_FP8_E5M2,
     DT_FP32_LOC,  /* value, then int32 index: MPI's MPI_FLOAT_INT */
     DT_INT32_LOC, /* MPI_2INT */
+    DT_INT16,
+    DT_UINT16,
     DT_COUNT
 };
 enum redop {
@@ -36,12 +38,15 @@ enum redop {
     OP_BXOR,
     OP_MINLOC,
     OP_MAXLOC,
+    OP_LAND, /* logical, of integers: 1 or 0 */
+    OP_LOR,
+    OP_LXOR,
     OP_COUNT
 };
 
 const char *dtype_name(enum dtype t); /* "int8" "uint8" "int32" "uint32" "int64" "uint64" "half"
                                          "float" "double" "bfloat16" "f8e4m3" "f8e5m2" "float_int"
-                                         "2int" */
+                                         "2int" "int16" "uint16" */
 int dtype_by_name(const char *s);     /* also fp16, fp32, fp64, bf16; -EINVAL */
 bool dtype_is_float(enum dtype t);    /* one number, not a pair */
 unsigned dtype_size(enum dtype t);

@@ -61,9 +61,11 @@ int nvls_hw_can(const struct perf_opts *o, unsigned nranks, char *err)
         return -ENOTSUP;
     }
     if (!pairs(o, &asked)) {
-        snprintf(err, OPT_ERR,
-                 "found no type and operation that multimem has, expected sum of a type of 16 bits "
-                 "or more, or min or max of one that is not float or double");
+        snprintf(
+            err, OPT_ERR,
+            "found no type and operation that multimem has, expected sum of a float of 16 bits "
+            "or more or of an integer of 32 or 64, or min or max of such, not of float or "
+            "double");
         return -ENOTSUP;
     }
     rc = multicast_can(nranks, why);

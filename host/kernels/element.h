@@ -256,44 +256,66 @@ EL_FN struct el_pair el_out_pair_f32(struct el_pair a)
 
 /* ---- the reductions ---- */
 
-#define EL_AS_IS(x)   (x)
-#define EL_SUM(a, b)  ((a) + (b))
-#define EL_PROD(a, b) ((a) * (b))
-#define EL_MIN(a, b)  ((b) < (a) ? (b) : (a))
-#define EL_MAX(a, b)  ((b) > (a) ? (b) : (a))
-#define EL_BAND(a, b) ((a) & (b))
-#define EL_BOR(a, b)  ((a) | (b))
-#define EL_BXOR(a, b) ((a) ^ (b))
+#define EL_AS_IS(x)    (x)
+#define EL_NOT_ZERO(x) ((x) != 0)
+#define EL_SUM(a, b)   ((a) + (b))
+#define EL_PROD(a, b)  ((a) * (b))
+#define EL_MIN(a, b)   ((b) < (a) ? (b) : (a))
+#define EL_MAX(a, b)   ((b) > (a) ? (b) : (a))
+#define EL_BAND(a, b)  ((a) & (b))
+#define EL_BOR(a, b)   ((a) | (b))
+#define EL_BXOR(a, b)  ((a) ^ (b))
 
 /* Integers wrap: they are added and multiplied unsigned. */
 #define REDUCTIONS_INT(X)                                                                          \
     X(sum_8, uint8_t, uint32_t, EL_AS_IS, EL_SUM, EL_AS_IS)                                        \
+    X(sum_16, uint16_t, uint32_t, EL_AS_IS, EL_SUM, EL_AS_IS)                                      \
     X(sum_32, uint32_t, uint32_t, EL_AS_IS, EL_SUM, EL_AS_IS)                                      \
     X(sum_64, uint64_t, uint64_t, EL_AS_IS, EL_SUM, EL_AS_IS)                                      \
     X(prod_8, uint8_t, uint32_t, EL_AS_IS, EL_PROD, EL_AS_IS)                                      \
+    X(prod_16, uint16_t, uint32_t, EL_AS_IS, EL_PROD, EL_AS_IS)                                    \
     X(prod_32, uint32_t, uint32_t, EL_AS_IS, EL_PROD, EL_AS_IS)                                    \
     X(prod_64, uint64_t, uint64_t, EL_AS_IS, EL_PROD, EL_AS_IS)                                    \
     X(min_i8, int8_t, int32_t, EL_AS_IS, EL_MIN, EL_AS_IS)                                         \
     X(min_u8, uint8_t, uint32_t, EL_AS_IS, EL_MIN, EL_AS_IS)                                       \
+    X(min_i16, int16_t, int32_t, EL_AS_IS, EL_MIN, EL_AS_IS)                                       \
+    X(min_u16, uint16_t, uint32_t, EL_AS_IS, EL_MIN, EL_AS_IS)                                     \
     X(min_i32, int32_t, int32_t, EL_AS_IS, EL_MIN, EL_AS_IS)                                       \
     X(min_u32, uint32_t, uint32_t, EL_AS_IS, EL_MIN, EL_AS_IS)                                     \
     X(min_i64, int64_t, int64_t, EL_AS_IS, EL_MIN, EL_AS_IS)                                       \
     X(min_u64, uint64_t, uint64_t, EL_AS_IS, EL_MIN, EL_AS_IS)                                     \
     X(max_i8, int8_t, int32_t, EL_AS_IS, EL_MAX, EL_AS_IS)                                         \
     X(max_u8, uint8_t, uint32_t, EL_AS_IS, EL_MAX, EL_AS_IS)                                       \
+    X(max_i16, int16_t, int32_t, EL_AS_IS, EL_MAX, EL_AS_IS)                                       \
+    X(max_u16, uint16_t, uint32_t, EL_AS_IS, EL_MAX, EL_AS_IS)                                     \
     X(max_i32, int32_t, int32_t, EL_AS_IS, EL_MAX, EL_AS_IS)                                       \
     X(max_u32, uint32_t, uint32_t, EL_AS_IS, EL_MAX, EL_AS_IS)                                     \
     X(max_i64, int64_t, int64_t, EL_AS_IS, EL_MAX, EL_AS_IS)                                       \
     X(max_u64, uint64_t, uint64_t, EL_AS_IS, EL_MAX, EL_AS_IS)                                     \
     X(band_8, uint8_t, uint32_t, EL_AS_IS, EL_BAND, EL_AS_IS)                                      \
+    X(band_16, uint16_t, uint32_t, EL_AS_IS, EL_BAND, EL_AS_IS)                                    \
     X(band_32, uint32_t, uint32_t, EL_AS_IS, EL_BAND, EL_AS_IS)                                    \
     X(band_64, uint64_t, uint64_t, EL_AS_IS, EL_BAND, EL_AS_IS)                                    \
     X(bor_8, uint8_t, uint32_t, EL_AS_IS, EL_BOR, EL_AS_IS)                                        \
+    X(bor_16, uint16_t, uint32_t, EL_AS_IS, EL_BOR, EL_AS_IS)                                      \
     X(bor_32, uint32_t, uint32_t, EL_AS_IS, EL_BOR, EL_AS_IS)                                      \
     X(bor_64, uint64_t, uint64_t, EL_AS_IS, EL_BOR, EL_AS_IS)                                      \
     X(bxor_8, uint8_t, uint32_t, EL_AS_IS, EL_BXOR, EL_AS_IS)                                      \
+    X(bxor_16, uint16_t, uint32_t, EL_AS_IS, EL_BXOR, EL_AS_IS)                                    \
     X(bxor_32, uint32_t, uint32_t, EL_AS_IS, EL_BXOR, EL_AS_IS)                                    \
     X(bxor_64, uint64_t, uint64_t, EL_AS_IS, EL_BXOR, EL_AS_IS)                                    \
+    X(land_8, uint8_t, uint32_t, EL_NOT_ZERO, EL_BAND, EL_AS_IS)                                   \
+    X(land_16, uint16_t, uint32_t, EL_NOT_ZERO, EL_BAND, EL_AS_IS)                                 \
+    X(land_32, uint32_t, uint32_t, EL_NOT_ZERO, EL_BAND, EL_AS_IS)                                 \
+    X(land_64, uint64_t, uint32_t, EL_NOT_ZERO, EL_BAND, EL_AS_IS)                                 \
+    X(lor_8, uint8_t, uint32_t, EL_NOT_ZERO, EL_BOR, EL_AS_IS)                                     \
+    X(lor_16, uint16_t, uint32_t, EL_NOT_ZERO, EL_BOR, EL_AS_IS)                                   \
+    X(lor_32, uint32_t, uint32_t, EL_NOT_ZERO, EL_BOR, EL_AS_IS)                                   \
+    X(lor_64, uint64_t, uint32_t, EL_NOT_ZERO, EL_BOR, EL_AS_IS)                                   \
+    X(lxor_8, uint8_t, uint32_t, EL_NOT_ZERO, EL_BXOR, EL_AS_IS)                                   \
+    X(lxor_16, uint16_t, uint32_t, EL_NOT_ZERO, EL_BXOR, EL_AS_IS)                                 \
+    X(lxor_32, uint32_t, uint32_t, EL_NOT_ZERO, EL_BXOR, EL_AS_IS)                                 \
+    X(lxor_64, uint64_t, uint32_t, EL_NOT_ZERO, EL_BXOR, EL_AS_IS)                                 \
     X(minloc_i32, struct el_pair, struct el_pair, EL_AS_IS, el_minloc_i32, EL_AS_IS)               \
     X(maxloc_i32, struct el_pair, struct el_pair, EL_AS_IS, el_maxloc_i32, EL_AS_IS)
 
@@ -332,6 +354,8 @@ EL_FN struct el_pair el_out_pair_f32(struct el_pair a)
 #define AVERAGES(X)                                                                                \
     X(avg_i8, int8_t, int64_t, EL_AS_IS, EL_DIV_I, EL_AS_IS)                                       \
     X(avg_u8, uint8_t, uint64_t, EL_AS_IS, EL_DIV_U, EL_AS_IS)                                     \
+    X(avg_i16, int16_t, int64_t, EL_AS_IS, EL_DIV_I, EL_AS_IS)                                     \
+    X(avg_u16, uint16_t, uint64_t, EL_AS_IS, EL_DIV_U, EL_AS_IS)                                   \
     X(avg_i32, int32_t, int64_t, EL_AS_IS, EL_DIV_I, EL_AS_IS)                                     \
     X(avg_u32, uint32_t, uint64_t, EL_AS_IS, EL_DIV_U, EL_AS_IS)                                   \
     X(avg_i64, int64_t, uint64_t, EL_AS_IS, EL_DIV_I, EL_AS_IS)                                    \

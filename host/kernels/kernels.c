@@ -68,11 +68,13 @@ static const struct kernel kernels[] = {
 /* Indices plus 1; 0: no kernel. */
 #define IS(name) (K_##name + 1)
 #define BY_SIZE(op)                                                                                \
-    [DT_INT8] = IS(op##_8), [DT_UINT8] = IS(op##_8), [DT_INT32] = IS(op##_32),                     \
-    [DT_UINT32] = IS(op##_32), [DT_INT64] = IS(op##_64), [DT_UINT64] = IS(op##_64)
+    [DT_INT8] = IS(op##_8), [DT_UINT8] = IS(op##_8), [DT_INT16] = IS(op##_16),                     \
+    [DT_UINT16] = IS(op##_16), [DT_INT32] = IS(op##_32), [DT_UINT32] = IS(op##_32),                \
+    [DT_INT64] = IS(op##_64), [DT_UINT64] = IS(op##_64)
 #define BY_SIGN(op)                                                                                \
-    [DT_INT8] = IS(op##_i8), [DT_UINT8] = IS(op##_u8), [DT_INT32] = IS(op##_i32),                  \
-    [DT_UINT32] = IS(op##_u32), [DT_INT64] = IS(op##_i64), [DT_UINT64] = IS(op##_u64)
+    [DT_INT8] = IS(op##_i8), [DT_UINT8] = IS(op##_u8), [DT_INT16] = IS(op##_i16),                  \
+    [DT_UINT16] = IS(op##_u16), [DT_INT32] = IS(op##_i32), [DT_UINT32] = IS(op##_u32),             \
+    [DT_INT64] = IS(op##_i64), [DT_UINT64] = IS(op##_u64)
 #define FLOATS(op)                                                                                 \
     [DT_FP16] = IS(op##_f16), [DT_FP32] = IS(op##_f32), [DT_FP64] = IS(op##_f64),                  \
     [DT_BF16] = IS(op##_bf16), [DT_FP8_E4M3] = IS(op##_e4m3), [DT_FP8_E5M2] = IS(op##_e5m2)
@@ -87,6 +89,9 @@ static const uint8_t reductions[OP_COUNT][DT_COUNT] = {
     [OP_BXOR] = {BY_SIZE(bxor)},
     [OP_MINLOC] = {[DT_FP32_LOC] = IS(minloc_f32), [DT_INT32_LOC] = IS(minloc_i32)},
     [OP_MAXLOC] = {[DT_FP32_LOC] = IS(maxloc_f32), [DT_INT32_LOC] = IS(maxloc_i32)},
+    [OP_LAND] = {BY_SIZE(land)},
+    [OP_LOR] = {BY_SIZE(lor)},
+    [OP_LXOR] = {BY_SIZE(lxor)},
 };
 static const uint8_t averages[DT_COUNT] = {BY_SIGN(avg), FLOATS(avg)};
 

@@ -21,9 +21,14 @@ struct trib_request {
     struct trib_request *next;
 };
 
-_Static_assert((int)TRIB_BFLOAT16 == (int)DT_BF16 && (int)TRIB_MAX == (int)OP_MAX &&
-                   (int)TRIB_BXOR == (int)OP_BXOR,
-               "the public types are the first ones of ours");
+_Static_assert((int)TRIB_BFLOAT16 == (int)DT_BF16 && (int)TRIB_FLOAT8_E4M3 == (int)DT_FP8_E4M3 &&
+                   (int)TRIB_INT32_LOC == (int)DT_INT32_LOC && (int)TRIB_INT16 == (int)DT_INT16 &&
+                   (int)TRIB_ALL_TYPES == (int)DT_COUNT,
+               "the public types are ours");
+_Static_assert((int)TRIB_MAX == (int)OP_MAX && (int)TRIB_AVG == (int)OP_AVG &&
+                   (int)TRIB_MAXLOC == (int)OP_MAXLOC && (int)TRIB_LXOR == (int)OP_LXOR &&
+                   (int)OP_COUNT == (int)OP_LXOR + 1,
+               "the public reductions are ours");
 
 /* ---- which algorithm ---- */
 
@@ -185,7 +190,7 @@ static int start(struct trib_comm *c, struct coll_args *a, struct trib_request *
     struct trib_request *o;
     int rc;
 
-    if ((unsigned)a->type >= TRIB_TYPES || (coll_reduces(a->kind) && (unsigned)a->op > OP_BXOR))
+    if ((unsigned)a->type >= DT_COUNT || (coll_reduces(a->kind) && (unsigned)a->op >= OP_COUNT))
         return session_say(err, -EINVAL, "found type %d and reduction %d, expected public ones",
                            (int)a->type, (int)a->op);
     if (dtype_size(a->type) && a->count > SIZE_MAX / 16 / c->cfg.nranks)

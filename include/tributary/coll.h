@@ -43,8 +43,19 @@ extern "C" {
 #define TRIB_COLL_VERSION 1 /* of this header; trib_coll_version() is the library's */
 #define TRIB_TEXT         256
 
-/* Reductions beside those of enum trib_sum: the mean, and bits of integers. */
-enum { TRIB_AVG = TRIB_REDUCTIONS, TRIB_BAND, TRIB_BOR, TRIB_BXOR };
+/* Reductions beside those of enum trib_sum: the mean; bits of integers; the least or greatest value
+ * and its index, of pairs only; integers as truth, 1 or 0 (a communicator of one rank copies). */
+enum {
+    TRIB_AVG = TRIB_REDUCTIONS,
+    TRIB_BAND,
+    TRIB_BOR,
+    TRIB_BXOR,
+    TRIB_MINLOC,
+    TRIB_MAXLOC,
+    TRIB_LAND,
+    TRIB_LOR,
+    TRIB_LXOR
+};
 
 struct trib_comm;
 struct trib_request;

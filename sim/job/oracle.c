@@ -16,6 +16,10 @@ static void put_small(void *buf, enum dtype t, size_t i, unsigned v)
     case DT_UINT8:
         ((uint8_t *)buf)[i] = v;
         break;
+    case DT_INT16:
+    case DT_UINT16:
+        ((uint16_t *)buf)[i] = v;
+        break;
     case DT_INT32:
     case DT_UINT32:
         ((uint32_t *)buf)[i] = v;

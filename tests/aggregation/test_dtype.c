@@ -109,12 +109,12 @@ static void names_and_aliases_lead_back_to_the_type(void **state)
     static const struct {
         const char *name;
         int t;
-    } rows[] = {{"int8", DT_INT8},       {"uint8", DT_UINT8},   {"int32", DT_INT32},
-                {"uint32", DT_UINT32},   {"int64", DT_INT64},   {"half", DT_FP16},
-                {"fp16", DT_FP16},       {"float", DT_FP32},    {"fp32", DT_FP32},
-                {"double", DT_FP64},     {"fp64", DT_FP64},     {"bfloat16", DT_BF16},
-                {"bf16", DT_BF16},       {"fp8", -EINVAL},      {"", -EINVAL},
-                {"f8e4m3", DT_FP8_E4M3}, {"2int", DT_INT32_LOC}};
+    } rows[] = {
+        {"int8", DT_INT8},      {"uint8", DT_UINT8}, {"int32", DT_INT32}, {"uint32", DT_UINT32},
+        {"int64", DT_INT64},    {"half", DT_FP16},   {"fp16", DT_FP16},   {"float", DT_FP32},
+        {"fp32", DT_FP32},      {"double", DT_FP64}, {"fp64", DT_FP64},   {"bfloat16", DT_BF16},
+        {"bf16", DT_BF16},      {"fp8", -EINVAL},    {"", -EINVAL},       {"f8e4m3", DT_FP8_E4M3},
+        {"2int", DT_INT32_LOC}, {"int16", DT_INT16}, {"u16", DT_UINT16}};
 
     (void)state;
     for (unsigned i = 0; i < LEN(rows); i++)

@@ -92,6 +92,11 @@ static uint64_t int_op(enum redop op, bool is_signed, uint64_t a, uint64_t b)
         return a * b;
     if (op == OP_BAND || op == OP_BOR || op == OP_BXOR)
         return op == OP_BAND ? (a & b) : op == OP_BOR ? (a | b) : (a ^ b);
+    if (op == OP_LAND || op == OP_LOR || op == OP_LXOR) {
+        unsigned true_ones = (a ? 1 : 0) + (b ? 1 : 0);
+
+        return op == OP_LAND ? true_ones == 2 : op == OP_LOR ? true_ones > 0 : true_ones == 1;
+    }
     return (op == OP_MIN) == less ? a : b;
 }
 
@@ -176,7 +181,7 @@ static uint64_t load(enum dtype t, const void *p, size_t i)
     unsigned size = dtype_size(t);
 
     memcpy(&v, (const uint8_t *)p + i * size, size); /* little endian */
-    if (t == DT_INT8 || t == DT_INT32)
+    if (t == DT_INT8 || t == DT_INT16 || t == DT_INT32)
         v = (uint64_t)((int64_t)(v << (64 - 8 * size)) >> (64 - 8 * size));
     return v;
 }
@@ -185,7 +190,7 @@ uint64_t ref_element(enum redop op, enum dtype t, const void *const *in, unsigne
 {
     uint64_t v = load(t, in[0], i),
              mask = dtype_size(t) == 8 ? UINT64_MAX : (1ull << 8 * dtype_size(t)) - 1;
-    bool is_signed = t == DT_INT8 || t == DT_INT32 || t == DT_INT64;
+    bool is_signed = t == DT_INT8 || t == DT_INT16 || t == DT_INT32 || t == DT_INT64;
     unsigned k;
 
     if (t == DT_FP64) {
@@ -211,6 +216,8 @@ uint64_t ref_element(enum redop op, enum dtype t, const void *const *in, unsigne
             a = (float)float_op(op, a, ref_float(t, (unsigned)load(t, in[k], i)));
         return ref_round(t, a);
     }
+    if (op == OP_LAND || op == OP_LOR || op == OP_LXOR)
+        v = v ? 1 : 0;
     for (k = 1; k < n; k++)
         v = int_op(op, is_signed, v, load(t, in[k], i));
     return v & mask;

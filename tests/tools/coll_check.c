@@ -81,6 +81,12 @@ static uint16_t bfloat(unsigned v)
     return (uint16_t)(bits >> 16);
 }
 
+/* Not pairs, nor 8-bit floats, which set() has no table of. */
+static bool has_sums(enum trib_type t)
+{
+    return t < TRIB_TYPES || t == TRIB_INT16 || t == TRIB_UINT16;
+}
+
 static void set(void *buf, size_t i, enum trib_type t, unsigned v)
 {
     uint64_t bits = v;
@@ -114,7 +120,12 @@ static unsigned reduced(int op, size_t i)
     for (uint32_t r = 1; r < size; r++) {
         unsigned x = input(r, i);
 
-        v = op == TRIB_SUM ? v + x : op == TRIB_MIN ? (x < v ? x : v) : (x > v ? x : v);
+        v = op == TRIB_SUM    ? v + x
+            : op == TRIB_MIN  ? (x < v ? x : v)
+            : op == TRIB_MAX  ? (x > v ? x : v)
+            : op == TRIB_LAND ? (x && v)
+            : op == TRIB_LOR  ? (x || v)
+                              : !x != !v;
     }
     return v;
 }
@@ -161,6 +172,33 @@ static void reductions(struct trib_comm *c, enum trib_type t, int op, size_t n, 
     if (out != in)
         free(out);
     free(in);
+}
+
+/* Value and rank: of the greatest value's owners the first. */
+static void pairs(struct trib_comm *c, enum trib_type t)
+{
+    struct {
+        char bytes[4];
+        int32_t index;
+    } in[99], out[99];
+    struct trib_request *req;
+
+    for (size_t i = 0; i < 99; i++) {
+        set(in[i].bytes, 0, t == TRIB_FLOAT32_LOC ? TRIB_FLOAT32 : TRIB_INT32, input(rank, i));
+        in[i].index = (int32_t)rank;
+    }
+    must(!trib_all_reduce(c, in, out, 99, t, TRIB_MAXLOC, &req, err), "%s", err);
+    finish(c, req, "maxloc");
+    for (size_t i = 0; i < 99; i++) {
+        uint32_t r = 0;
+
+        while (input(r, i) != reduced(TRIB_MAX, i))
+            r++;
+        expect(out[i].bytes, 0, t == TRIB_FLOAT32_LOC ? TRIB_FLOAT32 : TRIB_INT32, input(r, i),
+               "maxloc");
+        must(out[i].index == (int32_t)r, "maxloc: rank %d", out[i].index);
+    }
+    must(trib_all_reduce(c, in, out, 99, t, TRIB_SUM, &req, err) == -EINVAL && *err, "no sum");
 }
 
 static void movements(struct trib_comm *c, enum trib_type t, size_t n)
@@ -334,7 +372,7 @@ static int see_a_death(struct trib_comm *c, uint32_t who)
 
 int main(int argc, char **argv)
 {
-    static const int ops[] = {TRIB_SUM, TRIB_MIN, TRIB_MAX};
+    static const int ops[] = {TRIB_SUM, TRIB_MIN, TRIB_MAX, TRIB_LAND, TRIB_LOR, TRIB_LXOR};
     struct trib_comm *a, *b;
     struct trib_store *store;
     struct trib_oob oob;
@@ -358,9 +396,15 @@ int main(int argc, char **argv)
     must(trib_comm_rank(a) == rank && trib_comm_size(a) == size, "rank and size");
     if (argc == 7)
         return see_a_death(a, (uint32_t)atoi(argv[6]));
-    for (enum trib_type t = 0; t < TRIB_TYPES; t++)
-        for (unsigned o = 0; o < sizeof(ops) / sizeof(ops[0]); o++)
+    for (enum trib_type t = 0; t < TRIB_ALL_TYPES; t++)
+        for (unsigned o = 0; o < 3 && has_sums(t); o++)
             reductions(a, t, ops[o], t % 2 ? 1003 : 64, o == 1);
+    for (unsigned o = 3; o < sizeof(ops) / sizeof(ops[0]); o++) {
+        reductions(a, TRIB_INT16, ops[o], 1001, false);
+        reductions(a, TRIB_UINT64, ops[o], 77, true);
+    }
+    pairs(a, TRIB_FLOAT32_LOC);
+    pairs(a, TRIB_INT32_LOC);
     reductions(a, TRIB_INT32, TRIB_SUM, 1, false);
     reductions(a, TRIB_FLOAT32, TRIB_SUM, MAX_COUNT / size, true);
     movements(a, TRIB_INT8, 777);

@@ -103,6 +103,12 @@ static uint64_t int_op(enum redop op, bool is_signed, uint64_t a, uint64_t b)
         return a | b;
     case OP_BXOR:
         return a ^ b;
+    case OP_LAND:
+        return a && b;
+    case OP_LOR:
+        return a || b;
+    case OP_LXOR:
+        return !a != !b;
     default:
         return a + b;
     }
@@ -115,7 +121,7 @@ static uint64_t load(enum dtype t, const void *p, size_t i)
     uint64_t v = 0;
 
     memcpy(&v, (const uint8_t *)p + i * size, size);
-    if (t == DT_INT8 || t == DT_INT32)
+    if (t == DT_INT8 || t == DT_INT16 || t == DT_INT32)
         v = (uint64_t)((int64_t)(v << (64 - 8 * size)) >> (64 - 8 * size));
     return v;
 }
@@ -129,7 +135,7 @@ static void store(enum dtype t, void *p, size_t i, uint64_t v)
 
 static bool is_signed(enum dtype t)
 {
-    return t == DT_INT8 || t == DT_INT32 || t == DT_INT64;
+    return t == DT_INT8 || t == DT_INT16 || t == DT_INT32 || t == DT_INT64;
 }
 
 static double pair_value(enum dtype t, uint64_t pair)
@@ -201,6 +207,8 @@ void rule_reduce(enum redop op, enum dtype t, void *out, const void *const *in, 
             v = reduce_floats(op, t, in, n, i);
         } else {
             v = load(t, in[0], i);
+            if (op == OP_LAND || op == OP_LOR || op == OP_LXOR)
+                v = v != 0;
             for (unsigned k = 1; k < n; k++)
                 v = int_op(op, is_signed(t), v, load(t, in[k], i));
         }

@@ -213,6 +213,14 @@ static uint64_t bits_value(enum redop op, unsigned nranks, uint64_t h)
     return h;
 }
 
+/* Zero and others, the lowest bit of which is mostly not set: of many ranks one decides. */
+static uint64_t logical_value(enum redop op, unsigned nranks, uint64_t h)
+{
+    bool rare = (h >> 32) % (2 * nranks) == 0;
+
+    return (op == OP_LXOR ? h >> 63 : rare != (op == OP_LOR)) ? 0 : h << (h >> 8 & 7);
+}
+
 uint64_t samples_value(enum dtype t, enum redop op, unsigned nranks, unsigned rank, uint64_t at)
 {
     const struct rule_shape *s = rule_shape(t);
@@ -228,5 +236,7 @@ uint64_t samples_value(enum dtype t, enum redop op, unsigned nranks, unsigned ra
                (h >> 59 & 15) << 32;
     if (s)
         return float_value(s->exp_bits, s->man_bits, op, nranks, rank, at, h);
+    if (op == OP_LAND || op == OP_LOR || op == OP_LXOR)
+        return logical_value(op, nranks, h);
     return op == OP_BAND || op == OP_BOR || op == OP_BXOR ? bits_value(op, nranks, h) : h;
 }

@@ -14,12 +14,12 @@ static const int64_t exact_limit[DT_COUNT] = {
     [DT_INT8] = 127,         [DT_UINT8] = 255,         [DT_INT32] = 1 << 24, [DT_UINT32] = 1 << 24,
     [DT_INT64] = 1 << 24,    [DT_UINT64] = 1 << 24,    [DT_FP16] = 2048,     [DT_FP32] = 1 << 24,
     [DT_FP64] = 1 << 24,     [DT_BF16] = 256,          [DT_FP8_E4M3] = 16,   [DT_FP8_E5M2] = 8,
-    [DT_FP32_LOC] = 1 << 24, [DT_INT32_LOC] = 1 << 24,
+    [DT_FP32_LOC] = 1 << 24, [DT_INT32_LOC] = 1 << 24, [DT_INT16] = 32767,   [DT_UINT16] = 65535,
 };
 
 static bool is_signed(enum dtype t)
 {
-    return t != DT_UINT8 && t != DT_UINT32 && t != DT_UINT64;
+    return t != DT_UINT8 && t != DT_UINT16 && t != DT_UINT32 && t != DT_UINT64;
 }
 
 static uint32_t mix(unsigned rank, size_t i)
@@ -29,6 +29,17 @@ static uint32_t mix(unsigned rank, size_t i)
     x ^= x >> 29;
     x *= 0xbf58476d1ce4e5b9ull;
     return (uint32_t)(x >> 32);
+}
+
+/* Any bit means true. As many ranks say so that the result is now true, now false. A rank alone has
+ * its own contribution for result: 0 or 1. */
+static int64_t truth(const struct test_pattern *v, uint32_t h)
+{
+    bool rare = (h >> 8) % (2 * v->nranks) == 0;
+
+    if (v->op == OP_LXOR ? h >> 31 : rare != (v->op == OP_LOR))
+        return 0;
+    return v->nranks > 1 ? (int64_t)(1ull << h % (8 * dtype_size(v->type))) : 1;
 }
 
 /* Element i of rank's contribution. */
@@ -53,6 +64,10 @@ static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t 
     case OP_BOR:
     case OP_BXOR:
         return (int64_t)(1ull << h % (8 * dtype_size(v->type)));
+    case OP_LAND:
+    case OP_LOR:
+    case OP_LXOR:
+        return truth(v, h);
     case OP_MINLOC:
     case OP_MAXLOC:
         return (int64_t)(h % 1000) << VALUE_LOC_BITS | rank;
@@ -85,6 +100,12 @@ static int64_t result(const struct test_pattern *v, size_t i)
             acc |= x;
         else if (v->op == OP_BXOR)
             acc ^= x;
+        else if (v->op == OP_LAND)
+            acc = acc && x;
+        else if (v->op == OP_LOR)
+            acc = acc || x;
+        else if (v->op == OP_LXOR)
+            acc = !acc != !x;
         else if (v->op == OP_MINLOC)
             acc = x < acc ? x : acc;
         else if (v->op == OP_MAXLOC) /* of equal values the lowest index stays */

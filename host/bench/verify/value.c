@@ -65,11 +65,14 @@ double value_of(enum dtype t, const uint8_t *p)
         return d;
     case DT_INT8:
         return (double)(int8_t)x;
+    case DT_INT16:
+        return (double)(int16_t)x;
     case DT_INT32:
         return (double)(int32_t)x;
     case DT_INT64:
         return (double)(int64_t)x;
     case DT_UINT8:
+    case DT_UINT16:
     case DT_UINT32:
     case DT_UINT64:
         return (double)x;

@@ -99,7 +99,7 @@ static void what_cannot_work_is_named(void **state)
         {"conf/rail-2x4.conf", "--algo nvls-hw reduce",
          "--algo: nvls-hw: found reduce, expected all_reduce"},
         {"conf/rail-2x4.conf", "--algo nvls-hw -d int8",
-         "nvls-hw: found no type and operation that multimem has, expected sum of a type"},
+         "nvls-hw: found no type and operation that multimem has, expected sum of a float"},
         {"conf/rail-2x4.conf", "--algo nvls-hw -o max", "nvls-hw: found no type and operation"},
         {LEAFSPINE, "-o band",
          "-o: found no reduction that the types of -d have, expected one of sum"},
@@ -145,7 +145,7 @@ static void others_run_without_what_only_gpus_can(void **state)
     (void)state;
     assert_int_equal(plan(s, "conf/rail-2x4.conf", "-g 4 --algo nvls,nvls-hw -o prod", err), 0);
     assert_int_equal(s->algos, BIT(NVLS));
-    assert_non_null(strstr(s->no_hw, "expected sum of a type of 16 bits or more"));
+    assert_non_null(strstr(s->no_hw, "expected sum of a float of 16 bits or more"));
     assert_false(s->by_hw);
     assert_int_equal(plan(s, "conf/rail-2x4.conf", "-g 4 --algo all", err), 0);
     assert_false(s->by_hw);
