@@ -86,15 +86,13 @@ static int check_reduction(const struct sharp_coll_reduce_spec *s, const char *w
         (unsigned)s->aggr_mode > SHARP_AGGREGATION_STREAMING)
         return sharp_refuse(SHARP_COLL_EINVAL, "%s: found type %d, operation %d, mode %d", what,
                             (int)s->dtype, (int)s->op, (int)s->aggr_mode);
-    if (!sharp_reduces(s->dtype, s->op))
+    if (!sharp_reduces(s->dtype, s->op, &a->type, &a->op))
         return sharp_refuse(SHARP_COLL_ENOT_SUPP,
                             "%s: found operation %d of type %d, which switches do not have", what,
                             (int)s->op, (int)s->dtype);
     rc = check_desc(&s->sbuf_desc, true, what);
     if (!rc)
         rc = check_desc(&s->rbuf_desc, true, what);
-    sharp_type(s->dtype, &a->type);
-    sharp_op(s->op, &a->op);
     return rc;
 }
 
@@ -110,6 +108,17 @@ static int barrier(struct sharp_coll_comm *c, const void *spec, struct sharp_req
     return rc;
 }
 
+/* Elements of `bytes` bytes that `length` means. UCC has no type of pairs: it counts values and indices,
+ * and sets no type of the index, so that is not read. */
+static size_t meant(const struct sharp_coll_reduce_spec *s, enum trib_type type, size_t bytes)
+{
+    bool pairs = s->op == SHARP_OP_MAXLOC || s->op == SHARP_OP_MINLOC;
+    size_t value = trib_size(type) / 2;
+
+    return pairs && bytes / value == s->length && bytes % trib_size(type) == 0 ? s->length / 2
+                                                                               : s->length;
+}
+
 static int reduce_to(struct sharp_coll_comm *c, const struct sharp_coll_reduce_spec *s,
                      struct sharp_call a, struct sharp_req **r)
 {
@@ -120,12 +129,13 @@ static int reduce_to(struct sharp_coll_comm *c, const struct sharp_coll_reduce_s
 
     if (rc)
         return rc;
-    if (__builtin_mul_overflow(s->length, (size_t)trib_size(a.type), &bytes) ||
+    a.count = meant(s, a.type, s->sbuf_desc.buffer.length);
+    if (__builtin_mul_overflow(a.count, (size_t)trib_size(a.type), &bytes) ||
         bytes > s->sbuf_desc.buffer.length || (gets && bytes > s->rbuf_desc.buffer.length))
         return sharp_refuse(SHARP_COLL_EINVAL,
-                            "%s: found %zu elements, expected what fits into buffers of %zu and "
-                            "%zu bytes",
-                            what, s->length, s->sbuf_desc.buffer.length,
+                            "%s: found %zu elements of %u bytes, expected what fits into buffers "
+                            "of %zu and %zu bytes",
+                            what, a.count, trib_size(a.type), s->sbuf_desc.buffer.length,
                             s->rbuf_desc.buffer.length);
     rc = check_bytes(c, &s->sbuf_desc, bytes, what);
     if (!rc && gets)
@@ -136,7 +146,6 @@ static int reduce_to(struct sharp_coll_comm *c, const struct sharp_coll_reduce_s
         return rc;
     a.send = s->sbuf_desc.buffer.ptr;
     a.recv = gets ? s->rbuf_desc.buffer.ptr : NULL;
-    a.count = s->length;
     add(*r, a);
     return SHARP_COLL_SUCCESS;
 }
@@ -311,13 +320,14 @@ int sharp_answered(struct sharp_req *r)
 
 /* Rank 0 cannot know; the others do, and answer. */
 static bool asks(const struct sharp_coll_comm *c, const struct sharp_coll_reduce_spec *s,
-                 size_t element)
+                 enum trib_type type)
 {
     const char *in = s->sbuf_desc.buffer.ptr, *out = s->rbuf_desc.buffer.ptr;
     size_t block = s->rbuf_desc.buffer.length;
 
     return c->size > 1 && block && !s->offset && s->sbuf_desc.buffer.length == block * c->size &&
-           s->length == block / element && (out == in || out == in + c->rank * block);
+           meant(s, type, block) == block / trib_size(type) &&
+           (out == in || out == in + c->rank * block);
 }
 
 static int rs_check(const struct sharp_coll_comm *c, const struct sharp_coll_reduce_spec *s,
@@ -334,7 +344,7 @@ static int rs_check(const struct sharp_coll_comm *c, const struct sharp_coll_red
         rc = check_window(c, block, s->offset, bytes, trib_size(a->type), "reduce_scatter");
     if (rc)
         return rc;
-    *asking = asks(c, s, trib_size(a->type));
+    *asking = asks(c, s, a->type);
     own = sharp_window_part(c->rank, block, s->offset, bytes, &at);
     all = !*asking || (c->rank && out != in);
     rc = check_bytes(c, &s->sbuf_desc, all ? bytes : block, "reduce_scatter");
@@ -363,7 +373,7 @@ static int reduce_scatter(struct sharp_coll_comm *c, const void *spec, struct sh
     }
     a.send = in;
     a.recv = out;
-    a.count = s->length;
+    a.count = s->rbuf_desc.buffer.length / trib_size(a.type);
     (*r)->call[0] = a;
     (*r)->asks = true;
     if (c->rank)

@@ -228,6 +228,7 @@ int sharp_coll_caps_query(struct sharp_coll_context *ctx, struct sharp_coll_caps
         for (unsigned o = 0; o < SHARP_OP_NULL; o++)
             if (sharp_op((enum sharp_reduce_op)o, &op))
                 caps->support_mask.reduce_ops |= UINT64_C(1) << o;
+        caps->support_mask.tag_dtypes = UINT64_C(1) << SHARP_DTYPE_INT;
         caps->support_mask.feature_mask =
             SHARP_FEATURE_LLT | SHARP_FEATURE_REPRODUCIBLE |
             (ctx->conf.value[SHARP_VAR_ENABLE_SAT] ? SHARP_FEATURE_SAT : 0);

@@ -66,8 +66,9 @@ void sharp_conf_unknown(char *names, size_t bytes);
 
 bool sharp_type(enum sharp_datatype type, enum trib_type *to);
 bool sharp_op(enum sharp_reduce_op op, int *to);
-/* Whether the switches have the reduction of the type. */
-bool sharp_reduces(enum sharp_datatype type, enum sharp_reduce_op op);
+/* Whether the switches have the reduction of the type, and what it is there: MAXLOC and MINLOC are of
+ * pairs of a value and an int32 index. */
+bool sharp_reduces(enum sharp_datatype type, enum sharp_reduce_op op, enum trib_type *t, int *o);
 int sharp_status(int negative_errno);
 
 /* ---- devices ---- */

@@ -3,27 +3,25 @@
 
 #include <errno.h>
 
-#define NONE (-1)
-
 static const int8_t types[SHARP_DTYPE_NULL] = {
-    [SHARP_DTYPE_UNSIGNED] = TRIB_UINT32,      [SHARP_DTYPE_INT] = TRIB_INT32,
-    [SHARP_DTYPE_UNSIGNED_LONG] = TRIB_UINT64, [SHARP_DTYPE_LONG] = TRIB_INT64,
-    [SHARP_DTYPE_FLOAT] = TRIB_FLOAT32,        [SHARP_DTYPE_DOUBLE] = TRIB_FLOAT64,
-    [SHARP_DTYPE_UNSIGNED_SHORT] = NONE,       [SHARP_DTYPE_SHORT] = NONE,
-    [SHARP_DTYPE_FLOAT_SHORT] = TRIB_FLOAT16,  [SHARP_DTYPE_BFLOAT16] = TRIB_BFLOAT16,
-    [SHARP_DTYPE_UINT8] = TRIB_UINT8,          [SHARP_DTYPE_INT8] = TRIB_INT8,
+    [SHARP_DTYPE_UNSIGNED] = TRIB_UINT32,       [SHARP_DTYPE_INT] = TRIB_INT32,
+    [SHARP_DTYPE_UNSIGNED_LONG] = TRIB_UINT64,  [SHARP_DTYPE_LONG] = TRIB_INT64,
+    [SHARP_DTYPE_FLOAT] = TRIB_FLOAT32,         [SHARP_DTYPE_DOUBLE] = TRIB_FLOAT64,
+    [SHARP_DTYPE_UNSIGNED_SHORT] = TRIB_UINT16, [SHARP_DTYPE_SHORT] = TRIB_INT16,
+    [SHARP_DTYPE_FLOAT_SHORT] = TRIB_FLOAT16,   [SHARP_DTYPE_BFLOAT16] = TRIB_BFLOAT16,
+    [SHARP_DTYPE_UINT8] = TRIB_UINT8,           [SHARP_DTYPE_INT8] = TRIB_INT8,
 };
 
 static const int8_t ops[SHARP_OP_NULL] = {
-    [SHARP_OP_MAX] = TRIB_MAX,   [SHARP_OP_MIN] = TRIB_MIN, [SHARP_OP_SUM] = TRIB_SUM,
-    [SHARP_OP_PROD] = TRIB_PROD, [SHARP_OP_LAND] = NONE,    [SHARP_OP_BAND] = TRIB_BAND,
-    [SHARP_OP_LOR] = NONE,       [SHARP_OP_BOR] = TRIB_BOR, [SHARP_OP_LXOR] = NONE,
-    [SHARP_OP_BXOR] = TRIB_BXOR, [SHARP_OP_MAXLOC] = NONE,  [SHARP_OP_MINLOC] = NONE,
+    [SHARP_OP_MAX] = TRIB_MAX,   [SHARP_OP_MIN] = TRIB_MIN,       [SHARP_OP_SUM] = TRIB_SUM,
+    [SHARP_OP_PROD] = TRIB_PROD, [SHARP_OP_LAND] = TRIB_LAND,     [SHARP_OP_BAND] = TRIB_BAND,
+    [SHARP_OP_LOR] = TRIB_LOR,   [SHARP_OP_BOR] = TRIB_BOR,       [SHARP_OP_LXOR] = TRIB_LXOR,
+    [SHARP_OP_BXOR] = TRIB_BXOR, [SHARP_OP_MAXLOC] = TRIB_MAXLOC, [SHARP_OP_MINLOC] = TRIB_MINLOC,
 };
 
 bool sharp_type(enum sharp_datatype type, enum trib_type *to)
 {
-    if ((unsigned)type >= SHARP_DTYPE_NULL || types[type] == NONE)
+    if ((unsigned)type >= SHARP_DTYPE_NULL)
         return false;
     *to = (enum trib_type)types[type];
     return true;
@@ -31,20 +29,24 @@ bool sharp_type(enum sharp_datatype type, enum trib_type *to)
 
 bool sharp_op(enum sharp_reduce_op op, int *to)
 {
-    if ((unsigned)op >= SHARP_OP_NULL || ops[op] == NONE)
+    if ((unsigned)op >= SHARP_OP_NULL)
         return false;
     *to = ops[op];
     return true;
 }
 
-bool sharp_reduces(enum sharp_datatype type, enum sharp_reduce_op op)
+bool sharp_reduces(enum sharp_datatype type, enum sharp_reduce_op op, enum trib_type *t, int *o)
 {
-    enum trib_type t;
-    int o;
+    bool real = type == SHARP_DTYPE_FLOAT || type == SHARP_DTYPE_DOUBLE ||
+                type == SHARP_DTYPE_FLOAT_SHORT || type == SHARP_DTYPE_BFLOAT16;
 
-    if (!sharp_type(type, &t) || !sharp_op(op, &o))
+    if (!sharp_type(type, t) || !sharp_op(op, o))
         return false;
-    return (o != TRIB_BAND && o != TRIB_BOR && o != TRIB_BXOR) || (t < TRIB_FLOAT16);
+    if (op == SHARP_OP_MAXLOC || op == SHARP_OP_MINLOC) {
+        *t = type == SHARP_DTYPE_FLOAT ? TRIB_FLOAT32_LOC : TRIB_INT32_LOC;
+        return type == SHARP_DTYPE_FLOAT || type == SHARP_DTYPE_INT;
+    }
+    return !real || op <= SHARP_OP_PROD;
 }
 
 int sharp_status(int rc)

@@ -33,7 +33,7 @@ if [ -n "$tl" ] && [ -x "$perf" ]; then
     mpirun=(mpirun --oversubscribe)
     [ "$(id -u)" != 0 ] || mpirun+=(--allow-run-as-root)
     for coll in allreduce bcast barrier reduce_scatter allgather; do
-        "${mpirun[@]}" --mca pml ob1 --mca btl tcp,self -x UCC_CLS=basic -x UCC_CL_BASIC_TLS=sharp,self -x UCC_TL_SHARP_TUNE=inf -x UCC_TL_SHARP_LOG_LEVEL=debug -np 4 \
+        "${mpirun[@]}" --mca pml ob1 --mca btl tcp,self -x UCC_CLS=basic -x UCC_CL_BASIC_TLS=sharp,self -x UCC_TL_SHARP_TUNE=inf -x UCC_TL_SHARP_USE_INTERNAL_OOB=n -np 4 \
             "$root/scripts/trib" exec @rank -- "$perf" -c "$coll" -b 8192 -e 16384 -n 3 -w 1 -F >"$tmp/$coll.out" 2>&1 || fail "ucc_perftest -c $coll: $(tail -n 20 "$tmp/$coll.out")"
     done
     [ "$(reduced)" -gt $((before + 400000)) ] || fail "leaf0 has reduced $(($(reduced) - before)) bytes for UCC"

@@ -269,7 +269,7 @@ static void every_type(struct sharp_coll_comm *c, struct sharp_coll_context *ctx
     for (enum sharp_datatype t = 0; t < SHARP_DTYPE_NULL; t++)
         for (enum sharp_reduce_op op = 0; op < SHARP_OP_MAXLOC; op++, k++) {
             struct bufs same = {b.in, b.in, k % 2 ? b.in_mr : NULL, NULL};
-            bool bits = op == SHARP_OP_BAND || op == SHARP_OP_BOR || op == SHARP_OP_BXOR;
+            bool bits = op >= SHARP_OP_LAND && op <= SHARP_OP_BXOR;
 
             if (!(caps.support_mask.dtypes >> t & 1) || !(caps.support_mask.reduce_ops >> op & 1) ||
                 (is_float(t) && bits))
@@ -277,6 +277,36 @@ static void every_type(struct sharp_coll_comm *c, struct sharp_coll_context *ctx
             allreduce(c, k % 3 ? &b : &same, t, op, k % 5 ? 33 : n);
         }
     must(!sharp_coll_dereg_mr(ctx, b.in_mr), "dereg");
+    free(b.in);
+    free(b.out);
+}
+
+/* A value and an int32 index; words: `length` counts both, as UCC does, or pairs. */
+static void pairs(struct sharp_coll_comm *c, enum sharp_datatype t, enum sharp_reduce_op op,
+                  bool words)
+{
+    size_t n = 99;
+    struct bufs b = {room(n * 8), room(n * 8), NULL, NULL};
+    struct sharp_coll_reduce_spec s;
+    void *req;
+
+    for (size_t i = 0; i < n; i++) {
+        set(b.in, 2 * i, t, input(rank, i, SHARP_OP_SUM));
+        set(b.in, 2 * i + 1, SHARP_DTYPE_INT, (unsigned)rank);
+    }
+    reduce_desc(&s, &b, n * 8, n * 8, t, op, words ? 2 * n : n);
+    must(!sharp_coll_do_allreduce_nb(c, &s, &req), "pairs");
+    finish(req, "pairs");
+    for (size_t i = 0; i < n; i++) {
+        bool greatest = op == SHARP_OP_MAXLOC;
+        unsigned v = reduced(size, i, greatest ? SHARP_OP_MAX : SHARP_OP_MIN);
+        int who = 0;
+
+        while (input(who, i, SHARP_OP_SUM) != v)
+            who++;
+        expect(b.out, 2 * i, t, v, "pairs");
+        expect(b.out, 2 * i + 1, SHARP_DTYPE_INT, (unsigned)who, "pairs");
+    }
     free(b.in);
     free(b.out);
 }
@@ -289,6 +319,9 @@ static void one_comm(struct sharp_coll_comm *c, struct sharp_coll_context *ctx)
     finish(req, "barrier");
     must(!sharp_coll_do_barrier(c), "barrier");
     every_type(c, ctx);
+    for (int k = 0; k < 4; k++)
+        pairs(c, k & 1 ? SHARP_DTYPE_INT : SHARP_DTYPE_FLOAT,
+              k & 2 ? SHARP_OP_MAXLOC : SHARP_OP_MINLOC, k == 1 || k == 2);
     reduce(c, SHARP_DTYPE_DOUBLE, 777, size - 1);
     bcast(c, 1, 0);
     bcast(c, 4097, size - 1);

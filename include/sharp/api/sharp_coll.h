@@ -217,7 +217,9 @@ struct sharp_coll_data_desc {
 };
 
 /*
- * All-reduce and reduce: `length` elements; in place if both buffers are one.
+ * All-reduce and reduce: `length` elements; in place if both buffers are one. MAXLOC and MINLOC: pairs
+ * of a value (FLOAT or INT) and an int32 index; `length` counts pairs, or, where that makes sbuf's
+ * length, values and indices. tag_dtype is not read.
  * Reduce-scatter: rbuf's length is the block of each rank; sbuf is the part [offset, offset + its
  * length) of the vector of `size` blocks, and a rank gets what of its block lies in there, from rbuf's
  * ptr on. `length` is not needed. In place: rbuf is where its result lies in sbuf; also, sbuf and rbuf

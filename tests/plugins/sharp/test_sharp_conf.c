@@ -129,15 +129,22 @@ static void types(void **state)
     (void)state;
     for (unsigned i = 0; i < SHARP_DTYPE_NULL; i++)
         if (sharp_type((enum sharp_datatype)i, &t))
-            assert_true((unsigned)t < TRIB_TYPES);
+            assert_true((unsigned)t < TRIB_ALL_TYPES);
     assert_true(sharp_type(SHARP_DTYPE_DOUBLE, &t) && t == TRIB_FLOAT64);
     assert_true(sharp_type(SHARP_DTYPE_UNSIGNED_LONG, &t) && t == TRIB_UINT64);
     assert_true(sharp_op(SHARP_OP_BXOR, &op) && op == TRIB_BXOR);
     assert_false(sharp_type(SHARP_DTYPE_NULL, &t) || sharp_op(SHARP_OP_NULL, &op));
     assert_false(sharp_type((enum sharp_datatype) - 1, &t) ||
                  sharp_op((enum sharp_reduce_op) - 1, &op));
-    assert_true(sharp_reduces(SHARP_DTYPE_INT8, SHARP_OP_BOR));
-    assert_false(sharp_reduces(SHARP_DTYPE_BFLOAT16, SHARP_OP_BOR));
+    assert_true(sharp_reduces(SHARP_DTYPE_INT8, SHARP_OP_BOR, &t, &op));
+    assert_true(sharp_reduces(SHARP_DTYPE_SHORT, SHARP_OP_LXOR, &t, &op) && t == TRIB_INT16 &&
+                op == TRIB_LXOR);
+    assert_false(sharp_reduces(SHARP_DTYPE_BFLOAT16, SHARP_OP_BOR, &t, &op));
+    assert_false(sharp_reduces(SHARP_DTYPE_DOUBLE, SHARP_OP_LAND, &t, &op));
+    assert_true(sharp_reduces(SHARP_DTYPE_FLOAT, SHARP_OP_MAXLOC, &t, &op) &&
+                t == TRIB_FLOAT32_LOC && op == TRIB_MAXLOC);
+    assert_true(sharp_reduces(SHARP_DTYPE_INT, SHARP_OP_MINLOC, &t, &op) && t == TRIB_INT32_LOC);
+    assert_false(sharp_reduces(SHARP_DTYPE_DOUBLE, SHARP_OP_MINLOC, &t, &op));
 }
 
 static void errors(void **state)
