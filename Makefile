@@ -83,10 +83,11 @@ ROOM_kernels     := host/kernels
 ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
 ROOM_bench       := $(addprefix host/bench,/ /verify)
 ROOM_session     := host/session
+ROOM_sharp       := plugins/sharp
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols check roce switch io clock hca kernels coll bench session launch sim support
+ROOMS := base fabric aggregation protocols check roce switch io clock hca kernels coll bench session sharp launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -113,7 +114,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
          $(BUILD)/trib-check-protocol \
-         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1
+         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5
 
 # Open MPI's component is built where mpicc and Open MPI's own headers (4.1) are.
 MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/coll.h,$(patsubst -I%,%,$(filter -I%,$(shell mpicc --showme:compile 2>/dev/null)))))))
@@ -200,6 +201,13 @@ $(BUILD)/libtributary.so.1: $(call lib,session bench coll kernels protocols) $(B
 	    -libverbs -ljansson -lconfig -lm -ldl -lpthread -o $@
 	$(Q)ln -sf libtributary.so.1 $(BUILD)/libtributary.so
 
+# In a folder of its own when installed: a system's library of this name stays what others find.
+$(BUILD)/libsharp_coll.so.5: $(call obj,$(SRC_sharp)) $(BUILD)/libtributary.so.1
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libsharp_coll.so.5 -Wl,-z,defs $^ -libverbs -lpthread \
+	    -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../..' -o $@
+	$(Q)ln -sf libsharp_coll.so.5 $(BUILD)/libsharp_coll.so
+
 # Open MPI loads it by its path.
 $(BUILD)/plugins/openmpi/%.o: CFLAGS += -isystem $(MPI_INCLUDE) -isystem $(MPI_INCLUDE)/openmpi
 $(BUILD)/openmpi/mca_coll_trib.so: $(call obj,$(wildcard plugins/openmpi/*.c)) $(BUILD)/libtributary.so.1
@@ -263,6 +271,11 @@ $(filter $(BUILD)/tests/protocols/test_%,$(TESTS)): %: %.o $(STAR) $(call lib,$(
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -ldl -o $@
 
+# What of SHARP's interface calls nothing below.
+$(filter $(BUILD)/tests/plugins/sharp/test_%,$(TESTS)): %: %.o $(call lib,sharp)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -libverbs -o $@
+
 # The checker counts a protocol's memory by functions of its own in place of malloc() and free().
 $(filter $(BUILD)/tests/protocols/check/test_%,$(TESTS)): %: %.o $(call lib,$(ON_check))
 	@echo "  LD    $@"
@@ -307,6 +320,8 @@ TOOL_LIBS = -lpcap -lz
 $(BUILD)/tests/tools/verbs_%: TOOL_LIBS = -libverbs -lpthread
 $(BUILD)/tests/tools/coll_%: TOOL_LIBS = -L$(BUILD) -ltributary -lpthread
 $(BUILD)/tests/tools/coll_check $(BUILD)/tests/tools/coll_compute: $(BUILD)/libtributary.so.1
+$(BUILD)/tests/tools/sharp_%: TOOL_LIBS = -L$(BUILD) -lsharp_coll -ltributary -lpthread -ldl
+$(addprefix $(BUILD)/tests/tools/sharp_,bad check plugin): $(BUILD)/libsharp_coll.so.5
 $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
@@ -529,6 +544,9 @@ PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce.py train.py)
+# As --with-sharp=DIR wants it.
+SHARP := lib/tributary/sharp
+SHARP_HEADERS := $(wildcard include/sharp/api/*.h)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
@@ -550,6 +568,10 @@ install: all
 	install -m 755 $(BUILD)/libtributary.so.1 "$(TO)/lib"
 	[ ! -e $(BUILD)/openmpi/mca_coll_trib.so ] || install -D -m 755 $(BUILD)/openmpi/mca_coll_trib.so "$(TO)/lib/tributary/openmpi/mca_coll_trib.so"
 	ln -sf libtributary.so.1 "$(TO)/lib/libtributary.so"
+	install -d "$(TO)/$(SHARP)/lib" "$(TO)/$(SHARP)/include/sharp/api"
+	install -m 755 $(BUILD)/libsharp_coll.so.5 "$(TO)/$(SHARP)/lib"
+	ln -sf libsharp_coll.so.5 "$(TO)/$(SHARP)/lib/libsharp_coll.so"
+	install -m 644 $(SHARP_HEADERS) "$(TO)/$(SHARP)/include/sharp/api"
 	install -m 644 $(HEADERS) "$(TO)/include/tributary"
 	sed 's/@VERSION@/$(shell sed -n 's/.*TRIB_VERSION "\(.*\)".*/\1/p' base/version.h)/' scripts/tributary.pc.in >"$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do install -m $$([ -x "$$f" ] && echo 755 || echo 644) "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
@@ -561,13 +583,15 @@ uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/$(COMPLETIONS)/$$f"; done
 	for f in $(PAGES); do rm -f "$(TO)/share/man/man1/$$f"; done
 	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1" "$(TO)/lib/tributary/openmpi/mca_coll_trib.so"
+	rm -f "$(TO)/$(SHARP)/lib/libsharp_coll.so" "$(TO)/$(SHARP)/lib/libsharp_coll.so.5"
+	for f in $(notdir $(SHARP_HEADERS)); do rm -f "$(TO)/$(SHARP)/include/sharp/api/$$f"; done
 	rm -f "$(TO)/share/zsh/site-functions/_trib"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc" "$(TO)/share/tributary/wireshark/tributary.lua"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for d in include/tributary lib/tributary/openmpi lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in include/tributary lib/tributary/openmpi $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

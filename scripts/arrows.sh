@@ -6,7 +6,8 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 rooms='include/tributary
-plugins/openmpi
+include/sharp/api
+plugins/openmpi plugins/sharp
 base
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation

@@ -21,7 +21,9 @@ struct entry {
     struct entry *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of the list of communicators, taken before a communicator's own; that of everything else is taken
+ * within it. */
+static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session session;
 static struct range *ranges;
 static struct entry *comms;
@@ -181,24 +183,39 @@ int trib_register(void *buf, size_t bytes)
     return 0;
 }
 
-int trib_deregister(void *buf)
+static struct range *take_range(const void *buf)
 {
     struct range **at, *r;
-    int rc = 0;
 
     pthread_mutex_lock(&lock);
     for (at = &ranges; *at && (*at)->base != buf; at = &(*at)->next)
         ;
     r = *at;
-    for (const struct entry *e = comms; r && e && !rc; e = e->next)
-        rc = session_comm_forget(e->comm, r->base, r->bytes);
-    if (r && !rc)
+    if (r)
         *at = r->next;
     pthread_mutex_unlock(&lock);
+    return r;
+}
+
+int trib_deregister(void *buf)
+{
+    struct range *r = take_range(buf);
+    int rc = 0;
+
     if (!r)
         return -ENOENT;
-    if (!rc)
+    pthread_mutex_lock(&comms_lock);
+    for (const struct entry *e = comms; e && !rc; e = e->next)
+        rc = session_comm_forget(e->comm, r->base, r->bytes);
+    pthread_mutex_unlock(&comms_lock);
+    if (!rc) {
         free(r);
+        return 0;
+    }
+    pthread_mutex_lock(&lock);
+    r->next = ranges;
+    ranges = r;
+    pthread_mutex_unlock(&lock);
     return rc;
 }
 
@@ -209,23 +226,23 @@ void session_add_comm(struct trib_comm *c)
     /* Without an entry a range of the program's stays registered until the communicator ends. */
     if (!e)
         return;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&comms_lock);
     *e = (struct entry){c, comms};
     comms = e;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&comms_lock);
 }
 
 void session_drop_comm(struct trib_comm *c)
 {
     struct entry *gone = NULL;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&comms_lock);
     for (struct entry **at = &comms; *at; at = &(*at)->next)
         if ((*at)->comm == c) {
             gone = *at;
             *at = gone->next;
             break;
         }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&comms_lock);
     free(gone);
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,14 +321,29 @@ static void *loop(void *arg)
     return NULL;
 }
 
+/* Memory of nobody's operations comes and goes meanwhile. */
+static void *churn(void *arg)
+{
+    char *p = malloc(4096);
+
+    while (!atomic_load((atomic_bool *)arg))
+        must(p && !trib_register(p, 4096) && !trib_deregister(p), "register");
+    free(p);
+    return NULL;
+}
+
 static void two_at_once(struct trib_comm *a, struct trib_comm *b)
 {
     struct work w = {b, 20}, here = {a, 20};
-    pthread_t t;
+    atomic_bool done = false;
+    pthread_t t, u;
 
     must(!pthread_create(&t, NULL, loop, &w), "thread");
+    must(!pthread_create(&u, NULL, churn, &done), "thread");
     loop(&here);
     pthread_join(t, NULL);
+    atomic_store(&done, true);
+    pthread_join(u, NULL);
     checked += 40;
 }
 

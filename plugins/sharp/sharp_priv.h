@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SHARP's interface over tributary/coll.h.
+ *
+ *   sharp_init.c       contexts: what the processes of a job agree on, capabilities, progress
+ *   sharp_comm.c       communicators
+ *   sharp_call.c       operations: from descriptors to calls of tributary/coll.h
+ *   sharp_request.c    requests, and who comes first
+ *   sharp_mem.c        registrations
+ *   sharp_window.c     which part of which rank's block lies in a window
+ *   sharp_type.c       types, reductions and errors
+ *   sharp_conf.c       SHARP_COLL_* variables
+ *   sharp_device.c     device lists
+ *   sharp_log.c        the log
+ *   sharp_layout.c     sizes and offsets, checked by the compiler
+ *
+ * One lock for the process protects all lists and is held in every call, except while other processes
+ * or the caller's functions are waited for: those may call back (UCC's out-of-band calls make progress).
+ * Handles that come from the caller are looked up in the lists before they are used.
+ */
+#ifndef TRIB_PLUGINS_SHARP_PRIV_H
+#define TRIB_PLUGINS_SHARP_PRIV_H
+
+#include <sharp/api/sharp.h>
+#include <tributary/coll.h>
+
+#include <stdbool.h>
+
+/* ---- log ---- */
+
+/* As SHARP_COLL_LOG_LEVEL numbers them. */
+enum sharp_log {
+    SHARP_LOG_FATAL,
+    SHARP_LOG_ERROR,
+    SHARP_LOG_WARN,
+    SHARP_LOG_INFO,
+    SHARP_LOG_DEBUG
+};
+void sharp_log_level(int level);
+/* A line to standard error; returns status. */
+__attribute__((format(printf, 3, 4))) int sharp_say(enum sharp_log level, int status,
+                                                    const char *format, ...);
+#define sharp_refuse(status, ...) sharp_say(SHARP_LOG_ERROR, status, __VA_ARGS__)
+
+/* ---- variables ---- */
+
+enum sharp_var {
+    SHARP_VAR_LOG_LEVEL,
+    SHARP_VAR_ENABLE_SAT,
+    SHARP_VAR_ENABLE_MCAST,
+    SHARP_VAR_OSTS_PER_GROUP,
+    SHARP_VAR_STATS_DUMP_MODE,
+    SHARP_VARS
+};
+#define SHARP_TEXT 256
+struct sharp_conf {
+    int value[SHARP_VARS];
+};
+/* From the environment. SHARP_COLL_EINVAL: why (SHARP_TEXT bytes) names what was found and what is
+ * expected; variables after it have their defaults. */
+int sharp_conf_read(struct sharp_conf *conf, char *why);
+/* Names of SHARP_COLL_ variables that are set and mean nothing here, by commas. */
+void sharp_conf_unknown(char *names, size_t bytes);
+
+/* ---- types, reductions, errors ---- */
+
+bool sharp_type(enum sharp_datatype type, enum trib_type *to);
+bool sharp_op(enum sharp_reduce_op op, int *to);
+/* Whether the switches have the reduction of the type, and what it is there: MAXLOC and MINLOC are of
+ * pairs of a value and an int32 index. */
+bool sharp_reduces(enum sharp_datatype type, enum sharp_reduce_op op, enum trib_type *t, int *o);
+int sharp_status(int negative_errno);
+
+/* ---- devices ---- */
+
+/* "NAME[:PORT],..." against the n names of this host. 0 or a status, why as above. NULL or "": 0. */
+int sharp_devices_check(const char *list, const char *const *name, unsigned n, char *why);
+/* The same against those that the process sees; SHARP_COLL_ESESS_INIT: none. */
+int sharp_devices_open(const char *list, char *why);
+
+/* ---- windows ---- */
+
+/* What of rank's block of `block` bytes lies in [offset, offset + bytes) of the vector: so many bytes,
+ * and where they start in the window. 0: nothing. Sums do not overflow: sharp_window_fits(). */
+size_t sharp_window_part(uint32_t rank, size_t block, size_t offset, size_t bytes, size_t *at);
+bool sharp_window_fits(uint32_t ranks, size_t block, size_t offset, size_t bytes);
+/* Elements of rank's block where `count` are divided among the ranks as evenly as possible, the first
+ * ones get one more, and the element it starts at. */
+size_t sharp_even_part(uint32_t rank, uint32_t ranks, size_t count, size_t *at);
+
+/* ---- contexts and communicators ---- */
+
+enum sharp_kind {
+    SHARP_BARRIER,
+    SHARP_ALLREDUCE,
+    SHARP_REDUCE,
+    SHARP_REDUCE_SCATTER,
+    SHARP_ALLGATHER,
+    SHARP_BCAST,
+    SHARP_KINDS
+};
+extern const char *const sharp_kind_name[SHARP_KINDS];
+
+struct sharp_coll_context {
+    uint32_t rank, size;
+    struct sharp_coll_out_of_band_colls oob;
+    int (*progress)(void);
+    int polls, timeout_ms;
+    bool hide;
+    struct sharp_conf conf;
+    struct {
+        uint64_t n, bytes, by_hosts;
+    } stats[SHARP_KINDS];
+    struct sharp_mem *mem;
+    struct sharp_coll_context *next;
+};
+
+struct sharp_coll_comm {
+    struct sharp_coll_context *ctx;
+    void *oob_ctx;
+    bool oob_failed;
+    bool told;     /* that parts of the in-network path are gone */
+    uint64_t pass; /* of sharp_progress(), in which its first request has been looked at */
+    struct trib_comm *trib;
+    uint32_t rank, size;
+    struct sharp_req *queue; /* that have not been started completely, in order */
+    struct sharp_coll_comm *next;
+};
+
+void sharp_lock(void);
+void sharp_unlock(void);
+extern struct sharp_coll_context *sharp_contexts;
+extern struct sharp_coll_comm *sharp_comms;
+/* Is it one? With the lock. */
+bool sharp_is_context(const struct sharp_coll_context *ctx);
+bool sharp_is_comm(const struct sharp_coll_comm *comm);
+/* Without the lock, after it has left the list. */
+void sharp_comm_end(struct sharp_coll_comm *comm);
+
+/* ---- memory; with the lock ---- */
+
+/* 0, or the status of a refusal: [ptr, ptr + bytes) is not in the handle's memory. NULL: 0. */
+int sharp_mem_check(const struct sharp_coll_context *ctx, const void *handle, const void *ptr,
+                    size_t bytes, const char *what);
+void sharp_mem_end(struct sharp_coll_context *ctx);
+
+/* ---- requests; with the lock ---- */
+
+/* A call of tributary/coll.h. */
+struct sharp_call {
+    enum sharp_kind kind;
+    const void *send;
+    void *recv;
+    size_t count;
+    enum trib_type type;
+    int op;
+    uint32_t root;
+};
+
+struct sharp_req {
+    struct sharp_coll_comm *comm; /* NULL: it is gone */
+    enum sharp_kind kind;
+    uint64_t bytes;
+    unsigned n, started, ended;
+    struct sharp_call *call;
+    struct trib_request **part;
+    /* A reduce-scatter of which only other ranks can say what its buffers are (sharp_call.c). */
+    struct trib_request *question;
+    int32_t view[2];
+    bool asks;
+    bool freed; /* by the caller, while it ran */
+    int status; /* 1: it has not ended */
+    int failed; /* of a part */
+    struct sharp_req *next, *after;
+};
+
+/* With room for n calls. */
+struct sharp_req *sharp_req_new(struct sharp_coll_comm *comm, enum sharp_kind kind, unsigned n);
+/* Starts it now, or after those before it; a refusal frees it. */
+int sharp_req_start(struct sharp_req *r);
+/* Without the lock. Ends and frees it. */
+int sharp_req_finish(struct sharp_req *r);
+void sharp_reqs_lose(struct sharp_coll_comm *comm);
+/* Everything of the process proceeds. */
+void sharp_progress(void);
+/* The calls of a reduce-scatter, now that the answer is known. */
+int sharp_answered(struct sharp_req *r);
+
+#endif
