@@ -54,9 +54,11 @@ mca_coll_base_module_t *coll_trib_query(ompi_communicator_t *comm, int *priority
 /* Whether collectives of this communicator run on the fabric; the first call finds out. All ranks
  * make it at the same collective. */
 bool coll_trib_ready(struct coll_trib_module *m);
-/* Prints why something is left to others, once for each reason; rank 0 does. */
+/* Prints that a collective (what) of, by or with something (found) is left to others, once for each
+ * reason; rank 0 does. */
 enum coll_trib_reason { TRIB_NO_TYPE, TRIB_NO_OP, TRIB_NO_COUNTS, TRIB_REASONS };
-void coll_trib_tell(struct coll_trib_module *m, enum coll_trib_reason why, const char *what);
+void coll_trib_tell(struct coll_trib_module *m, enum coll_trib_reason why, const char *what,
+                    const char *found);
 
 /* ---- coll_trib_ops.c ---- */
 

@@ -60,16 +60,16 @@ bool coll_trib_ready(struct coll_trib_module *m)
     return false;
 }
 
-void coll_trib_tell(struct coll_trib_module *m, enum coll_trib_reason why, const char *what)
+void coll_trib_tell(struct coll_trib_module *m, enum coll_trib_reason why, const char *what,
+                    const char *found)
 {
-    static const char *const lacks[TRIB_REASONS] = {"this type", "this reduction",
-                                                    "blocks of different lengths"};
+    static const char *const by[TRIB_REASONS] = {"of", "by", "with"};
 
     if (m->told >> why & 1 || ompi_comm_rank(m->mpi))
         return;
     m->told |= 1u << why;
-    opal_output(0, "coll:trib: communicator %s: %s with %s is left to others", m->mpi->c_name, what,
-                lacks[why]);
+    opal_output(0, "coll:trib: communicator %s: %s %s %s is left to others", m->mpi->c_name, what,
+                by[why], found);
 }
 
 /* ---- life ---- */

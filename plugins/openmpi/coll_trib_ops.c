@@ -29,58 +29,91 @@ static int finish(struct coll_trib_module *m, int rc, struct trib_request **at)
 
 /* ---- types and reductions ---- */
 
+static bool is_bool(const ompi_datatype_t *dt)
+{
+    return dt->super.id == OPAL_DATATYPE_BOOL && dt->super.size == 1;
+}
+
+/* Pairs by name: their parts lie as in C. The others by what they are made of. */
 static int type_of(const ompi_datatype_t *dt)
 {
     static const int8_t types[OPAL_DATATYPE_MAX_PREDEFINED] = {
-        [OPAL_DATATYPE_INT1] = 1 + TRIB_INT8,
-        [OPAL_DATATYPE_UINT1] = 1 + TRIB_UINT8,
-        [OPAL_DATATYPE_INT4] = 1 + TRIB_INT32,
-        [OPAL_DATATYPE_UINT4] = 1 + TRIB_UINT32,
-        [OPAL_DATATYPE_INT8] = 1 + TRIB_INT64,
-        [OPAL_DATATYPE_UINT8] = 1 + TRIB_UINT64,
-        [OPAL_DATATYPE_FLOAT2] = 1 + TRIB_FLOAT16,
-        [OPAL_DATATYPE_FLOAT4] = 1 + TRIB_FLOAT32,
-        [OPAL_DATATYPE_FLOAT8] = 1 + TRIB_FLOAT64,
-        [OPAL_DATATYPE_LONG] = 1 + TRIB_INT64,
-        [OPAL_DATATYPE_UNSIGNED_LONG] = 1 + TRIB_UINT64,
+        [OPAL_DATATYPE_INT1] = 1 + TRIB_INT8,      [OPAL_DATATYPE_UINT1] = 1 + TRIB_UINT8,
+        [OPAL_DATATYPE_INT2] = 1 + TRIB_INT16,     [OPAL_DATATYPE_UINT2] = 1 + TRIB_UINT16,
+        [OPAL_DATATYPE_INT4] = 1 + TRIB_INT32,     [OPAL_DATATYPE_UINT4] = 1 + TRIB_UINT32,
+        [OPAL_DATATYPE_INT8] = 1 + TRIB_INT64,     [OPAL_DATATYPE_UINT8] = 1 + TRIB_UINT64,
+        [OPAL_DATATYPE_FLOAT2] = 1 + TRIB_FLOAT16, [OPAL_DATATYPE_FLOAT4] = 1 + TRIB_FLOAT32,
+        [OPAL_DATATYPE_FLOAT8] = 1 + TRIB_FLOAT64, [OPAL_DATATYPE_BOOL] = 1 + TRIB_UINT8,
+        [OPAL_DATATYPE_LONG] = 1 + TRIB_INT64,     [OPAL_DATATYPE_UNSIGNED_LONG] = 1 + TRIB_UINT64,
     };
     int t;
 
+    if (dt == MPI_FLOAT_INT)
+        return TRIB_FLOAT32_LOC;
+    if (dt == MPI_2INT)
+        return TRIB_INT32_LOC;
     if (!ompi_datatype_is_predefined(dt) || dt->super.id >= OPAL_DATATYPE_MAX_PREDEFINED)
         return -1;
     t = types[dt->super.id] - 1;
     return t >= 0 && trib_size((enum trib_type)t) == dt->super.size ? t : -1;
 }
 
-static int reduction_of(const struct ompi_op_t *op, int type)
+/* What a reduction is for. */
+enum kind { NUMBERS, BITS, TRUTH, PAIRS };
+
+static bool suits(enum kind kind, int type, bool is_truth)
 {
-    const struct {
-        const struct ompi_op_t *mpi;
-        int trib;
-        bool bits;
-    } known[] = {{MPI_SUM, TRIB_SUM, false},  {MPI_PROD, TRIB_PROD, false},
-                 {MPI_MIN, TRIB_MIN, false},  {MPI_MAX, TRIB_MAX, false},
-                 {MPI_BAND, TRIB_BAND, true}, {MPI_BOR, TRIB_BOR, true},
-                 {MPI_BXOR, TRIB_BXOR, true}};
+    bool pair = type == TRIB_FLOAT32_LOC || type == TRIB_INT32_LOC;
+    bool integer = type < TRIB_FLOAT16 || type == TRIB_INT16 || type == TRIB_UINT16;
+
+    if (kind == PAIRS || pair)
+        return kind == PAIRS && pair;
+    if (is_truth)
+        return kind == TRUTH;
+    return kind == NUMBERS || integer;
+}
+
+struct reduction {
+    const struct ompi_op_t *mpi;
+    int trib;
+    enum kind kind;
+    const char *name;
+};
+
+/* NULL: the program's own, or MPI_REPLACE. */
+static const struct reduction *reduction_of(const struct ompi_op_t *op)
+{
+#define IS(name, kind)                                                                             \
+    {                                                                                              \
+        MPI_##name, TRIB_##name, kind, "MPI_" #name                                                \
+    }
+    static const struct reduction known[] = {
+        IS(SUM, NUMBERS), IS(PROD, NUMBERS), IS(MIN, NUMBERS),  IS(MAX, NUMBERS),
+        IS(BAND, BITS),   IS(BOR, BITS),     IS(BXOR, BITS),    IS(LAND, TRUTH),
+        IS(LOR, TRUTH),   IS(LXOR, TRUTH),   IS(MINLOC, PAIRS), IS(MAXLOC, PAIRS)};
+#undef IS
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (op == known[i].mpi && !(known[i].bits && type >= TRIB_FLOAT16))
-            return known[i].trib;
-    return -1;
+        if (op == known[i].mpi)
+            return &known[i];
+    return NULL;
 }
 
 /* What the fabric reduces; false: it does not, which is told. */
 static bool reduces(struct coll_trib_module *m, const char *what, ompi_datatype_t *dt,
                     struct ompi_op_t *op, enum trib_type *type, int *reduction)
 {
-    int t = type_of(dt), r = reduction_of(op, t);
+    const struct reduction *r = reduction_of(op);
+    int t = type_of(dt);
 
-    if (t < 0 || r < 0) {
-        coll_trib_tell(m, t < 0 ? TRIB_NO_TYPE : TRIB_NO_OP, what);
+    if (t < 0)
+        coll_trib_tell(m, TRIB_NO_TYPE, what, *dt->name ? dt->name : "a type of the program's own");
+    else if (!r || !suits(r->kind, t, is_bool(dt)))
+        coll_trib_tell(m, TRIB_NO_OP, what, r ? r->name : "a function of the program's own");
+    if (t < 0 || !r || !suits(r->kind, t, is_bool(dt)))
         return false;
-    }
     *type = (enum trib_type)t;
-    *reduction = r;
+    *reduction = r->trib;
     return coll_trib_ready(m);
 }
 
@@ -268,7 +301,7 @@ static int reduce_scatter(const void *send, void *recv, const int *counts, ompi_
     while (same < ompi_comm_size(comm) && counts[same] == counts[0])
         same++;
     if (same < ompi_comm_size(comm))
-        coll_trib_tell(m, TRIB_NO_COUNTS, "reduce-scatter");
+        coll_trib_tell(m, TRIB_NO_COUNTS, "reduce-scatter", "blocks of different lengths");
     if (same < ompi_comm_size(comm) || !reduces(m, "reduce-scatter", dt, op, &type, &reduction))
         return m->reduce_scatter(send, recv, counts, dt, op, comm, m->reduce_scatter_module);
     return scatter_sums(m, send, recv, (size_t)counts[0], type, reduction);

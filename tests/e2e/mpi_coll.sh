@@ -23,8 +23,8 @@ reduced() { trib telemetry leaf-spine-8 /trib/an,leaf0 | jq .fabric.bytes_in; }
 
 "${mpi[@]}" "${with[@]}" "${rank[@]}" "$check" >"$tmp/mpi.out" 2>&1 || fail "exit code $?"
 has '^mpi_coll: 0 wrong' "$tmp/mpi.out"
-has 'MPI_COMM_WORLD: all-reduce with this type is left to others' "$tmp/mpi.out"
-has 'MPI_COMM_WORLD: all-reduce with this reduction is left to others' "$tmp/mpi.out"
+has 'MPI_COMM_WORLD: all-reduce of MPI_DOUBLE_INT is left to others' "$tmp/mpi.out"
+has 'MPI_COMM_WORLD: all-reduce by a function of the program.s own is left to others' "$tmp/mpi.out"
 has 'MPI_COMM_WORLD: reduce-scatter with blocks of different lengths is left to others' "$tmp/mpi.out"
 [ "$(reduced)" -gt 1000000 ] || fail "leaf0 has reduced $(reduced) bytes"
 

@@ -67,6 +67,59 @@ static void reductions(MPI_Comm comm)
     free(out);
 }
 
+static void least_of_all(void *in, void *out, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        ((int *)out)[i] = ((int *)in)[i] < ((int *)out)[i] ? ((int *)in)[i] : ((int *)out)[i];
+}
+
+/* What no switch has is last: it is told by name, once. */
+static void lacking(MPI_Comm comm)
+{
+    struct {
+        double value;
+        int at;
+    } pair = {100 - rank, rank}, least = {0, 0};
+    int mine = rank + 5, all = 0;
+    MPI_Op own;
+
+    MPI_Allreduce(&pair, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, comm);
+    expect(least.at, ranks - 1);
+    MPI_Op_create(least_of_all, 1, &own);
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, own, comm);
+    expect(all, 5);
+    MPI_Op_free(&own);
+}
+
+/* Values of which a bitwise and is nothing; sums beyond 32767. */
+static void truth_and_shorts(MPI_Comm comm)
+{
+    unsigned short u[99], u_all[99];
+    int yes[5] = {rank > 0, 1 << rank, rank == 1, 0, rank % 2}, all[5];
+    signed char c = (signed char)(rank ? 2 : 0), c_all = 9;
+    _Bool b = rank == 0, b_all = 0;
+
+    for (int i = 0; i < 99; i++)
+        u[i] = (unsigned short)(i * 80 + rank * 11); /* Open MPI's own sums saturate */
+    MPI_Allreduce(u, u_all, 99, MPI_UNSIGNED_SHORT, MPI_SUM, comm);
+    for (int i = 0; i < 99; i++)
+        expect(u_all[i], ranks * i * 80 + ranks * (ranks - 1) / 2 * 11);
+    MPI_Allreduce(yes, all, 5, MPI_INT, MPI_LAND, comm);
+    for (int i = 0; i < 5; i++)
+        expect(all[i], i == 1);
+    MPI_Allreduce(yes, all, 5, MPI_INT, MPI_LOR, comm);
+    for (int i = 0; i < 5; i++)
+        expect(all[i], i != 3);
+    MPI_Allreduce(yes, all, 5, MPI_INT, MPI_LXOR, comm);
+    for (int i = 0; i < 5; i++)
+        expect(all[i], (const int[]){ranks - 1, ranks, 1, 0, ranks / 2}[i] % 2);
+    MPI_Allreduce(&c, &c_all, 1, MPI_SIGNED_CHAR, MPI_LOR, comm);
+    expect(c_all, 1);
+    MPI_Allreduce(&b, &b_all, 1, MPI_C_BOOL, MPI_LOR, comm);
+    expect(b_all, 1);
+}
+
 static void others(MPI_Comm comm)
 {
     short s = (short)(rank + 1), s_all = 0;
@@ -76,6 +129,10 @@ static void others(MPI_Comm comm)
     struct {
         int value, at;
     } pair = {100 - rank, rank}, least;
+    struct {
+        float value;
+        int at;
+    } tie = {rank ? 2.5f : 1.5f, rank}, first;
 
     MPI_Allreduce(&s, &s_all, 1, MPI_SHORT, MPI_SUM, comm);
     expect(s_all, ranks * (ranks + 1) / 2);
@@ -83,11 +140,16 @@ static void others(MPI_Comm comm)
     expect(all, 0);
     MPI_Allreduce(&pair, &least, 1, MPI_2INT, MPI_MINLOC, comm);
     expect(least.at, ranks - 1);
+    MPI_Allreduce(&tie, &first, 1, MPI_FLOAT_INT, MPI_MAXLOC, comm);
+    expect(first.at, 1);
+    expect((double)first.value, 2.5);
+    truth_and_shorts(comm);
     MPI_Allreduce(&d, &d_all, 1, MPI_DOUBLE, MPI_SUM, comm);
     expect(d_all, ranks * ranks / 2.0);
     MPI_Allreduce(&bits, &bits_all, 1, MPI_UNSIGNED_LONG, MPI_BOR, comm);
     expect((double)bits_all, (double)(((1ul << ranks) - 1) << 32));
     MPI_Allreduce(&d, &d_all, 0, MPI_DOUBLE, MPI_SUM, comm);
+    lacking(comm);
     MPI_Barrier(comm);
 }
 
