@@ -48,6 +48,12 @@ SHARP_COLL_ENABLE_SAT=maybe ranks leaf-spine-8 2 sharp_bad comm || fail "a bad v
 all 2 "error: init: .*SHARP_COLL_ENABLE_SAT: found 'maybe', expected 0 to 1"
 all 2 'rank [01]: -10, '
 trib down leaf-spine-8 >/dev/null
+sed -e 's/leaf-spine-8/plain/' -e '/^reduce/d' "$conf/leaf-spine-8.conf" >"$tmp/plain.conf"
+trib up "$tmp/plain.conf" --dilation 20 >/dev/null || fail "up without aggregation nodes"
+ranks plain 2 sharp_bad comm || fail "without aggregation nodes: $(cat "$tmp/ranks.out")"
+all 2 'error: comm_init: rank [01] of 2: found no aggregation node that reaches all ranks'
+all 2 'rank [01]: -13, '
+trib down plain >/dev/null
 
 # Without a fabric, against what is installed; nothing shadows a system's library.
 command -v make >/dev/null || skip "no make for the installed library; the rest has passed"
