@@ -63,7 +63,8 @@ static void print(FILE *out, json_t *rows)
     const char *key, *between = "";
     size_t i;
 
-    json_array_foreach(rows, i, row) json_object_update(columns, row);
+    for (i = 0; i < json_array_size(rows); i++)
+        json_object_update(columns, json_array_get(rows, i));
     json_object_foreach(columns, key, v)
     {
         fputs(between, out);
