@@ -50,6 +50,8 @@ static const struct trib_switch_half switch_half = {
 
 /* ---- the rank half ---- */
 
+/* tributary/window.h has a window of packets, which are sent again: tally.c lets it do most of this. */
+
 struct rank {
     struct trib_op op;
 };
