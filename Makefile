@@ -543,7 +543,7 @@ CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jo
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-calibrate trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
-EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce.py train.py)
+EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce_pmix.c all_reduce.py train.py)
 # As --with-sharp=DIR wants it.
 SHARP := lib/tributary/sharp
 SHARP_HEADERS := $(wildcard include/sharp/api/*.h)

@@ -28,6 +28,15 @@ has 'MPI_COMM_WORLD: all-reduce by a function of the program.s own is left to ot
 has 'MPI_COMM_WORLD: reduce-scatter with blocks of different lengths is left to others' "$tmp/mpi.out"
 [ "$(reduced)" -gt 1000000 ] || fail "leaf0 has reduced $(reduced) bytes"
 
+# Ranks that find each other by the launcher's PMIx.
+if pkg-config --exists pmix; then
+    # shellcheck disable=SC2046
+    cc -std=gnu17 -O2 -Wall -Wextra -Werror -I"$root/include" "$root/examples/coll/all_reduce_pmix.c" -o "$tmp/pmix" -L"$TRIB_BUILD" \
+        $(pkg-config --cflags pmix) -ltributary $(pkg-config --libs pmix) >"$tmp/cc.out" 2>&1 || fail "the PMIx example: $(cat "$tmp/cc.out")"
+    LD_LIBRARY_PATH=$TRIB_BUILD "${mpi[@]}" "${rank[@]}" "$tmp/pmix" >"$tmp/mpi.out" 2>&1 || fail "PMIx: exit code $?"
+    [ "$(grep -c 'of 8: 1048576 sums, by sharp' "$tmp/mpi.out")" = 8 ] || fail "PMIx: $(cat "$tmp/mpi.out")"
+fi
+
 # What the hosts send for the same job falls: in the switches a vector is sent once, by Open MPI's own algorithms 2 (N - 1) / N times.
 trib down leaf-spine-8 >/dev/null
 trib up leaf-spine-8 --dilation 100 >/dev/null || fail "up at 100"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reductions and moves of MPI_COMM_WORLD, of halves of it and of a copy, in place and not, of types
- * with gaps, and of types and reductions that no switch has; every element checked. With an argument
- * rank 1 ends itself in the middle.
+ * with gaps, and of types and reductions that no switch has; every element checked. With "die" rank 1
+ * ends itself in the middle; with "loop SECONDS" reductions go on for that long, and nothing else.
  */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define COUNT 3001
 
@@ -188,6 +189,21 @@ static void all_of(MPI_Comm comm)
     moves(comm);
 }
 
+static void loop(int seconds)
+{
+    time_t end = time(NULL) + seconds;
+
+    for (int i = 0, on = 1; on; i++) {
+        reductions(MPI_COMM_WORLD);
+        on = time(NULL) < end;
+        MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (i == 1 && !rank) {
+            printf("looping\n");
+            fflush(stdout);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm half, copy;
@@ -197,7 +213,9 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     all_of(MPI_COMM_WORLD);
-    for (int i = 0; argc > 1 && i < 1000; i++) {
+    if (argc > 2)
+        loop(atoi(argv[2]));
+    for (int i = 0; argc == 2 && i < 1000; i++) {
         if (i == 3 && me == 1)
             raise(SIGKILL);
         reductions(MPI_COMM_WORLD);
