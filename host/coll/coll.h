@@ -178,6 +178,8 @@ void comm_granted(const struct comm *c, struct coll_grant *g);
 /* Fails every operation with this text, on all ranks: failures pass around the ring of ranks by
  * datagrams. For a launcher that detects the loss of a rank. The first reason stays. */
 void comm_abort(struct comm *c, const char *why);
+/* Rank r and this one wait for each other's end, and it has told of none. */
+bool comm_counts_on(const struct comm *c, unsigned r);
 /*
  * LEAVE and wait until answered or refused (comm_progress and comm_tick until comm_closed), then
  * comm_destroy. Neighbours wait for each other, so that the last message of each is acknowledged; 2

@@ -159,6 +159,11 @@ void comm_abort(struct comm *c, const char *why)
     comm_fail(c, "%s", why);
 }
 
+bool comm_counts_on(const struct comm *c, unsigned r)
+{
+    return c->ctl.peer && c->ctl.peer[r].linked && c->ctl.peer[r].phase < PHASE_CLOSING;
+}
+
 void comm_check_ready(struct comm *c)
 {
     if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&

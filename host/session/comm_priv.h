@@ -3,6 +3,7 @@
 #ifndef TRIB_HOST_SESSION_COMM_PRIV_H
 #define TRIB_HOST_SESSION_COMM_PRIV_H
 
+#include "host/session/liveness.h"
 #include "host/session/session.h"
 
 #include <pthread.h>
@@ -37,6 +38,9 @@ struct trib_comm {
     struct trib_request *ops;      /* that have not ended, or not been freed */
     struct borrowed *borrowed;
     int64_t wall_ns, patience_ns;
+    int64_t looked_ns;          /* for processes that have ended */
+    int64_t gone_ns;            /* since when one has, without a word; 0: none */
+    struct process_id *process; /* of each rank; space 0: it is not seen */
     uint16_t host[FAB_MAX_MEMBERS];
 };
 

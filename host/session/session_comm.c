@@ -19,6 +19,10 @@
 
 #define CLOSE_NS 2000000000LL
 #define TELL_NS  300000000LL
+#define LOOK_NS  200000000LL
+#define GONE_NS                                                                                    \
+    1000000000LL /* for what a process has said at last, and as long on an idle fabric: */
+#define GONE_PS 50000000LL
 /* What operations may use beside the options' algorithms: they need no switch. */
 #define BY_HOSTS                                                                                   \
     (1u << ALGO_RING | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_DIRECT | 1u << ALGO_PAIRWISE)
@@ -28,6 +32,7 @@ struct hello {
     uint16_t host, pad;
     uint32_t group; /* rank 0's count */
     uint64_t key;
+    struct process_id process;
     char why[160];
 };
 struct blob {
@@ -84,6 +89,28 @@ static int64_t now_ps(void *ctx)
     return clock_fabric_ps(((struct trib_comm *)ctx)->session->rd.sh);
 }
 
+/* A rank that counts on another, whose process has ended without saying so, fails the operations of
+ * all. */
+static void look_for_ended(struct trib_comm *c, int64_t now, uint32_t dilation)
+{
+    char why[COMM_TEXT];
+    uint32_t r = 0;
+
+    c->looked_ns = now;
+    while (r < c->cfg.nranks &&
+           !(c->process[r].space && comm_counts_on(c->comm, r) && liveness_ended(&c->process[r])))
+        r++;
+    if (r == c->cfg.nranks)
+        c->gone_ns = 0;
+    else if (!c->gone_ns)
+        c->gone_ns = now;
+    else if (now - c->gone_ns > GONE_NS + GONE_PS / 1000 * dilation) {
+        snprintf(why, sizeof(why), "rank %u (%s): its process has ended", r,
+                 c->session->fab->nodes[c->session->fab->hosts[c->host[r]]].name);
+        comm_abort(c->comm, why);
+    }
+}
+
 void session_comm_drive(struct trib_comm *c)
 {
     int64_t now = clock_mono_ns();
@@ -95,6 +122,8 @@ void session_comm_drive(struct trib_comm *c)
     c->wall_ns = now;
     comm_progress(c->comm);
     comm_tick(c->comm, c->patience_ns);
+    if (now - c->looked_ns > LOOK_NS && comm_state(c->comm) == COMM_READY)
+        look_for_ended(c, now, d);
 }
 
 /* The first rank that has failed; own: this rank's reason is the most precise one. */
@@ -114,6 +143,7 @@ static int exchange_hosts(struct trib_comm *c, int rc, const char *why, char *er
         return session_say(err, -ENOMEM, "out of memory");
     snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
     mine.host = c->session ? c->session->host : 0;
+    mine.process = liveness_self();
     if (getrandom(&mine.group, sizeof(mine.group), 0) < 0 ||
         getrandom(&mine.key, sizeof(mine.key), 0) < 0)
         mine.rc = mine.rc ? mine.rc : -errno;
@@ -123,6 +153,9 @@ static int exchange_hosts(struct trib_comm *c, int rc, const char *why, char *er
     }
     for (uint32_t r = c->cfg.nranks; r-- > 0;) {
         c->host[r] = all[r].host;
+        c->process[r] = all[r].process;
+        if (r == c->cfg.rank || !liveness_sees(&c->process[r]))
+            c->process[r].space = 0;
         if (all[r].rc)
             bad = r;
     }
@@ -287,8 +320,12 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
     if (rc)
         return rc;
     c = calloc(1, sizeof(*c));
-    if (!c)
+    if (c)
+        c->process = calloc(oob->size, sizeof(*c->process));
+    if (!c || !c->process) {
+        free(c);
         return session_say(err, -ENOMEM, "out of memory");
+    }
     pthread_mutex_init(&c->lock, NULL);
     c->oob = *oob;
     c->wall_ns = clock_mono_ns();
@@ -340,6 +377,7 @@ void trib_comm_destroy(struct trib_comm *c)
     if (c->session)
         session_put();
     pthread_mutex_destroy(&c->lock);
+    free(c->process);
     free(c);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "host/coll/alg/sched.h"
 #include "host/session/comm_priv.h"
+#include "io/shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -267,6 +268,17 @@ int trib_wait(struct trib_request *o)
         rc = trib_test(o);
     while (!rc);
     return rc < 0 ? rc : 0;
+}
+
+int trib_wait_for(struct trib_request *o, double seconds)
+{
+    const int64_t begin = clock_mono_ns();
+    int rc;
+
+    do
+        rc = trib_test(o);
+    while (!rc && (double)(clock_mono_ns() - begin) < seconds * 1e9);
+    return rc;
 }
 
 void trib_free(struct trib_request *o)

@@ -148,6 +148,8 @@ int trib_barrier(struct trib_comm *comm, struct trib_request **req, char *err);
 int trib_test(struct trib_request *req);
 /* Until it has ended: 0 or a negative errno. */
 int trib_wait(struct trib_request *req);
+/* The same for so many seconds of wall time at most; returns as trib_test(), 0: it has not ended. */
+int trib_wait_for(struct trib_request *req, double seconds);
 /* One that has not ended goes on, and its buffers stay in use until it ends. NULL: nothing. */
 void trib_free(struct trib_request *req);
 /* Proceeds without asking for one. */

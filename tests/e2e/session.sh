@@ -46,6 +46,14 @@ reduced=$(trib telemetry leaf-spine-8 /trib/an,leaf0 | jq .fabric.bytes_in)
 ranks leaf-spine-8 8 "$check" sharp die 3 && fail "a rank was killed, and nobody saw it"
 [ "$(grep -c 'rank 3 (h3) missing' "$tmp/ranks.out")" = 7 ] || fail "a death: $(cat "$tmp/ranks.out")"
 
+# Without a switch that misses it: connections would find out after a minute of retries.
+trib down leaf-spine-8 >/dev/null
+trib up leaf-spine-8 --dilation 100 >/dev/null || fail "up at 100"
+ranks leaf-spine-8 4 "$check" ring die 3 && fail "a rank was killed, and nobody saw it"
+[ "$(grep -c 'rank 3 (h3): its process has ended' "$tmp/ranks.out")" = 3 ] || fail "a death at 100: $(cat "$tmp/ranks.out")"
+trib down leaf-spine-8 >/dev/null
+trib up leaf-spine-8 >/dev/null || fail up
+
 # Every rank says why, the one without a mistake too.
 ranks leaf-spine-8 2 "$check" nonsense && fail "an algorithm that does not exist"
 [ "$(grep -c "refused: algo: found 'nonsense', expected auto or a list" "$tmp/ranks.out")" = 2 ] || fail "$(cat "$tmp/ranks.out")"

@@ -239,6 +239,24 @@ static void memory(struct trib_comm *c)
     free(big);
 }
 
+/* An operation that the last rank starts when all others have waited for it in vain. */
+static void patience(struct trib_comm *a, struct trib_comm *b)
+{
+    struct trib_request *late = NULL, *told;
+
+    if (rank != size - 1) {
+        must(!trib_barrier(a, &late, err), "%s", err);
+        must(!trib_wait_for(late, 0.01), "a rank is missing: %s", trib_comm_error(a));
+    }
+    must(!trib_barrier(b, &told, err), "%s", err);
+    finish(b, told, "all have waited");
+    if (rank == size - 1)
+        must(!trib_barrier(a, &late, err), "%s", err);
+    must(trib_wait_for(late, 60) == 1, "%s", trib_comm_error(a));
+    must(trib_wait_for(late, 0) == 1, "ended");
+    trib_free(late);
+}
+
 static void refusals(struct trib_comm *c)
 {
     struct trib_request *req = NULL;
@@ -352,6 +370,7 @@ int main(int argc, char **argv)
     refusals(a);
     memory(a);
     must(!trib_comm_create(&b, &oob, &options, err), "%s", err);
+    patience(a, b);
     two_at_once(a, b);
     trib_comm_destroy(a);
     movements(b, TRIB_FLOAT64, 33);
