@@ -10,6 +10,8 @@
 #   validate                                published measurements of real machines beside predictions
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
+#   torch torch2                            PyTorch on the backend "trib": Debian's (600 MB of packages); FSDP on 2.x from PyPI
+#   wheel                                   the Python package, in $(BUILD)/wheel
 #   docs-test                               commands and links of README.md and docs/
 #   format lint                             clang-format, cppcheck
 #
@@ -117,7 +119,7 @@ MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/c
 MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
 PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result validate docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result validate torch torch2 wheel docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -418,6 +420,24 @@ verbs-suite:
 	$(Q)scripts/setup.sh verbs-suite || true
 	$(Q)TRIB_BUILD=$(BUILD) tests/verbs_suite.sh || [ $$? = 77 ]
 
+# Debian's PyTorch on the emulated fabric: a minute beside the packages; "skipped" where they cannot be had.
+torch:
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)scripts/setup.sh torch || true
+	$(Q)TRIB_BUILD=$(BUILD) bash tests/e2e/torch.sh || [ $$? = 77 ]
+# PyTorch 2.x by pip, gigabytes, in build/torch2; PIP_INDEX_URL= names where a wheel for CPUs alone is. FSDP and the rest.
+torch2:
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)[ -x build/torch2/bin/python ] || python3 -m venv build/torch2
+	$(Q)build/torch2/bin/python -c 'import torch' 2>/dev/null || build/torch2/bin/pip install --quiet torch numpy || true
+	$(Q)TRIB_BUILD=$(BUILD) TORCH_PYTHON=$(CURDIR)/build/torch2/bin/python bash tests/e2e/torch.sh || [ $$? = 77 ]
+
+# Needs setuptools and wheel (Debian: python3-setuptools, python3-wheel), no network. The library is not in it: TRIB_LIB, TRIB_BUILD or the system's loader finds it.
+wheel:
+	$(Q)rm -rf $(BUILD)/wheel && mkdir -p $(BUILD)/wheel && cp -r python $(BUILD)/wheel/src
+	$(Q)cd $(BUILD)/wheel/src && /usr/bin/python3 -c 'import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))' .. >../build.log 2>&1 || { cat ../build.log; exit 1; }
+	$(Q)rm -rf $(BUILD)/wheel/src && ls $(BUILD)/wheel/*.whl
+
 # Lines and branches that the unit tests and 200 seeds of chaos reach, by room: minutes.
 coverage:
 	$(Q)scripts/setup.sh coverage
@@ -513,6 +533,9 @@ HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce.py)
 TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
+# Where Debian's python3 looks below /usr and /usr/local.
+PACKAGE := lib/python3/dist-packages/tributary
+PYTHON  := $(wildcard python/tributary/*.py) python/tributary/py.typed
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
 CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules)
 install: all
@@ -536,6 +559,8 @@ install: all
 	sed 's/@VERSION@/$(shell sed -n 's/.*TRIB_VERSION "\(.*\)".*/\1/p' base/version.h)/' scripts/tributary.pc.in >"$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do install -m $$([ -x "$$f" ] && echo 755 || echo 644) "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 host/session/tributary_coll.3 "$(TO)/share/man/man3"
+	install -d "$(TO)/$(PACKAGE)"
+	install -m 644 $(PYTHON) "$(TO)/$(PACKAGE)"
 uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
 	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
@@ -548,7 +573,9 @@ uninstall:
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for d in include/tributary lib/tributary/openmpi lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for f in $(notdir $(PYTHON)); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
+	rm -rf "$(TO)/$(PACKAGE)/__pycache__"
+	for d in $(PACKAGE) include/tributary lib/tributary/openmpi lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# PyTorch's backend "trib" (tests/tools/torch_ddp.py) on 8 hosts: every call; DDP and ZeRO of a small transformer by SHARP and by rings,
+# with the same weights in every run; a killed rank; the time of an all-reduce beside that of `trib sim`. With 2.x (TORCH_PYTHON=) FSDP too.
+. "$(dirname "$0")/lib.sh"
+python=${TORCH_PYTHON:-/usr/bin/python3}
+"$python" -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' 2>/dev/null ||
+    skip "no torch for $python (make torch installs Debian's)"
+export PYTHONPATH=$root/python PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+hosts=h0,h1,h2,h3,h4,h5,h6,h7
+jobs() { timeout -k 5 150 "$root/scripts/trib" exec h0 -- "$python" "$root/tests/tools/torch_ddp.py" "$hosts" "$@" >>"$tmp/torch.out" 2>&1 || fail "$*: exit code $?"; }
+fsdp=()
+"$python" -c 'import importlib.metadata as m, sys; sys.exit(m.version("torch").startswith("1."))' 2>/dev/null && fsdp=(fsdp sharp,ring fsdp2 ring)
+
+# A dilation that leaves time for a machine with more ranks than cores.
+trib up leaf-spine-8 --dilation 20 >/dev/null || fail up
+jobs calls sharp,ring ddp sharp ddp ring ddp sharp ddp ring zero sharp ${fsdp[@]+"${fsdp[@]}"} die ring
+has 'calls sharp,ring: all right' "$tmp/torch.out"
+weights() { grep "^$1 $2: weights" "$tmp/torch.out" | sort -u | wc -l; }
+for algo in sharp ring; do
+    [ "$(weights ddp $algo)" = 1 ] && [ "$(grep -c "^ddp $algo: weights" "$tmp/torch.out")" = 2 ] || fail "ddp $algo: two runs differ"
+done
+# Sums in another order, so other last bits; and the optimizer's parts give the same as the whole.
+python3 - "$tmp/torch.out" <<'EOF' || fail "losses"
+import re, sys
+runs = re.findall(r"^(\w+) (\S+): weights (\w+) losses (.*)$", open(sys.argv[1]).read(), re.M)
+by = {(how, algo): (weights, [float(v) for v in losses.split()]) for how, algo, weights, losses in runs}
+first = by["ddp", "sharp"]
+assert by["zero", "sharp"][0] == first[0], "zero and ddp by sharp differ"
+for name, (_, losses) in by.items():
+    assert len(losses) == 4 and all(abs(a - b) < 1e-4 for a, b in zip(losses, first[1])), (name, losses, first[1])
+EOF
+[ "$(grep -c 'rank [0-7] after [0-9].[0-9] s in [a-z ]*: .*rank 2 .h2.' "$tmp/torch.out")" = 7 ] || fail "a killed rank"
+[ "$(grep -c 'rank [0-7] after .* in backward' "$tmp/torch.out")" -ge 4 ] || fail "no error in backward"
+[ "$(trib telemetry leaf-spine-8 /trib/an,leaf0 | jq .fabric.bytes_in)" -gt 1000000 ] || fail "leaf0 has reduced nothing"
+trib down >/dev/null
+
+# Outside of a fabric.
+MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=0 WORLD_SIZE=1 "$python" -c 'import torch.distributed as d, tributary.torch; d.init_process_group("trib")' >"$tmp/outside.out" 2>&1 && fail "without a fabric"
+has 'found no TRIB_RUN and TRIB_HOST, expected a program that is run by trib exec CONF HOST' "$tmp/outside.out"
+
+# In fabric time, at a dilation at which this machine keeps up with 8 ranks. It may be busy for a while: three tries.
+trib up leaf-spine-8 --dilation 20000 >/dev/null || fail "up at 20000"
+for algo in sharp ring; do
+    trib sim leaf-spine-8 all_reduce -b 1M -e 1M --algo $algo --payload none -w 0 -J "$tmp/sim.json" >"$tmp/sim.out" 2>&1 || fail "trib sim: exit code $?"
+    sim=$(jq .results[0].time_us "$tmp/sim.json")
+    for try in 1 2 3; do
+        jobs time $algo
+        us=$(sed -n "s/^time $algo: 1048576 bytes \(.*\) us/\1/p" "$tmp/torch.out" | tail -n 1)
+        echo "all-reduce of 1 MiB by $algo: $us us, trib sim $sim us"
+        [ "$(jq -n "$us > 0.97 * $sim and $us < 1.05 * $sim")" = true ] && continue 2
+    done
+    fail "all-reduce by $algo: found $us us, expected $sim"
+done
