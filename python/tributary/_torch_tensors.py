@@ -99,7 +99,7 @@ class Flat:
 
     def _parts(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
         sizes = [t.numel() for t in self._tensors]
-        return [(t, p.view(t.shape)) for t, p in zip(self._tensors, self.data.split(sizes))]
+        return [(t, p.view(t.shape)) for t, p in zip(self._tensors, self.data.split_with_sizes(sizes))]
 
 
 def _block(name: str, what: Movable, like: torch.Tensor, r: int, ranks: int) -> torch.Tensor:
@@ -140,7 +140,7 @@ def scattered(
 
 
 def gathered(
-    name: str, what: list[Movable], like: Sequence[torch.Tensor], ranks: int
+    name: str, what: Sequence[Movable], like: Sequence[torch.Tensor], ranks: int
 ) -> tuple[torch.Tensor, Optional[Callable[[], None]]]:
     """Where a block of each rank goes, and what brings the blocks from there to what."""
     whole = _one_tensor(what)
@@ -155,7 +155,7 @@ def gathered(
     data = torch.empty(sum(b.numel() for b in blocks), dtype=like[0].dtype)
 
     def back() -> None:
-        for b, part in zip(blocks, data.split([b.numel() for b in blocks])):
+        for b, part in zip(blocks, data.split_with_sizes([b.numel() for b in blocks])):
             b.copy_(part.view(b.shape))
         for w, d in zip(what, dense):
             if w is not d and isinstance(w, torch.Tensor) and isinstance(d, torch.Tensor):

@@ -24,7 +24,7 @@ from typing import Callable, Deque, Optional
 
 import torch
 import torch.futures
-from torch._C._distributed_c10d import Work as _BaseWork  # type: ignore[attr-defined]
+from torch._C._distributed_c10d import Work as _BaseWork
 
 from . import coll
 
@@ -38,7 +38,7 @@ _pins: "collections.OrderedDict[int, Work]" = collections.OrderedDict()
 _pins_lock = threading.Lock()
 
 
-class Work(_BaseWork):  # type: ignore[misc, no-any-unimported]
+class Work(_BaseWork):
     """A running operation as torch.distributed knows it; also its algorithm and fabric time."""
 
     def __init__(self, name: str, result: list[torch.Tensor], timeout_s: float) -> None:

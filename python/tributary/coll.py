@@ -397,7 +397,7 @@ class Communicator:
         for what, found, known in (("type", name, TYPES), ("reduction", op, OPS)):
             if found not in known:
                 raise ValueError(
-                    f"{kind}: found {what} {found}, expected one of {', '.join(known)}"  # type: ignore[arg-type]
+                    f"{kind}: found {what} {found}, expected one of {', '.join(known)}"
                 )
         number, size = TYPES[name]
         count = self._count(kind, out, into, size, root)

@@ -2,6 +2,7 @@
 """The backend "trib" of torch.distributed: collectives of CPU tensors on a Tributary fabric.
 
     import torch.distributed as dist
+from torch._C._distributed_c10d import Store
     import tributary.torch
 
     dist.init_process_group("trib")       # env://, tcp:// and file:// as for any backend
@@ -30,6 +31,7 @@ from typing import Any, Optional, Sequence
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import Store
 
 from . import _lib, coll
 from ._torch_tensors import Flat, Movable, check, gathered, reduction, scattered
@@ -51,7 +53,7 @@ class _StoreOob:
     """Ranks of a group find each other by torch's store. It is polled: a call that blocks there would
     keep every other thread of the process from it."""
 
-    def __init__(self, store: dist.Store, rank: int, size: int, timeout_s: float) -> None:
+    def __init__(self, store: Store, rank: int, size: int, timeout_s: float) -> None:
         self.rank, self.size = rank, size
         self._store, self._timeout_s, self._calls = store, timeout_s, 0
 
@@ -95,12 +97,15 @@ class _StoreOob:
             pause = min(2 * pause, _POLL_S[1])
 
 
-class ProcessGroupTrib(dist.ProcessGroup):
+_Base: Any = dist.ProcessGroup  # whose calls have other types in each release
+
+
+class ProcessGroupTrib(_Base):  # type: ignore[misc]
     """A group of the backend "trib". Calls as torch.distributed and DDP's C++ make them."""
 
     def __init__(
         self,
-        store: dist.Store,
+        store: Store,
         rank: int,
         size: int,
         timeout: timedelta,

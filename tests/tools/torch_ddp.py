@@ -28,6 +28,9 @@ import torch.nn as nn
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
+if not torch.__version__.startswith("1."):
+    import torch._dynamo  # optimizers import it, in every rank
+
 import tributary.torch
 from tributary import coll
 
