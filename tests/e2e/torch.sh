@@ -8,13 +8,13 @@ python=${TORCH_PYTHON:-/usr/bin/python3}
     skip "no torch for $python (make torch installs Debian's)"
 export PYTHONPATH=$root/python PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
 hosts=h0,h1,h2,h3,h4,h5,h6,h7
-jobs() { timeout -k 5 150 "$root/scripts/trib" exec h0 -- "$python" "$root/tests/tools/torch_ddp.py" "$hosts" "$@" >>"$tmp/torch.out" 2>&1 || fail "$*: exit code $?"; }
+ranks() { timeout -k 5 150 "$root/scripts/trib" exec h0 -- "$python" "$root/tests/tools/torch_ddp.py" "$hosts" "$@" >>"$tmp/torch.out" 2>&1 || fail "$*: exit code $?"; }
 fsdp=()
 "$python" -c 'import importlib.metadata as m, sys; sys.exit(m.version("torch").startswith("1."))' 2>/dev/null && fsdp=(fsdp sharp,ring fsdp2 ring)
 
 # A dilation that leaves time for a machine with more ranks than cores.
 trib up leaf-spine-8 --dilation 20 >/dev/null || fail up
-jobs calls sharp,ring ddp sharp ddp ring ddp sharp ddp ring zero sharp ${fsdp[@]+"${fsdp[@]}"} die ring
+ranks calls sharp,ring ddp sharp ddp ring ddp sharp ddp ring zero sharp ${fsdp[@]+"${fsdp[@]}"} die ring
 has 'calls sharp,ring: all right' "$tmp/torch.out"
 weights() { grep "^$1 $2: weights" "$tmp/torch.out" | sort -u | wc -l; }
 for algo in sharp ring; do
@@ -45,7 +45,7 @@ for algo in sharp ring; do
     trib sim leaf-spine-8 all_reduce -b 1M -e 1M --algo $algo --payload none -w 0 -J "$tmp/sim.json" >"$tmp/sim.out" 2>&1 || fail "trib sim: exit code $?"
     sim=$(jq .results[0].time_us "$tmp/sim.json")
     for try in 1 2 3; do
-        jobs time $algo
+        ranks time $algo
         us=$(sed -n "s/^time $algo: 1048576 bytes \(.*\) us/\1/p" "$tmp/torch.out" | tail -n 1)
         echo "all-reduce of 1 MiB by $algo: $us us, trib sim $sim us"
         [ "$(jq -n "$us > 0.97 * $sim and $us < 1.05 * $sim")" = true ] && continue 2

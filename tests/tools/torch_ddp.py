@@ -21,6 +21,7 @@ import socket
 import sys
 import tempfile
 import time
+import traceback
 
 import torch
 import torch.distributed as dist
@@ -305,14 +306,12 @@ def die(rank, size):
         train(rank, size, steps=100, before_step=before_step)
     except RuntimeError as e:
         took = time.monotonic() - killed[0]
-        where = e.__traceback__
-        names = set()
-        while where:
-            names.add(where.tb_frame.f_code.co_name)
-            where = where.tb_next
+        names = {frame.name for frame in traceback.extract_tb(e.__traceback__)}
         expect(took < 10, "an error within 10 s, found", took)
         refused("", dist.all_reduce, torch.zeros(1))
-        print(f"die: rank {rank} after {took:.1f} s in {'backward' if 'backward' in names else 'a call'}: {e}".replace("\n", " "), flush=True)
+        where = "backward" if "backward" in names else "a call"
+        reason = str(e).replace("\n", " ").split("  At: ")[0]
+        os.write(1, f"die: rank {rank} after {took:.1f} s in {where}: {reason}\n".encode())  # in one piece
         return
     raise AssertionError("a rank was killed, and nobody saw it")
 
@@ -320,6 +319,7 @@ def die(rank, size):
 def fabric_time(rank, size):
     for n in (262144,):
         tensors = [torch.ones(n) for _ in range(3)]
+        dist.all_reduce(tensors[0])  # the first one prepares what others use
         dist.barrier()
         begin = coll.time_ps()
         for work in [dist.all_reduce(t, async_op=True) for t in tensors]:
