@@ -102,7 +102,9 @@ void oracle_fill(void *buf, enum dtype t, enum redop op, size_t count, unsigned 
     for (size_t i = 0; i < count; i++) {
         uint64_t r = random_next(&s);
 
-        if (!any_order)
+        if (op == OP_LAND || op == OP_LOR || op == OP_LXOR) /* a rank alone keeps what it has */
+            put_small(buf, t, i, r % (nranks > 1 ? 3 : 2));
+        else if (!any_order)
             put_random(buf, t, i, r);
         else if (op == OP_PROD) /* at most one factor of two in eight ranks */
             put_small(buf, t, i, (i + rank) % (nranks > 8 ? nranks : 8) == 0 ? 2 : 1);
