@@ -300,6 +300,20 @@ static void buffers(struct sched *s)
     }
 }
 
+uint64_t sched_block_bytes(const struct sched *s)
+{
+    uint64_t one = s->in.count * s->esize;
+
+    switch (s->in.kind) {
+    case COLL_ALLREDUCE:
+    case COLL_REDUCE:
+    case COLL_BROADCAST:
+        return one / s->in.nranks;
+    default:
+        return one;
+    }
+}
+
 /* The file says what it is a schedule of. */
 static bool is_of_file(const struct sched_in *in)
 {
