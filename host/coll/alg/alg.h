@@ -247,6 +247,9 @@ void mm_load_store(struct alg *a, const struct stripes *p, const struct mm_work 
 int alg_ring_allreduce(struct alg *a);
 int alg_ring_allgather(struct alg *a);
 int alg_ring_reduce_scatter(struct alg *a);
+int alg_rings_allreduce(struct alg *a);
+int alg_rings_allgather(struct alg *a);
+int alg_rings_reduce_scatter(struct alg *a);
 int alg_chain_reduce(struct alg *a);
 int alg_chain_broadcast(struct alg *a);
 int alg_tree_allreduce(struct alg *a);

@@ -127,7 +127,8 @@ static uint64_t latency_bound_bytes(const struct model *m)
 static uint64_t linear_beyond(const struct model *m, unsigned n)
 {
     uint64_t block = n > 16 ? BLOCK_MANY_RANKS : BLOCK_FEW_RANKS;
-    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER || in_switches(m);
+    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER ||
+                     m->in.algo == ALGO_RINGS || in_switches(m);
 
     if (m->in.algo == ALGO_HALVING && n <= 16)
         block = BLOCK_CUT_AGAIN; /* the last exchange of 1 / n is in many slices, too */

@@ -56,9 +56,9 @@ static void every_algorithm_gives_the_plain_result(void **state)
 
 static void types_operations_and_mtus(void **state)
 {
-    static const enum coll_algo algo[] = {ALGO_RING,    ALGO_SHARP,      ALGO_TREE,
-                                          ALGO_HALVING, ALGO_DIRECT,     ALGO_NVLS,
-                                          ALGO_HIER,    ALGO_HIER_SHARP, ALGO_NVLS_SHARP};
+    static const enum coll_algo algo[] = {ALGO_RING,       ALGO_SHARP, ALGO_TREE, ALGO_HALVING,
+                                          ALGO_DIRECT,     ALGO_NVLS,  ALGO_HIER, ALGO_HIER_SHARP,
+                                          ALGO_NVLS_SHARP, ALGO_RINGS};
 
     (void)state;
     for (unsigned k = 0; k < sizeof(algo) / sizeof(*algo); k++)
