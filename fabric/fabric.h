@@ -188,7 +188,7 @@ static inline int64_t fab_stretch(int64_t ps, uint32_t stretch)
 struct fab_notice {
     int64_t gpu_ps, step_ps;
     struct fab_short ll, ll128;
-    uint64_t rate_bps; /* of the port */
+    uint64_t rate_bps, path_bps; /* of the port, and of all of the host's ports on its path */
 };
 
 /* The reliable transport of hosts and aggregation nodes (libconfig group `transport`). */
@@ -371,10 +371,16 @@ uint16_t fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsi
 uint16_t fabric_domain(const struct fabric *f, unsigned host_index);
 /* Whether a host's port is of its GPU node's NVLink network; if not, it is of the scale-out one. */
 bool fabric_port_is_nvlink(const struct fabric *f, const struct fab_node *host, unsigned port);
-/* Costs of messages that arrive at a host's port, and how late one of len bytes is noticed: its
- * sender has chosen the fastest protocol. */
+/* Costs of messages that arrive at a host's port. */
 struct fab_notice fabric_notice(const struct fabric *f, const struct fab_node *host, unsigned port);
-int64_t fab_notice_ps(const struct fab_notice *n, uint64_t len);
+/* When a message of len bytes that arrives now is noticed. is_long: its sender does not want a short
+ * protocol; else it has chosen the fastest one. *free_ps, 0 at first: until when short protocols
+ * are busy with the port's messages. */
+int64_t fab_noticed_ps(const struct fab_notice *n, uint64_t len, bool is_long, int64_t now_ps,
+                       int64_t *free_ps);
+/* Whether there are short protocols, and none of them is fastest for len bytes over all ports of
+ * the path. */
+bool fab_notice_is_long(const struct fab_notice *n, uint64_t len);
 int64_t fabric_longest_notice_ps(const struct fabric *f); /* of any message at any port */
 /* Hosts of a GPU node, by host_index; returns their number, writes at most max. */
 unsigned fabric_domain_hosts(const struct fabric *f, uint16_t domain, uint16_t *host_index,

@@ -33,6 +33,7 @@ struct lane_run {
     uint64_t begun, done; /* steps */
     struct conn *conn;    /* SEND, RECV */
     bool active, polled;  /* in exec.ready; in exec.credit */
+    bool is_long;         /* SEND: no short protocol is for its messages (topo_is_long()) */
     /* List of the lanes that wait for this one: an entry is lane * WAITS + enum wait_for, LANE_NONE
      * ends it. */
     unsigned waiters;

@@ -5,7 +5,8 @@
  * one that a proxy thread wakes. Completions of the program's own READs are not delayed. Errors are
  * delayed only behind a delayed message: a receive queue's completions stay in order.
  *
- * Short messages may have a shorter delay, and overtake long ones of other queue pairs. So the ring
+ * A sender asks for the delay of long operations by a solicited event; of other messages short ones
+ * may have a shorter delay, and overtake long ones of other queue pairs. So the ring
  * is in order of the times at which completions become due; most are put at its end.
  */
 #include "host/hca/hca_priv.h"
@@ -61,7 +62,8 @@ static uint32_t place(const struct hca *h, const struct hca_cqe *e, int64_t *due
 void delayed_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
 {
     struct hca *h = cq->ctx->hca;
-    int64_t due_ps = e->ts_ps + fab_notice_ps(&h->cfg.notice, e->wc.byte_len);
+    int64_t due_ps =
+        fab_noticed_ps(&h->cfg.notice, e->wc.byte_len, solicited, e->ts_ps, &h->short_free_ps);
     uint32_t at;
 
     T_ASSERT_HOT(h->delayed_tail - h->delayed_head <= h->delayed_cap,

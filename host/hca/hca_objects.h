@@ -77,7 +77,8 @@ struct hca {
     uint32_t key_cap;
     /* Receive completions that the program does not see yet, oldest first (completion_delay.c). */
     uint32_t delayed_cap, delayed_head, delayed_tail; /* free-running; cap is a power of two */
-    struct hlist limit_srqs;                          /* deferred */
+    int64_t short_free_ps;   /* until when short protocols are busy (fab_noticed_ps()) */
+    struct hlist limit_srqs; /* deferred */
 
     struct hca_cfg cfg __rte_cache_aligned;
     struct hca_delayed *delayed;

@@ -172,6 +172,30 @@ static void a_short_message_takes_the_fastest_protocol(void **state)
     }
 }
 
+/* A ring of 4: six steps, each after the one before. A long operation has no short pieces. */
+static void steps_of_a_ring_show_at_any_size(void **state)
+{
+    static const char
+        step[] = "nvlink = { step = \"10us\"; };",
+        ll[] = "nvlink = { step = \"10us\"; ll = { step = \"1us\"; rate = \"80Gb/s\"; }; };",
+        none[] = "nvlink = { step = \"1ps\"; };";
+    struct job_op op = {.algo = ALGO_RING, .type = DT_FP32, .op = OP_SUM};
+
+    (void)state;
+    for (op.count = 1u << 18; op.count <= 1u << 24; op.count *= 8) {
+        struct timed with = run_gpus(hosts, 4, step, op), without = run_gpus(hosts, 4, none, op);
+        double steps = (double)(with.ps - without.ps) / 10e6;
+
+        print_message("%zu bytes: %.3f steps\n", 4 * op.count, steps);
+        assert_true(steps > 5.9 && steps < 6.1);
+        assert_true(with.ps > 0.98 * with.model_ps && with.ps < 1.02 * with.model_ps);
+        assert_true(run_gpus(hosts, 4, ll, op).ps == with.ps);
+    }
+    op.count = 4096; /* blocks of 4 KiB at 10 GB/s instead of 200 */
+    assert_in_range(run_gpus(hosts, 4, ll, op).ps - run_gpus(hosts, 4, none, op).ps,
+                    6 * 1389200 - 1000, 6 * 1389200 + 1000);
+}
+
 static void multimem_has_its_share_of_the_links(void **state)
 {
     struct job_op op = {.algo = ALGO_NVLS, .type = DT_FP32, .op = OP_SUM, .count = 16u << 20};
@@ -263,6 +287,7 @@ int main(void)
         cmocka_unit_test(each_cost_is_paid_once_by_a_message),
         cmocka_unit_test(a_path_has_a_step_and_a_launch_of_its_own),
         cmocka_unit_test(a_short_message_takes_the_fastest_protocol),
+        cmocka_unit_test(steps_of_a_ring_show_at_any_size),
         cmocka_unit_test(multimem_has_its_share_of_the_links),
         cmocka_unit_test(a_port_begins_one_message_at_a_time),
         cmocka_unit_test(a_link_is_as_fast_as_its_efficiency_says),

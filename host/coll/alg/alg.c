@@ -155,9 +155,8 @@ struct dep alg_put(struct alg *a, enum lane_kind kind, unsigned peer, unsigned c
 
 /* ---- steps ---- */
 
-/* after.count 0: at once. */
-static void send_after(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len,
-                       struct dep after)
+void alg_send_after(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len,
+                    struct dep after)
 {
     struct step st = {.op = STEP_SEND, .a = src, .len = len};
 
@@ -169,7 +168,7 @@ static void send_after(struct alg *a, unsigned peer, unsigned chan, struct ref s
 
 void alg_send(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len)
 {
-    send_after(a, peer, chan, src, len, (struct dep){0});
+    alg_send_after(a, peer, chan, src, len, (struct dep){0});
 }
 
 void alg_recv(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len)
@@ -386,7 +385,7 @@ void alg_send_all_behind(struct alg *a, unsigned before, unsigned peer, struct r
         if (!c.k && p.n == q.n) /* planes or NICs, both of them */
             d = alg_so_far(a, LANE_SEND, before, c.chan);
         d.count = d.count < 2 * ALG_SLICES ? 0 : d.count - ALG_SLICES;
-        send_after(a, peer, c.chan, alg_plus(src, c.off), c.len, d);
+        alg_send_after(a, peer, c.chan, alg_plus(src, c.off), c.len, d);
     }
 }
 

@@ -48,6 +48,9 @@ static inline struct ref alg_plus(struct ref r, uint64_t off)
 
 /* Both ends leave out messages of zero bytes. */
 void alg_send(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len);
+/* The same after `after`; count 0: at once. */
+void alg_send_after(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len,
+                    struct dep after);
 void alg_recv(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
 /* The same for a message that the sender computes from data sent by earlier steps on these bytes:
  * it cannot arrive before they are done, so the receive is posted at once. */
@@ -115,6 +118,8 @@ struct team {
     const uint16_t *rank; /* [n] */
     struct stripes ring;  /* of the ring's edges: the widest one's */
     unsigned slices;      /* of a block's stripe on the ring */
+    bool steps; /* a step of the ring begins on a channel when the one before has ended there; not
+                   where other phases run beside it */
 };
 
 /*
@@ -142,6 +147,8 @@ int alg_everybody(struct alg *a, struct nodes *g);
 /* -ENOTSUP unless there are several nodes of one size of at least two ranks. */
 int alg_nodes(struct alg *a, struct nodes *g);
 void alg_nodes_free(struct nodes *g);
+/* Sets what a team's ring needs of its edges, in order of rank[]. */
+void alg_ring_of(const struct alg *a, struct team *t);
 
 /* Layout of a team's blocks: n nearly equal parts of `total` bytes, in whole elements; or, if
  * `each` is set, blocks of `each` bytes, block k at index at[k] (at NULL: k), of which only the
@@ -172,12 +179,46 @@ void ring_allgather(struct alg *a, const struct team *t, const struct blocks *b,
 struct ring_edge {
     const struct team *t;
     unsigned left, right, n_left, n_right; /* ranks, and channels to them */
+    unsigned slices;                       /* of a block's stripe: t's, or 1 where steps show */
+    bool steps;
 };
 void ring_edge(const struct alg *a, const struct team *t, struct ring_edge *e);
 void ring_send(struct alg *a, const struct ring_edge *e, struct ref src, uint64_t len);
 void ring_recv(struct alg *a, const struct ring_edge *e, struct ref dst, uint64_t len, bool caused);
 void ring_recv_reduce(struct alg *a, const struct ring_edge *e, struct ref dst, struct ref other,
                       uint64_t len, bool last);
+
+/* Their steps, for rings that run at the same time: a rank appends step i of each before the next. */
+struct ring_scatter {
+    const struct blocks *b, *wb;
+    struct ref in, work;
+    const struct ref *final;
+    unsigned shift;
+    bool last;
+};
+void ring_scatter_step(struct alg *a, const struct ring_edge *e, unsigned i,
+                       const struct ring_scatter *s);
+struct ring_gather {
+    const struct blocks *b;
+    struct ref at;
+    const struct ref *own;
+    unsigned shift;
+    bool caused;
+};
+void ring_gather_step(struct alg *a, const struct ring_edge *e, unsigned i,
+                      const struct ring_gather *g);
+/* Reduce-scatter of one part of every rank's block: [off, off + len) of each, with RING_PART_BUF *
+ * len bytes of BUF_TMP from tmp on. */
+#define RING_PART_BUF 4u /* steps whose partial sums are kept until their sends are acknowledged */
+struct ring_part {
+    uint64_t off, len, tmp;
+};
+void ring_part_step(struct alg *a, const struct ring_edge *e, unsigned i,
+                    const struct ring_part *p);
+/* Number of parts in which blocks of `each` bytes go round, the first one being the longest. */
+uint64_t ring_rounds(const struct team *t, uint64_t each);
+/* What follows goes round in slices behind what is on its way, also where steps show. */
+void ring_no_pause(struct ring_edge *e);
 
 /* ---- in the switches of the scale-out network (sharp.c) ---- */
 /* One operation, in equal shares over the group's trees. */
@@ -206,6 +247,9 @@ void mm_load_store(struct alg *a, const struct stripes *p, const struct mm_work 
 int alg_ring_allreduce(struct alg *a);
 int alg_ring_allgather(struct alg *a);
 int alg_ring_reduce_scatter(struct alg *a);
+int alg_rings_allreduce(struct alg *a);
+int alg_rings_allgather(struct alg *a);
+int alg_rings_reduce_scatter(struct alg *a);
 int alg_chain_reduce(struct alg *a);
 int alg_chain_broadcast(struct alg *a);
 int alg_tree_allreduce(struct alg *a);

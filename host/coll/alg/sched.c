@@ -178,7 +178,8 @@ static const alg_fn algorithms[COLL_KINDS][ALGO_COUNT] = {
                         [ALGO_HIER] = alg_hier_allreduce,
                         [ALGO_HIER_SHARP] = alg_hier_allreduce,
                         [ALGO_NVLS_SHARP] = alg_nvls_sharp_allreduce,
-                        [ALGO_PROTOCOL... ALGO_PROTOCOL_LAST] = alg_protocol_allreduce},
+                        [ALGO_PROTOCOL... ALGO_PROTOCOL_LAST] = alg_protocol_allreduce,
+                        [ALGO_RINGS] = alg_rings_allreduce},
     [COLL_REDUCE] = {[ALGO_RING] = alg_chain_reduce,
                      [ALGO_CHAIN] = alg_chain_reduce,
                      [ALGO_TREE] = alg_tree_reduce,
@@ -197,7 +198,8 @@ static const alg_fn algorithms[COLL_KINDS][ALGO_COUNT] = {
                         [ALGO_NVLS] = alg_nvls_allgather,
                         [ALGO_HIER] = alg_hier_allgather,
                         [ALGO_HIER_SHARP] = alg_hier_sharp_allgather,
-                        [ALGO_NVLS_SHARP] = alg_hier_sharp_allgather},
+                        [ALGO_NVLS_SHARP] = alg_hier_sharp_allgather,
+                        [ALGO_RINGS] = alg_rings_allgather},
     [COLL_REDUCE_SCATTER] = {[ALGO_RING] = alg_ring_reduce_scatter,
                              [ALGO_HALVING] = alg_halving_reduce_scatter,
                              [ALGO_PAIRWISE] = alg_direct_reduce_scatter,
@@ -205,7 +207,8 @@ static const alg_fn algorithms[COLL_KINDS][ALGO_COUNT] = {
                              [ALGO_SHARP] = alg_sharp_reduce_scatter,
                              [ALGO_NVLS] = alg_nvls_reduce_scatter,
                              [ALGO_HIER] = alg_hier_reduce_scatter,
-                             [ALGO_HIER_SHARP] = alg_hier_reduce_scatter},
+                             [ALGO_HIER_SHARP] = alg_hier_reduce_scatter,
+                             [ALGO_RINGS] = alg_rings_reduce_scatter},
     [COLL_ALLTOALL] = {[ALGO_PAIRWISE] = alg_alltoall, [ALGO_DIRECT] = alg_alltoall},
     [COLL_GATHER] = {[ALGO_DIRECT] = alg_gather},
     [COLL_SCATTER] = {[ALGO_DIRECT] = alg_scatter},
@@ -247,6 +250,7 @@ const char *sched_algo_name(enum coll_algo a)
         [ALGO_HIER] = "hier",
         [ALGO_HIER_SHARP] = "hier_sharp",
         [ALGO_NVLS_SHARP] = "nvls_sharp",
+        [ALGO_RINGS] = "rings",
         [ALGO_SCHEDULE] = "schedule",
         [ALGO_AUTO] = "auto",
     };
@@ -297,6 +301,20 @@ static void buffers(struct sched *s)
         break;
     default:
         break;
+    }
+}
+
+uint64_t sched_block_bytes(const struct sched *s)
+{
+    uint64_t one = s->in.count * s->esize;
+
+    switch (s->in.kind) {
+    case COLL_ALLREDUCE:
+    case COLL_REDUCE:
+    case COLL_BROADCAST:
+        return one / s->in.nranks;
+    default:
+        return one;
     }
 }
 

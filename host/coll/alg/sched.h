@@ -142,6 +142,7 @@ struct sched_topo {
     bool multimem;       /* the planes of domains offer it */
     unsigned slots;      /* of a RECV lane, a power of two; 0: SCHED_SLOTS */
     int64_t plane_ps;    /* latency of the links to them, the longest */
+    bool steps;          /* a step has costs of its own: rings cut it as little as possible */
 };
 #define SCHED_MAX_CHANS 24u
 
@@ -183,6 +184,8 @@ void sched_free(struct sched *s);
 /* May it start when done[] steps of each lane are done? */
 bool sched_ready(const struct step *st, const uint64_t *done);
 const char *sched_algo_name(enum coll_algo a); /* "?": of an empty seat, or none */
+/* About the bytes that a step moves between two ranks: a rank's block. */
+uint64_t sched_block_bytes(const struct sched *s);
 /* Is the algorithm one of the collective's, whatever the topology? Not ALGO_SCHEDULE, which depends
  * on the file. */
 bool sched_has(enum coll_kind kind, enum coll_algo a);

@@ -41,7 +41,7 @@ unsigned alg_edges_slices(const struct alg_edges *e)
     return slices > fast ? slices : fast;
 }
 
-static void ring_stripes(const struct alg *a, struct team *t)
+void alg_ring_of(const struct alg *a, struct team *t)
 {
     struct alg_edges e = {0};
 
@@ -61,8 +61,11 @@ int alg_everybody(struct alg *a, struct nodes *g)
         return -ENOMEM;
     for (unsigned r = 0; r < n; r++)
         g->mem[r] = (uint16_t)r;
-    g->all = (struct team){.n = n, .me = a->s->in.rank, .rank = g->mem};
-    ring_stripes(a, &g->all);
+    g->all = (struct team){.n = n,
+                           .me = a->s->in.rank,
+                           .rank = g->mem,
+                           .steps = a->s->in.topo && a->s->in.topo->steps};
+    alg_ring_of(a, &g->all);
     return 0;
 }
 
@@ -112,8 +115,8 @@ int alg_nodes(struct alg *a, struct nodes *g)
             rail[in->topo->domain[r]] = (uint16_t)r;
     }
     g->node.me = place[in->rank];
-    ring_stripes(a, &g->node);
-    ring_stripes(a, &g->rail);
+    alg_ring_of(a, &g->node);
+    alg_ring_of(a, &g->rail);
     return 0;
 }
 

@@ -130,7 +130,8 @@ int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned 
                                  .channels = rates,
                                  .ctx = t,
                                  .trees = trees,
-                                 .slots = slots_for(fab)}};
+                                 .slots = slots_for(fab),
+                                 .steps = fab->costs.nvlink.step_ps || fab->costs.network.step_ps}};
     t->sched.multimem = multimem(t);
     return 0;
 }
@@ -175,4 +176,20 @@ int64_t topo_launch_ps(const struct topo *t, const struct sched *s, unsigned ran
         longest = ps > longest ? ps : longest;
     }
     return longest;
+}
+
+bool topo_is_long(const struct topo *t, const struct sched *s, unsigned rank,
+                  const struct lane *lane)
+{
+    const struct fab_path_costs *v = &t->fab->costs.nvlink, *n = &t->fab->costs.network;
+    const struct fab_node *h = &t->fab->nodes[t->fab->hosts[t->host_of_rank[rank]]];
+    struct fab_channel ch[SCHED_MAX_CHANS];
+    struct fab_notice notice;
+
+    if (!v->ll.rate_bps && !v->ll128.rate_bps && !n->ll.rate_bps && !n->ll128.rate_bps)
+        return false;
+    if (topo_channels(t, rank, lane->peer, ch, SCHED_MAX_CHANS) <= lane->chan)
+        return false;
+    notice = fabric_notice(t->fab, h, ch[lane->chan].port_a);
+    return fab_notice_is_long(&notice, sched_block_bytes(s));
 }

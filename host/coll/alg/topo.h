@@ -27,5 +27,9 @@ unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct fab_
 /* Time before the first step of a rank's schedule (`launch` of the costs): the longest of the paths
  * that it uses. */
 int64_t topo_launch_ps(const struct topo *t, const struct sched *s, unsigned rank);
+/* Whether messages of a SEND lane of a rank's schedule are of an operation that is too long for the
+ * short protocols of their path. */
+bool topo_is_long(const struct topo *t, const struct sched *s, unsigned rank,
+                  const struct lane *lane);
 
 #endif

@@ -213,6 +213,7 @@ int agg_model_begin(struct model *m, unsigned rank, unsigned lane)
     const struct lane *s = &m->rank[rank].s.lane[lane];
     struct model_group *g = m->aggs;
     uint32_t up;
+    unsigned port;
     int rc = 0;
 
     while (g && (g->group != s->peer || g->chan != s->chan ||
@@ -227,8 +228,10 @@ int agg_model_begin(struct model *m, unsigned rank, unsigned lane)
         l->member++;
     g->member[l->member].lane = lane;
     up = g->member[l->member].up.link[0];
-    l->notice = fabric_notice(m->fab, &m->fab->nodes[model_node(m, rank)],
-                              up & 1 ? m->fab->links[up / 2].b_port : m->fab->links[up / 2].a_port);
+    port = up & 1 ? m->fab->links[up / 2].b_port : m->fab->links[up / 2].a_port;
+    l->notice = fabric_notice(m->fab, &m->fab->nodes[model_node(m, rank)], port);
+    l->free_ps = &m->rank[rank].free_ps[port];
+    l->is_long = true; /* results have a solicited event (switch/reduce/fanout.c) */
     return g->n_msgs == s->n ? 0 : -EINVAL;
 }
 

@@ -99,23 +99,36 @@ static bool in_switches(const struct model *m)
     return m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
 }
 
-/* Block size below which the time until programs notice messages shows in every step. */
+#define SHORT_MOST (64ULL << 20) /* blocks of short protocols are less, or all of them are */
+
+/* Block size below which the time until programs notice messages shows in every step, or short
+ * protocols are taken. */
 static uint64_t latency_bound_bytes(const struct model *m)
 {
     const struct fab_node *h = &m->fab->nodes[m->fab->hosts[m->host_of_rank[0]]];
     unsigned __int128 rate = 0;
+    uint64_t bytes;
 
     for (unsigned p = 0; p < h->n_ports; p++)
         rate += h->ports[p].rate_bps;
-    return (uint64_t)(4 * rate * (uint64_t)fabric_longest_notice_ps(m->fab) /
-                      (8 * 1000000000000ull));
+    bytes =
+        (uint64_t)(4 * rate * (uint64_t)fabric_longest_notice_ps(m->fab) / (8 * 1000000000000ull));
+    for (unsigned p = 0; p < h->n_ports; p++) {
+        struct fab_notice n = fabric_notice(m->fab, h, p);
+
+        while ((n.ll.rate_bps || n.ll128.rate_bps) && bytes < SHORT_MOST &&
+               !fab_notice_is_long(&n, bytes / 2))
+            bytes *= 2;
+    }
+    return bytes;
 }
 
 /* Number of elements beyond which time grows linearly. */
 static uint64_t linear_beyond(const struct model *m, unsigned n)
 {
     uint64_t block = n > 16 ? BLOCK_MANY_RANKS : BLOCK_FEW_RANKS;
-    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER || in_switches(m);
+    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER ||
+                     m->in.algo == ALGO_RINGS || in_switches(m);
 
     if (m->in.algo == ALGO_HALVING && n <= 16)
         block = BLOCK_CUT_AGAIN; /* the last exchange of 1 / n is in many slices, too */

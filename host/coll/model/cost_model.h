@@ -67,6 +67,8 @@ struct model_lane {
     uint64_t sent, arrived, acked;  /* SEND: packets */
     int64_t noticed_ps;             /* RECV, AGG: when the last message that has arrived is */
     struct fab_notice notice;       /* RECV, AGG: costs of its port */
+    int64_t *free_ps;               /* RECV, AGG: until when short protocols are busy at its port */
+    bool is_long;                   /* RECV, AGG: no short protocol is for its messages */
     uint32_t published, credit;     /* messages: RECV: posted, as told; SEND: as heard */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
     int64_t ack_ps;                 /* MM: when its last step was acknowledged */
@@ -78,6 +80,7 @@ struct model_lane {
 struct model_rank {
     struct sched s;
     struct model_lane *lane;
+    int64_t *free_ps; /* [ports of its host] for model_lane.free_ps */
 };
 
 /* HOP: the first frame of a part is at its next link, or its last one at the end of its path. LINK:

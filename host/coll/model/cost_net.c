@@ -85,7 +85,7 @@ int64_t model_post(struct model *m, const struct model_lane *l, uint32_t d, int6
 
 int64_t model_noticed(struct model_lane *l, uint64_t len, int64_t now)
 {
-    int64_t t = now + fab_notice_ps(&l->notice, len);
+    int64_t t = fab_noticed_ps(&l->notice, len, l->is_long, now, l->free_ps);
 
     l->noticed_ps = t > l->noticed_ps ? t : l->noticed_ps;
     return l->noticed_ps;

@@ -16,6 +16,7 @@ static int lane_path(struct model *m, unsigned rank, unsigned lane)
     unsigned peer = r->s.lane[lane].peer, chan = r->s.lane[lane].chan;
     uint16_t from = model_node(m, rank), to = model_node(m, peer);
     struct fab_channel ch[SCHED_MAX_CHANS];
+    struct model_lane *far;
 
     if (topo_channels(&m->topo, rank, peer, ch, SCHED_MAX_CHANS) <= chan)
         return -ENOTSUP;
@@ -27,8 +28,10 @@ static int lane_path(struct model *m, unsigned rank, unsigned lane)
     model_path(m, to, ch[chan].port_b, from, ch[chan].port_a, l->back);
     if (!l->path->n || !l->back->n)
         return -ENOTSUP;
-    m->rank[peer].lane[l->peer_lane].notice =
-        fabric_notice(m->fab, &m->fab->nodes[to], ch[chan].port_b);
+    far = &m->rank[peer].lane[l->peer_lane];
+    far->notice = fabric_notice(m->fab, &m->fab->nodes[to], ch[chan].port_b);
+    far->free_ps = &m->rank[peer].free_ps[ch[chan].port_b];
+    far->is_long = topo_is_long(&m->topo, &r->s, rank, &r->s.lane[lane]);
     nic_note_path(m, l->path);
     return 0;
 }
@@ -43,7 +46,8 @@ static int rank_init(struct model *m, unsigned rank)
     if (rc)
         return rc;
     r->lane = calloc(r->s.n_lanes + 1, sizeof(*r->lane));
-    if (!r->lane)
+    r->free_ps = calloc(m->fab->nodes[model_node(m, rank)].n_ports + 1u, sizeof(*r->free_ps));
+    if (!r->lane || !r->free_ps)
         return -ENOMEM;
     for (unsigned i = 0; i < r->s.n_lanes && !rc; i++) {
         struct model_lane *l = &r->lane[i];
@@ -127,6 +131,7 @@ void setup_free(struct model *m)
             free(r->lane[i].mm);
         }
         free(r->lane);
+        free(r->free_ps);
         sched_free(&r->s);
     }
     agg_model_free(m);

@@ -312,6 +312,8 @@ static int send_step(struct comm *c, struct conn *k, struct coll_req *r, const s
         sge.addr = (uintptr_t)exec_addr(r, &st->a);
         sge.lkey = exec_lkey(r, &st->a, k->port);
     }
+    if (run_of(r, k->tx_lane)->is_long)
+        wr.send_flags = IBV_SEND_SOLICITED; /* tells the receiver's HCA (completion_delay.c) */
     if (post_send(c, k, &wr, signaled))
         return -1;
     k->tx_posted++;
@@ -359,12 +361,12 @@ void conn_begin(struct comm *c, struct coll_req *r, unsigned lane)
     struct conn *k = run_of(r, lane)->conn;
     uint64_t ahead = k->rx_posted - k->rx_seen, n = r->s.lane[lane].n;
 
-    (void)c;
     T_ASSERT((r->s.lane[lane].kind == LANE_SEND ? k->tx_lane : k->rx_lane) == LANE_NONE,
              "a connection serves two lanes of one kind");
     if (r->s.lane[lane].kind == LANE_SEND) {
         k->tx_lane = lane;
         k->tx_base = k->tx_posted;
+        run_of(r, lane)->is_long = topo_is_long(&c->topo, &r->s, c->cfg.rank, &r->s.lane[lane]);
         return;
     }
     k->rx_lane = lane;

@@ -103,6 +103,14 @@ static void without_costs_nothing_is_paid(void **state)
     }
 }
 
+/* How late a message is noticed that comes alone. */
+static int64_t alone(const struct fab_notice *n, uint64_t len)
+{
+    int64_t free_ps = 0, now = 1000000000;
+
+    return fab_noticed_ps(n, len, false, now, &free_ps) - now;
+}
+
 static void a_message_pays_by_its_port_and_length(void **state)
 {
     struct fabric *f = load_text(
@@ -112,19 +120,29 @@ static void a_message_pays_by_its_port_and_length(void **state)
              "network = { step = \"14us\"; ll = { step = \"7us\"; rate = \"500GB/s\"; }; }; };");
     const struct fab_node *h = &f->nodes[f->hosts[2]];
     struct fab_notice n = fabric_notice(f, h, 0), nic = fabric_notice(f, h, 2);
+    int64_t free_ps = 0;
 
     (void)state;
     assert_int_equal(h->n_ports, 3);
     assert_true(fabric_port_is_nvlink(f, h, 0) && fabric_port_is_nvlink(f, h, 1));
     assert_false(fabric_port_is_nvlink(f, h, 2));
     /* Half of LL's rate is on each of the two planes, of 100 GB/s. */
-    assert_int_equal(fab_notice_ps(&n, 0), 1000000 + 2000000);
-    assert_int_equal(fab_notice_ps(&n, 1000), 1000000 + 2000000 + 1000000 - 10000);
-    assert_int_equal(fab_notice_ps(&n, 10000), 1000000 + 4000000 + 1000000 - 100000);
-    assert_int_equal(fab_notice_ps(&n, 1 << 20), 1000000 + 9000000);
+    assert_int_equal(alone(&n, 0), 1000000 + 2000000);
+    assert_int_equal(alone(&n, 1000), 1000000 + 2000000 + 1000000 - 10000);
+    assert_int_equal(alone(&n, 10000), 1000000 + 4000000 + 1000000 - 100000);
+    assert_int_equal(alone(&n, 1 << 20), 1000000 + 9000000);
     /* LL cannot be faster than the port. */
-    assert_int_equal(fab_notice_ps(&nic, 8), 1000000 + 7000000);
-    assert_int_equal(fab_notice_ps(&nic, 4 << 20), 1000000 + 7000000);
+    assert_int_equal(alone(&nic, 8), 1000000 + 7000000);
+    assert_int_equal(alone(&nic, 4 << 20), 1000000 + 7000000);
+    /* What comes behind waits for LL's rate, but not what its sender sends without it. */
+    assert_int_equal(fab_noticed_ps(&n, 1000, false, 50000000, &free_ps), 53990000);
+    assert_int_equal(fab_noticed_ps(&n, 1000, false, 50010000, &free_ps), 54990000);
+    assert_int_equal(fab_noticed_ps(&n, 1000, true, 50020000, &free_ps), 60020000);
+    /* LL128 takes 9 us for 5/(1/10 - 1/100) KB on each of two planes. */
+    assert_false(fab_notice_is_long(&n, 0));
+    assert_false(fab_notice_is_long(&n, 111110));
+    assert_true(fab_notice_is_long(&n, 111130));
+    assert_false(fab_notice_is_long(&nic, 1ull << 30));
     fabric_free(f);
 }
 

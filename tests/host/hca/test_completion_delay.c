@@ -63,15 +63,15 @@ static void what_is_on_its_way_goes_with_its_queue_pair(void **state)
     pair_close(&p);
 }
 
-/* A long message, and behind it a short one on the same queue pair and one on another. */
-static void a_short_message_overtakes_others_but_not_its_own(void **state)
+/* A long message, and behind it a short one on the same queue pair and one on another. With a
+ * solicited event all of them are of a long operation. */
+static void three_messages(unsigned flags)
 {
     struct ibv_qp *a, *b, *c, *d;
     struct ibv_sge to, from;
     struct ibv_wc wc[4];
     struct pair p;
 
-    (void)state;
     pair_open_with(&p, NULL, GPU_PS);
     for (unsigned i = 0; i < 2; i++) {
         p.s[i].h->cfg.notice.step_ps = 5 * PS_PER_US;
@@ -90,21 +90,36 @@ static void a_short_message_overtakes_others_but_not_its_own(void **state)
         assert_int_equal(post_send(i == 2 ? c : a, (struct ibv_send_wr){.wr_id = 7 + i,
                                                                         .sg_list = &from,
                                                                         .num_sge = 1,
+                                                                        .send_flags = flags,
                                                                         .opcode = IBV_WR_SEND}),
                          0);
     }
     pair_run(&p, 7 * PS_PER_US);
-    assert_int_equal(ibv_poll_cq(p.s[1].cq, 4, wc), 1);
-    assert_int_equal(wc[0].wr_id, 3);
+    if (!flags) {
+        assert_int_equal(ibv_poll_cq(p.s[1].cq, 4, wc), 1);
+        assert_int_equal(wc[0].wr_id, 3);
+    }
     pair_run(&p, 2 * PS_PER_US);
     no_wc(p.s[1].cq);
-    pair_run(&p, 5 * PS_PER_US);
-    assert_int_equal(ibv_poll_cq(p.s[1].cq, 4, wc), 2);
-    assert_int_equal(wc[0].wr_id, 1);
-    assert_int_equal(wc[1].wr_id, 2);
+    pair_run(&p, (flags ? 12 : 5) * PS_PER_US);
+    assert_int_equal(ibv_poll_cq(p.s[1].cq, 4, wc), flags ? 3 : 2);
+    assert_int_equal(wc[0].wr_id, flags ? 3 : 1); /* it arrives first */
+    assert_int_equal(wc[1].wr_id, flags ? 1 : 2);
     assert_int_equal(ibv_destroy_qp(a) | ibv_destroy_qp(b), 0);
     assert_int_equal(ibv_destroy_qp(c) | ibv_destroy_qp(d), 0);
     pair_close(&p);
+}
+
+static void a_short_message_overtakes_others_but_not_its_own(void **state)
+{
+    (void)state;
+    three_messages(0);
+}
+
+static void messages_of_a_long_operation_have_its_step(void **state)
+{
+    (void)state;
+    three_messages(IBV_SEND_SOLICITED);
 }
 
 int main(void)
@@ -112,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_do_not_overtake_messages),
         cmocka_unit_test(a_short_message_overtakes_others_but_not_its_own),
+        cmocka_unit_test(messages_of_a_long_operation_have_its_step),
         cmocka_unit_test(what_is_on_its_way_goes_with_its_queue_pair),
     };
 

@@ -60,7 +60,8 @@ static struct sched_topo topo_of(const struct row *w)
                                .channels = channels,
                                .trees = w->shape.trees,
                                .rail_trees = w->shape.trees,
-                               .multimem = w->shape.domain > 1};
+                               .multimem = w->shape.domain > 1,
+                               .steps = w->count % 2};
 }
 
 static struct sched_in in_of(const struct row *w, const struct sched_topo *t, unsigned rank)
