@@ -43,6 +43,8 @@ TYPES: dict[str, tuple[int, int]] = {
     "float32": (7, 4),
     "float64": (8, 8),
     "bfloat16": (9, 2),
+    "int16": (14, 2),
+    "uint16": (15, 2),
 }
 OPS: dict[str, int] = {
     "sum": 0,
@@ -53,6 +55,9 @@ OPS: dict[str, int] = {
     "band": 5,
     "bor": 6,
     "bxor": 7,
+    "land": 10,
+    "lor": 11,
+    "lxor": 12,
 }
 # Whether an operation has a reduction, and whether it has a root; in order of the C call's arguments.
 KINDS: dict[str, tuple[bool, bool]] = {

@@ -10,12 +10,12 @@ export PYTHONDONTWRITEBYTECODE=1
 ranks() {
     local n=$1 algo=$2 r rc=0 pids=()
     next_port
-    : >"$tmp/ranks.out"
     for ((r = 0; r < n; r++)); do
-        timeout 60 "$root/scripts/trib" exec "h$r" -- $python "$root/tests/tools/coll_check.py" "127.0.0.1:$port" $r "$n" "$algo" >>"$tmp/ranks.out" 2>&1 &
+        timeout 60 "$root/scripts/trib" exec "h$r" -- $python "$root/tests/tools/coll_check.py" "127.0.0.1:$port" $r "$n" "$algo" >"$tmp/rank.$r" 2>&1 &
         pids+=($!)
     done
     for r in "${pids[@]}"; do wait "$r" || rc=$?; done
+    cat "$tmp"/rank.* >"$tmp/ranks.out" && rm "$tmp"/rank.*
     [ "$rc" = 0 ] && [ "$(grep -c "all right, $algo" "$tmp/ranks.out")" = "$n" ] || fail "coll_check.py $algo: $(cat "$tmp/ranks.out")"
 }
 loads() { (cd / && env -u TRIB_BUILD "$@" $python -c 'from tributary import _lib, __version__ as v; print(v, _lib.load()._name)') >"$tmp/loads.out" 2>&1; }

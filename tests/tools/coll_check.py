@@ -7,7 +7,7 @@ import threading
 
 from tributary import coll
 
-TYPES = {"b": "int8", "B": "uint8", "i": "int32", "I": "uint32", "q": "int64", "Q": "uint64", "f": "float32", "d": "float64"}
+TYPES = {"b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "q": "int64", "Q": "uint64", "f": "float32", "d": "float64"}
 
 
 class Threads:
@@ -52,6 +52,11 @@ def operations(comm, rank, size):
     most = array.array("i", [0] * 4)
     comm.all_reduce(memoryview(bytes(array.array("i", [rank] * 4))).cast("i"), most, op="max").wait()
     expect(list(most) == [size - 1] * 4, "all_reduce from memory that is not to be written")
+    truth = array.array("h", [rank, 0, 7])
+    for op, want in (("land", [0, 0, 1]), ("lor", [1, 0, 1])):
+        got = array.array("h", truth)
+        comm.all_reduce(got, op=op).wait()
+        expect(list(got) == want, op)
     mean = array.array("d", [rank])
     comm.all_reduce(mean, op="avg").wait()
     expect(mean[0] == (size - 1) / 2, "avg")
