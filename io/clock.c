@@ -41,8 +41,8 @@ int64_t clock_mono_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-#define TRIES   16    /* so many changes of dilation while one read takes place are none */
-#define LEAD_NS 20000 /* a change is announced so long before it takes effect */
+#define TRIES   16      /* so many changes of dilation while one read takes place are none */
+#define LEAD_NS 5000000 /* a change is announced so long before it takes effect */
 
 /* Pairs with clock_set_dilation(): a changed turn may be a torn read. A reader never waits for the
  * writer, which may have died, and gives up after TRIES. With `mono_ns`, the time is taken between
@@ -128,7 +128,9 @@ static void announce(struct clock_page *c, uint32_t turn, const struct clock_sta
 /*
  * A change takes effect a little after it is announced, and until then readers of either state see
  * one line: were it in the past, who has already read the old line beyond it would see fabric time
- * go back. A writer that lost the CPU before the announcement begins again.
+ * go back. A writer that lost the CPU before the announcement begins again. Between its last look at
+ * the clock and the announcement it may lose it still: LEAD_NS is longer than the turns that a
+ * virtual machine's host gives to others.
  */
 void clock_set_dilation(struct clock_page *c, uint32_t dilation)
 {
@@ -159,7 +161,9 @@ void clock_set_dilation(struct clock_page *c, uint32_t dilation)
     }
     atomic_store_explicit(&c->turn, turn + 1 ? turn + 1 : 2, memory_order_release);
     while (clock_mono_ns() < next.change_ns)
-        ;
+        clock_nanosleep(
+            CLOCK_MONOTONIC, TIMER_ABSTIME,
+            &(struct timespec){next.change_ns / 1000000000, next.change_ns % 1000000000}, NULL);
     atomic_store_explicit(&c->writing, 0, memory_order_release);
 }
 

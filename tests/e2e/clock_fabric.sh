@@ -22,7 +22,7 @@ has 'the clock of .*clock_calls is fabric time, 4 times slower than wall time' "
 
 # Not only C: what other languages make of those calls, and of time that is left.
 if command -v python3 >/dev/null; then
-    fabric h0 -- python3 -c '
+    cat >"$tmp/clocks.py" <<'EOF'
 import threading, time
 from ctypes import CDLL, Structure, c_long, byref
 class Ts(Structure): _fields_ = [("s", c_long), ("ns", c_long)]
@@ -31,9 +31,15 @@ def real():
     ts = Ts(); libc.clock_gettime(1, byref(ts)); return ts.s + ts.ns / 1e9
 for name in "perf_counter", "monotonic", "time":
     for wait in time.sleep, threading.Event().wait:
-        a, p = real(), getattr(time, name)(); wait(0.05); took, seen = real() - a, getattr(time, name)() - p
-        assert 0.049 < took < 0.2 and abs(seen * 4 - took) < 0.002, (name, took, seen)
-' 2>"$tmp/python.out" || fail "Python: $(tail -n 1 "$tmp/python.out")"
+        for again in range(5):  # the machine may have been elsewhere meanwhile
+            r1, p, r2 = real(), getattr(time, name)(), real(); wait(0.05); r3, q, r4 = real(), getattr(time, name)(), real()
+            assert r3 - r2 > 0.049 and r3 - r2 - 1e-5 < (q - p) * 4 < r4 - r1 + 1e-5, (name, r3 - r2, q - p, r4 - r1)
+            if r3 - r2 < 0.15:
+                break
+        else:
+            raise AssertionError((name, "waits of 50 ms took", r3 - r2))
+EOF
+    fabric h0 -- sh -c "exec python3 '$tmp/clocks.py' 2>'$tmp/python.out'" || fail "Python: $(tail -n 1 "$tmp/python.out")"
 fi
 
 # Declared computation, judged by the same clock: libtributary itself has wall time. At a dilation at which this machine's own work is little.
