@@ -23,7 +23,7 @@ struct provenance {
     struct json_t *files;
 };
 
-/* Takes the words before anybody sorts them. */
+/* The command line that results are of; provenance_end() frees. */
 void provenance_begin(struct provenance *p, int argc, const char *const *argv);
 /* A file that the run depends on, as it is now: conf, faults, ...; NULL or "": none. What is no plain
  * file is named without its text. */

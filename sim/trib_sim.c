@@ -465,15 +465,8 @@ int main(int argc, char **argv)
     proto_name_ends(EXIT_WRONG);
     if (perf_load_protocols(argc, argv))
         return EXIT_USAGE;
-    provenance_begin(&from, argc, (const char *const *)argv);
     if (!sim_options_begin(&m.own, &m.o, argc, argv, &code))
         return code;
-    m.o.from = &from;
-    provenance_file(&from, m.o.conf);
-    provenance_file(&from, m.own.faults);
-    provenance_file(&from, m.own.workload);
-    provenance_file(&from, m.own.jobs);
-    provenance_file(&from, m.o.schedule);
     if (m.own.chaos || m.own.chaos_case)
         return campaign_run(&(struct campaign_cfg){.seeds = m.own.chaos,
                                                    .conf = m.own.conf,
@@ -484,6 +477,13 @@ int main(int argc, char **argv)
                                                    .save_file = m.own.save_case});
     if (!report_can_write("trib-sim", &m.o))
         return EXIT_USAGE;
+    provenance_begin(&from, argc, (const char *const *)argv);
+    provenance_file(&from, m.o.conf);
+    provenance_file(&from, m.own.faults);
+    provenance_file(&from, m.own.workload);
+    provenance_file(&from, m.own.jobs);
+    provenance_file(&from, m.o.schedule);
+    m.o.from = &from;
     code = sim_main(&m);
     provenance_end(&from);
     schedule_option_free(&m.o);

@@ -339,7 +339,6 @@ int main(int argc, char **argv)
     if (perf_load_protocols(argc, argv))
         return EXIT_USAGE;
     perf_options_init(&o);
-    provenance_begin(&from, argc, (const char *const *)argv);
     if (!options_begin(&perf_program, (void *[]){&o}, argc - check, argv + check, &r, &code))
         return code;
     if (schedule_option_load(&o, &perf_program, &r, err))
@@ -348,9 +347,10 @@ int main(int argc, char **argv)
         return options_wrong(&perf_program, err);
     if (!report_can_write("trib-perf", &o))
         return EXIT_USAGE;
-    o.from = &from;
+    provenance_begin(&from, argc, (const char *const *)argv);
     provenance_file(&from, o.conf);
     provenance_file(&from, o.schedule);
+    o.from = &from;
     code = check ? check_options(&o) : perf_main(&o);
     schedule_option_free(&o);
     provenance_end(&from);
