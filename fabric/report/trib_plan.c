@@ -89,6 +89,9 @@ int main(int argc, char **argv)
 
     if (!options_begin(&program, (void *[]){&o}, argc, argv, &r, &code))
         return code;
+    if (o.svg + o.dot + o.name + o.procs > 1)
+        return options_wrong(&program, "found several of --svg, --dot, --name and --procs, "
+                                       "expected one of them");
     f = fabric_load(o.conf, &errs);
     if (!f) {
         fab_errors_print(&errs, stderr);

@@ -157,6 +157,11 @@ bool report_can_write(const char *program, const struct perf_opts *o)
                 strerror(-rc));
         return false;
     }
+    if (o->json && o->csv && !strcmp(o->json, o->csv) && atomic_output_is_file(o->json)) {
+        fprintf(stderr, "%s: --csv: found %s, which is -J's file, expected another one\n", program,
+                o->csv);
+        return false;
+    }
     return true;
 }
 

@@ -65,6 +65,10 @@ for r, t in zip(rows, table):
 EOF
 trib sim leaf-spine-8.conf -b 4K -e 4K --csv /dev/full >"$tmp/full.out" 2>&1 && fail "a full disk: exit code 0"
 has 'cannot write /dev/full: No space' "$tmp/full.out"
+trib sim leaf-spine-8.conf -b 4K -e 4K -J "$tmp/same" --csv "$tmp/same" >"$tmp/same.out" 2>&1 && fail "one file for both: exit code 0"
+has "found $tmp/same, which is -J's file" "$tmp/same.out"
+trib plan leaf-spine-8.conf --svg --dot >"$tmp/same.out" 2>&1 && fail "two pictures at once: exit code 0"
+has 'found several of --svg, --dot' "$tmp/same.out"
 
 # what is not plain text, and results in real time
 trib sim <(printf '# \377\n'; cat "$conf/two-hosts.conf") -b 4K -e 4K -J "$tmp/8.json" >"$tmp/sim.out" 2>&1
