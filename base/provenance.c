@@ -155,5 +155,5 @@ void provenance_end(struct provenance *p)
 {
     json_decref(p->command);
     json_decref(p->files);
-    *p = (struct provenance){NULL};
+    *p = (struct provenance){0};
 }
