@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define PERF_MAX_SIZES 512
+#define PERF_MAX_ITERS 1000000u
 #define OPT_ERR        256
 #define PERF_ROW_WALL  60.0  /* seconds of a row, unless --max-wall says otherwise, */
 #define PERF_RUN_WALL  2.0   /* of a timed run then, and */

@@ -276,6 +276,9 @@ int sweep_run(struct sweep *s)
 
 void sweep_free(struct sweep *s)
 {
+    for (unsigned i = 0; i < s->n_rows; i++)
+        for (int place = 0; place < PLACES; place++)
+            op_times_free(&s->rows[i].run[place].times);
     free(s->rows);
     sampled_free(&s->sampled);
     s->rows = NULL;

@@ -21,7 +21,9 @@
 struct answers {
     struct sweep *s;
     uint8_t *blobs; /* [nranks * COMM_BLOB], while connecting */
-    double ps;      /* of the last rank */
+    int64_t
+        *ends; /* of a run: [iters] fabric time in ps from its start until the last rank has seen
+                       the end of each operation, ascending */
     uint64_t wrong;
     int64_t entered_ps, left_ps; /* a barrier's last rank to enter, and its first one to leave */
     struct ulp ulp;
