@@ -90,7 +90,8 @@ static int take_policy(void *into, const struct option_row *r, const char *label
 
 /* ---- tables ---- */
 
-#define AT(f) .offset = offsetof(struct perf_opts, f)
+#define AT(f)    .offset = offsetof(struct perf_opts, f)
+#define ORDER(f) .order = offsetof(struct perf_opts, f)
 
 static const struct option_row ranges[] = {
     {.c = 'g',
@@ -144,6 +145,7 @@ static const struct option_row operation[] = {
      .name = "datatype",
      .arg = "LIST",
      AT(types),
+     ORDER(type_order),
      .type = OPTION_SET,
      .list = list_types,
      .find = dtype_by_name,
@@ -153,6 +155,7 @@ static const struct option_row operation[] = {
      .name = "op",
      .arg = "LIST",
      AT(ops),
+     ORDER(op_order),
      .type = OPTION_SET,
      .list = list_ops,
      .find = redop_by_name,
@@ -184,12 +187,15 @@ static const struct option_row algorithms[] = {
     {.name = "algo",
      .arg = "LIST",
      AT(algos),
+     ORDER(algo_order),
      .type = OPTION_SET,
      .list = list_algos,
      .max = ALGOS_ALL,
      .shown = "ring,sharp",
-     .help = "all that can do it, or a list of algorithms; auto is the fastest by the model, "
-             "nvls-hw this machine's own GPUs; protocols (switchml, ps, atp) run when named only"},
+     .help =
+         "all that can do it, or a list of algorithms, which run in its order and are compared "
+         "with the first; auto is the fastest by the model, nvls-hw this machine's own GPUs, last; "
+         "protocols (switchml, ps, atp) run when named only"},
     {.name = "schedule",
      .arg = "FILE",
      AT(schedule),

@@ -37,6 +37,7 @@ struct perf_opts {
     unsigned sparse;            /* of alltoall; 0: not */
     bool mm_self;               /* as in coll_args */
     unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo (and PERF_NVLS_HW) */
+    struct option_order type_order, op_order, algo_order; /* as given */
     unsigned tree, window;
     bool error;        /* measure ULP */
     unsigned n_policy; /* 0: the usual one */

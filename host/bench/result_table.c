@@ -342,15 +342,14 @@ static void compare_with(FILE *out, const struct row *rows, unsigned n, enum col
 
 void table_compare(FILE *out, const struct row *rows, unsigned n)
 {
-    unsigned asked = 0;
+    unsigned told = n ? 1u << row_asked(rows) : 0;
 
-    for (unsigned i = 0; i < n; i++)
-        asked |= 1u << row_asked(&rows[i]);
-    if (asked) {
-        enum coll_algo base = (enum coll_algo)__builtin_ctz(asked);
-        for (int a = (int)base + 1; a < PERF_ALGOS; a++)
-            if (asked >> a & 1)
-                compare_with(out, rows, n, base, (enum coll_algo)a);
+    for (unsigned i = 0; i < n; i++) {
+        enum coll_algo a = row_asked(&rows[i]);
+
+        if (!(told >> a & 1))
+            compare_with(out, rows, n, row_asked(rows), a);
+        told |= 1u << a;
     }
     fflush(out);
 }

@@ -24,7 +24,7 @@ void table_left_out(FILE *out, enum coll_algo algo, const char *why);
 void table_row(FILE *out, const struct row *r);
 /* Out of bounds values, average bus bandwidth, fidelity of all rows. */
 void table_footer(FILE *out, const struct row *rows, unsigned n);
-/* Each algorithm against the first one: a line for each size, type and operation that both ran.
+/* Each algorithm against the first one that ran: a line for each size, type and operation that both ran.
  * Nothing when there is none. */
 void table_compare(FILE *out, const struct row *rows, unsigned n);
 /* The error of each row in ULP, where it was measured. */

@@ -208,16 +208,19 @@ unsigned sweep_chosen(struct sweep *s)
 
 static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes, unsigned n_sizes)
 {
+    uint8_t types[OPTION_SET_MAX], ops[OPTION_SET_MAX];
+    unsigned n_types = options_ordered(&s->o->type_order, (1u << DT_COUNT) - 1, types);
+    unsigned n_ops = options_ordered(&s->o->op_order, (1u << OP_COUNT) - 1, ops);
     unsigned first = s->n_rows;
     int rc = 0;
 
     table_columns(stdout, algo == ALGO_SCHEDULE ? s->o->file->name : perf_algo_name(algo),
                   *s->memory && !s->hw);
     for (unsigned i = 0; i < n_sizes && !rc; i++)
-        for (int t = 0; t < DT_COUNT && !rc; t++)
-            for (int op = 0; op < OP_COUNT && !rc; op++)
-                if (sweep_wants(s, (enum dtype)t, (enum redop)op))
-                    rc = add_row(s, algo, sizes[i], (enum dtype)t, (enum redop)op);
+        for (unsigned t = 0; t < n_types && !rc; t++)
+            for (unsigned op = 0; op < n_ops && !rc; op++)
+                if (sweep_wants(s, (enum dtype)types[t], (enum redop)ops[op]))
+                    rc = add_row(s, algo, sizes[i], (enum dtype)types[t], (enum redop)ops[op]);
     if (!rc)
         table_footer(stdout, s->rows + first, s->n_rows - first);
     return rc;
@@ -249,6 +252,8 @@ int sweep_run(struct sweep *s)
 {
     uint64_t sizes[PERF_MAX_SIZES];
     unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
+    uint8_t algos[OPTION_SET_MAX];
+    unsigned n_algos = options_ordered(&s->o->algo_order, s->algos, algos);
 
     if (s->o->coll == COLL_BARRIER)
         n = 1;
@@ -260,9 +265,8 @@ int sweep_run(struct sweep *s)
         table_memory(stdout, s->memory);
     table_granted(stdout, &s->granted);
     int rc = 0;
-    for (int a = 0; a < ALGOS_ASKED && !rc; a++)
-        if (s->algos & (1u << a))
-            rc = run_algo(s, (enum coll_algo)a, sizes, n);
+    for (unsigned i = 0; i < n_algos && !rc; i++)
+        rc = run_algo(s, (enum coll_algo)algos[i], sizes, n);
     if (!rc && s->by_hw)
         rc = run_hw_algo(s, sizes, n);
     if (!rc && *s->no_hw)

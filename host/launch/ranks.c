@@ -393,7 +393,6 @@ static int prepare(struct sweep *s, const struct row *r, int place, struct answe
 static int run_place(struct sweep *s, struct row *r, int place, struct answers *a)
 {
     struct run_result *run = &r->run[place];
-    struct coll_prediction now;
     char label[120];
     int rc;
 
@@ -406,8 +405,8 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
     sweep_show(s, label);
     rc = prepare(s, r, place, a);
     if (!rc && a->algo != r->algo) {
-        rc = sweep_instead(s, r, (enum coll_algo)a->algo, &now);
-        a->pred = &now;
+        rc = sweep_instead(s, r, (enum coll_algo)a->algo, &a->instead);
+        a->pred = &a->instead;
     }
     if (!rc) {
         begin_dilation(s, a, place);

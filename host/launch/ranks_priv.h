@@ -34,7 +34,8 @@ struct answers {
     char before[COMM_TEXT];             /* s->fell_back when it began */
     int64_t staging_ns;                 /* of the rank that staged longest */
     int64_t late_ns;                    /* of the rank that began last */
-    const struct coll_prediction *pred; /* of what runs */
+    const struct coll_prediction *pred; /* of what runs: the row's own, or that which replaced it */
+    struct coll_prediction instead;
     const char *label;
     unsigned iters;
     /* A run that is to end early. */
