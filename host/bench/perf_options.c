@@ -293,6 +293,10 @@ static const struct option_row output[] = {
      AT(csv),
      .type = OPTION_TEXT,
      .help = "write the rows as CSV: a column for each key of the JSON"},
+    {.name = "wide",
+     AT(wide),
+     .type = OPTION_FLAG,
+     .help = "print all that is known of a row on one line of up to 200 characters"},
 };
 
 static const struct option_row words[] = {
@@ -336,12 +340,15 @@ const struct option_program perf_program = {
     .name = "trib-perf",
     .summary = "time collectives between ranks on an emulated fabric",
     .synopsis = "[OPTION...] CONF [COLLECTIVE]",
-    .text = "Times collectives between ranks on the fabric CONF, which is up, and compares every "
-            "element with the exact result. trib perf starts the fabric first where it is not "
-            "up.\n\nSizes, counts and bandwidths are those of nccl-tests. Times and bandwidths are "
-            "in fabric time. link and util are measured: the bytes of an operation on the busiest "
-            "direction of a link, and the share of its time that they take; link/model compares "
-            "them with the predicted ones.",
+    .text =
+        "Times collectives between ranks on the fabric CONF, which is up, and compares every "
+        "element with the exact result. trib perf starts the fabric first where it is not "
+        "up.\n\nSizes, counts and bandwidths are those of nccl-tests. Times and bandwidths are "
+        "in fabric time. /model is the time relative to the predicted one; lag marks a row in "
+        "which "
+        "the emulation did not keep up. With --wide, link and util are the bytes of an operation "
+        "on the busiest direction of a link, measured, and the share of its time that they take; "
+        "meas/model and link/model compare both with the prediction.",
     .words = words,
     .n_words = 2,
     .groups = groups,

@@ -46,6 +46,7 @@ struct perf_opts {
     double max_wall;         /* seconds that a row may last */
     double run_wall;         /* and one timed run of it */
     const char *json, *csv;  /* files of results; NULL: none */
+    bool wide;               /* every column, on lines of any length */
     struct provenance *from; /* of the results; NULL: not told */
     const char *rsh;         /* how ranks start on hosts that are outside */
     const char *schedule;    /* --schedule; NULL: none */

@@ -83,11 +83,11 @@ times_ok() {
         fail "times of operations: $(jq -c '.results[]' "$1")"
 }
 
-# perf_ok NAME ARG...: a run that must be right; its table is in $tmp/NAME.out, its JSON in $tmp/NAME.json
+# perf_ok NAME ARG...: a run that must be right; its wide table is in $tmp/NAME.out, its JSON in $tmp/NAME.json
 perf_ok() {
     local name=$1
     shift
-    trib perf "$@" -J "$tmp/$name.json" >"$tmp/$name.out" 2>&1 || fail "trib perf $* ended with $?"
+    trib perf "$@" --wide -J "$tmp/$name.json" >"$tmp/$name.out" 2>&1 || fail "trib perf $* ended with $?"
     has 'Out of bounds values : 0 OK' "$tmp/$name.out"
     has_not '"wrong": [^0]' "$tmp/$name.json"
     times_ok "$tmp/$name.json"
