@@ -12,6 +12,7 @@
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   torch torch2                            PyTorch on the backend "trib": Debian's (600 MB of packages); FSDP on 2.x from PyPI
 #   wheel                                   the Python package, in $(BUILD)/wheel
+#   deb deb-test                            the Debian package, in $(BUILD)/deb; installed, run and removed in a bare Debian (root)
 #   docs-test                               commands and links of README.md and docs/
 #   format lint                             clang-format, cppcheck
 #
@@ -123,7 +124,7 @@ MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/c
 MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
 PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result validate torch torch2 wheel docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result validate torch torch2 wheel deb deb-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -469,6 +470,12 @@ wheel:
 	$(Q)rm -rf $(BUILD)/wheel && mkdir -p $(BUILD)/wheel && cp -r python $(BUILD)/wheel/src
 	$(Q)cd $(BUILD)/wheel/src && /usr/bin/python3 -c 'import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))' .. >../build.log 2>&1 || { cat ../build.log; exit 1; }
 	$(Q)rm -rf $(BUILD)/wheel/src && ls $(BUILD)/wheel/*.whl
+
+deb:
+	$(Q)scripts/setup.sh deb
+	$(Q)packaging/deb.sh $(BUILD)
+deb-test: deb
+	$(Q)packaging/deb_test.sh $(BUILD)
 
 # Lines and branches that the unit tests and 200 seeds of chaos reach, by room: minutes.
 coverage:

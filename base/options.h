@@ -42,6 +42,13 @@ enum {
     OPTION_HIDDEN = 4,   /* for scripts: neither in --help nor in completion */
 };
 
+/* The names of an OPTION_SET as they stand on the command line, each once; none for "all". */
+#define OPTION_SET_MAX 32
+struct option_order {
+    unsigned n;
+    uint8_t at[OPTION_SET_MAX];
+};
+
 struct option_row;
 
 /*
@@ -64,6 +71,7 @@ struct option_row {
     enum option_type type;
     unsigned how;                    /* OPTION_REQUIRED, ... */
     size_t offset;                   /* of the member */
+    size_t order;                    /* OPTION_SET: of a struct option_order; 0: none */
     uint64_t min, max;               /* max 0: the type's maximum */
     const char *(*list)(unsigned i); /* OPTION_CHOICE, OPTION_SET: name i; NULL behind the
                                         last; "": there is none with this number */
@@ -153,6 +161,10 @@ const struct option_row *options_given_other(const struct option_program *p,
 /* Reads one value of a row into a structure. 0, or -EINVAL with a sentence in err. */
 int options_take(void *into, const struct option_row *r, const char *label, const char *value,
                  char *err);
+
+/* Lists the members of a set: first those of the order, then the others by number. Returns how many;
+ * list has room for OPTION_SET_MAX. */
+unsigned options_ordered(const struct option_order *o, unsigned set, uint8_t *list);
 
 /* "4K" "64KiB" "1.5M" "4MB" "123": K, M, G, T and their iB forms are binary; kB or KB, MB, GB, TB
  * decimal. 0 or -EINVAL. */

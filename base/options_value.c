@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of options by their types, and the nearest name to a mistyped one. */
+#include "base/assert.h"
 #include "base/options_priv.h"
 #include "base/units.h"
 
@@ -187,15 +188,41 @@ static int take_choice(const struct option_row *r, const char *label, const char
     return 0;
 }
 
-static int take_set(const struct option_row *r, const char *label, const char *value, unsigned *out,
-                    char *err)
+static void append(struct option_order *o, unsigned i)
 {
+    for (unsigned k = 0; k < o->n; k++)
+        if (o->at[k] == i)
+            return;
+    T_ASSERT(o->n < OPTION_SET_MAX, "a set has more members than a mask has bits");
+    o->at[o->n++] = (uint8_t)i;
+}
+
+unsigned options_ordered(const struct option_order *o, unsigned set, uint8_t *list)
+{
+    struct option_order all = {0};
+
+    for (unsigned k = 0; k < o->n; k++)
+        if (set >> o->at[k] & 1)
+            append(&all, o->at[k]);
+    for (unsigned i = 0; i < OPTION_SET_MAX; i++)
+        if (set >> i & 1)
+            append(&all, i);
+    memcpy(list, all.at, all.n);
+    return all.n;
+}
+
+static int take_set(const struct option_row *r, const char *label, const char *value, unsigned *out,
+                    struct option_order *order, char *err)
+{
+    struct option_order given = {0};
     unsigned mask = 0, n = 0;
 
     while (r->list(n))
         n++;
     if (!strcmp(value, "all")) {
         *out = r->max ? (unsigned)r->max : (unsigned)((1ull << n) - 1);
+        if (order)
+            order->n = 0;
         return 0;
     }
     for (const char *s = value; *s;) {
@@ -204,12 +231,17 @@ static int take_set(const struct option_row *r, const char *label, const char *v
 
         if (len && i < 0)
             return not_listed(r, label, value, s, len, err);
-        mask |= len ? 1u << i : 0;
+        if (len) {
+            mask |= 1u << i;
+            append(&given, (unsigned)i);
+        }
         s += len + (s[len] == ',');
     }
     if (!mask)
         return not_listed(r, label, value, value, strlen(value), err);
     *out = mask;
+    if (order)
+        *order = given;
     return 0;
 }
 
@@ -257,7 +289,9 @@ int options_take(void *into, const struct option_row *r, const char *label, cons
     case OPTION_CHOICE:
         return take_choice(r, label, value, at, err);
     case OPTION_SET:
-        return take_set(r, label, value, at, err);
+        return take_set(r, label, value, at,
+                        r->order ? (struct option_order *)(void *)((char *)into + r->order) : NULL,
+                        err);
     case OPTION_CALL:
         return r->take(into, r, label, value, err);
     }

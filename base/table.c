@@ -85,3 +85,41 @@ void table_print(struct table *t, FILE *out)
     free(t->cell);
     free(t);
 }
+
+/* The blank at which a line of so many characters breaks: the last that leaves something on it. */
+static size_t break_at(const char *s, size_t width)
+{
+    size_t skip = strspn(s, "# "), at = width;
+
+    while (at > skip && s[at] != ' ')
+        at--;
+    return at > skip ? at : skip + strcspn(s + skip, " ");
+}
+
+void table_line(FILE *out, bool wide, const char *fmt, ...)
+{
+    char *text = NULL;
+    const char *s;
+    va_list ap;
+    int indent = 0;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    if (!text)
+        return;
+    s = text;
+    while (!wide && strlen(s) + (size_t)indent > TABLE_WIDTH) {
+        size_t n = break_at(s, TABLE_WIDTH - (size_t)indent);
+
+        if (!s[n])
+            break;
+        if (s == text)
+            indent = (int)strspn(s, "# ") + 2;
+        fprintf(out, "%.*s\n%-*s", (int)n, s, indent, *text == '#' ? "#" : "");
+        s += n + 1;
+    }
+    fprintf(out, "%s\n", s);
+    free(text);
+}

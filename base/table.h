@@ -5,9 +5,11 @@
 #ifndef TRIB_BASE_TABLE_H
 #define TRIB_BASE_TABLE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #define TABLE_COLUMNS 12
+#define TABLE_WIDTH   100 /* characters of a line, where nothing else is asked for */
 
 struct table;
 
@@ -17,5 +19,10 @@ struct table *table_new(const char *const *heads);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Prints all rows, two spaces before each and between columns, and frees the table. */
 void table_print(struct table *t, FILE *out);
+/*
+ * Prints a line. One longer than TABLE_WIDTH goes on in the next, two blanks deeper and behind a '#'
+ * if it begins with one; wide: it does not.
+ */
+void table_line(FILE *out, bool wide, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -19,8 +19,8 @@ busbw() {
     # shellcheck disable=SC2086
     "$build/trib-sim" conf/h100-node-measured.conf all_reduce -g "$n" --algo "$algo" $sizes -d float -w 0 --payload none -J "$out/j" \
         >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
-    grep -E '^ +[0-9]+ +[0-9]+ +float' "$out/log" | awk -v n="$n" -v want="$bytes" '
-        { size[NR] = $1; us[NR] = $6 }
+    jq -r '.results[] | "\(.size_bytes) \(.time_us)"' "$out/j" | awk -v n="$n" -v want="$bytes" '
+        { size[NR] = $1; us[NR] = $2 }
         END {
             t = us[NR]
             if (NR == 2) t += (want - size[2]) * (us[2] - us[1]) / (size[2] - size[1])

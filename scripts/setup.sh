@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the Debian packages that are missing, by name: setup.sh build | test | bench | interop | verbs-suite | torch | fuzz | coverage | lint
+# Installs the Debian packages that are missing, by name: setup.sh build | test | bench | interop | verbs-suite | torch | fuzz | coverage | lint | deb
 # Silent and quick when nothing is missing. Needs root or sudo only when something is.
 set -u
 
@@ -16,6 +16,7 @@ verbs_suite="$build python3-pyverbs"
 torch="$build python3-torch" # 150 MB to download, 630 MB installed
 coverage="$test gcovr"
 lint="git clang-format-14 cppcheck"
+deb="$build debhelper dh-python dpkg-dev fakeroot debootstrap"
 
 case "${1:-}" in
 build) want=$build ;;
@@ -27,8 +28,9 @@ torch) want=$torch ;;
 fuzz) want=$fuzz ;;
 coverage) want=$coverage ;;
 lint) want=$lint ;;
+deb) want=$deb ;;
 *)
-    echo "setup.sh: found '${1:-}', expected build, test, bench, interop, verbs-suite, torch, fuzz, coverage or lint" >&2
+    echo "setup.sh: found '${1:-}', expected build, test, bench, interop, verbs-suite, torch, fuzz, coverage, lint or deb" >&2
     exit 2
     ;;
 esac

@@ -236,8 +236,8 @@ static int check_together(const struct sim_opts *own, const struct perf_opts *o,
  * algorithms. */
 static int check_step(const struct perf_opts *o, const struct option_result *r, char *err)
 {
-    static const char *const known[] = {"workload", "seed",        "threads",
-                                        "links",    "output_file", NULL};
+    static const char *const known[] = {"workload",    "seed", "threads", "links",
+                                        "output_file", "wide", NULL};
     const struct option_row *too = options_given_other(&sim_program, r, known);
 
     if (!too && r->n_words < 2)
@@ -253,7 +253,7 @@ static int check_jobs(const struct sim_opts *own, const struct perf_opts *o,
 {
     static const char *const known[] = {"jobs",        "seed",   "payload",  "threads",
                                         "frames",      "trace",  "counters", "links",
-                                        "output_file", "faults", NULL};
+                                        "output_file", "faults", "wide",     NULL};
     const struct option_row *too = options_given_other(&sim_program, r, known);
 
     if (own->links && !own->trace && !own->counters) {

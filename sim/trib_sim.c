@@ -81,7 +81,7 @@ static void say_congestion(const struct sim *m)
     bench_congestion(m->b, &c);
     if (bench_background_flow(m->b))
         background_flow_print(bench_background_flow(m->b), stdout);
-    congestion_print(&c, stdout);
+    congestion_print(&c, m->o.wide, stdout);
 }
 
 static int write_report(struct sim *m, const char *error)
@@ -111,7 +111,7 @@ static void row_done(struct sweep *s)
     struct sim *m = s->ctx;
 
     for (int place = 0; m->counters && s->n_rows && place < PLACES; place++)
-        row_counters_print(&s->rows[s->n_rows - 1].run[place].counted, stdout);
+        row_counters_print(&s->rows[s->n_rows - 1].run[place].counted, m->o.wide, stdout);
     if (m->o.json && atomic_output_is_file(m->o.json))
         write_report(m, "not finished");
 }
@@ -317,6 +317,7 @@ static int with_workload(struct sim *m)
     struct step_opts so = {.fab = m->s->fab,
                            .work = &w,
                            .json = m->o.json,
+                           .wide = m->o.wide,
                            .from = m->o.from,
                            .seed = m->own.seed,
                            .stop = &stopped};
@@ -366,6 +367,7 @@ static int run_jobs(struct sim *m, const struct jobs_plan *p)
                            .faults = m->own.faults ? &m->plan : NULL,
                            .file = m->own.jobs,
                            .json = m->o.json,
+                           .wide = m->o.wide,
                            .from = m->o.from,
                            .seed = m->own.seed,
                            .lengths = lengths,

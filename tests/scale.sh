@@ -17,9 +17,10 @@ code=0
 run() {
     local name=$1 max_s=$2 max_mib=$3 conf=$4 user kib why="" times events
     shift 4
-    /usr/bin/time -o "$out/time" -f '%U %S %M' "$sim" "conf/$conf.conf" "$@" -w 0 >"$out/run" 2>"$out/err" || why="exit code $?: $(tail -1 "$out/err")"
+    rm -f "$out/j"
+    /usr/bin/time -o "$out/time" -f '%U %S %M' "$sim" "conf/$conf.conf" "$@" -w 0 -J "$out/j" >"$out/run" 2>"$out/err" || why="exit code $?: $(tail -1 "$out/err")"
     read -r user kib < <(awk 'END { printf "%d %d", $1 + $2 + 0.5, $3 }' "$out/time")
-    times=$(awk '$1 ~ /^[0-9]+$/ && $NF == "ok" { t = $6 != "-" ? $6 : $10; printf "%s %s", t, $17 }' "$out/run")
+    times=$(jq -r '.results[-1] | "\(.time_us) \(.time_us / .predicted_us)"' "$out/j" 2>/dev/null | awk '{ printf "%.2f %.3f", $1, $2 }')
     events=$(awk '/ms simulated in/ { for (i = 1; i < NF; i++) if ($(i + 1) == "events") e = $i } END { print e + 0 }' "$out/err")
     [ "$user" -le "$max_s" ] || why="$why took more than $max_s s"
     [ $((kib / 1024)) -le "$max_mib" ] || why="$why took more than $max_mib MiB"

@@ -155,7 +155,7 @@ void model_print_bytes(const struct cost_levels *l, struct cost_axis a, uint64_t
     list = list_in(json, "bytes");
     bytes_row(t, list, "all_reduce nvls, a node's switches",
               cost_bytes_reduced((double)bytes, gpus, false));
-    bytes_row(t, list, "the same, a GPU's own part crosses too",
+    bytes_row(t, list, "the same, its own part crosses too",
               cost_bytes_reduced((double)bytes, gpus, true));
     if (nodes > 1) {
         bytes_row(t, list, "all_gather hier, a node's switches",
@@ -173,30 +173,33 @@ static void workload_head(const struct workload *w, const struct cost_levels *l,
     double step = workload_step_flops(w) /
                   (device_flops(w->device, w->type) * (double)workload_gpus(w)),
            nvlink = device_nvlink_Bps(w->device);
+    char bubble[40] = "";
 
-    fprintf(out, "\nWorkload %s (%s): %.1f B parameters, %.1f B of them for a token\n", w->name,
-            w->path, workload_params(w) / 1e9, workload_active_params(w) / 1e9);
-    fprintf(out,
-            "%" PRIu64 " %s: tp %u, dp %u, pp %u, ep %u, ZeRO %u; %" PRIu64
-            " tokens a step, %.4g a GPU\n",
-            workload_gpus(w), w->device->name, w->tp, w->dp, w->pp, w->ep, w->zero, w->batch_tokens,
-            (double)w->batch_tokens / (double)workload_gpus(w));
-    fprintf(out, "a step: %.3g FLOPs, %.2f s at the peak of %s, %.2f s at %.0f %% of it",
-            workload_step_flops(w), step, dev_type_name(w->type), step / w->utilisation,
-            100 * w->utilisation);
+    fprintf(out, "\n");
+    table_line(out, false, "Workload %s (%s): %.1f B parameters, %.1f B of them for a token",
+               w->name, w->path, workload_params(w) / 1e9, workload_active_params(w) / 1e9);
+    table_line(out, false,
+               "%" PRIu64 " %s: tp %u, dp %u, pp %u, ep %u, ZeRO %u; %" PRIu64
+               " tokens a step, %.4g a GPU",
+               workload_gpus(w), w->device->name, w->tp, w->dp, w->pp, w->ep, w->zero,
+               w->batch_tokens, (double)w->batch_tokens / (double)workload_gpus(w));
     if (w->pp > 1)
-        fprintf(out, "; pipeline bubble %.1f %%", 100 * roofline_bubble(w));
-    fprintf(out, "\nweights and Adam's state: %.0f GB, at least %.0f GPUs of %.0f GB\n",
+        snprintf(bubble, sizeof(bubble), "; pipeline bubble %.1f %%", 100 * roofline_bubble(w));
+    table_line(out, false,
+               "a step: %.3g FLOPs, %.2f s at the peak of %s, %.2f s at %.0f %% of it%s",
+               workload_step_flops(w), step, dev_type_name(w->type), step / w->utilisation,
+               100 * w->utilisation, bubble);
+    fprintf(out, "weights and Adam's state: %.0f GB, at least %.0f GPUs of %.0f GB\n",
             workload_state_bytes(w) / GB, ceil(workload_state_bytes(w) / w->device->hbm_bytes),
             w->device->hbm_bytes / GB);
     if (w->tokens > 0)
         fprintf(out, "%.3g tokens: %.2g FLOPs, %.1f days\n", w->tokens, workload_total_flops(w),
                 workload_total_seconds(w) / 86400);
     if (l->lv[0].role == FAB_ROLE_NVSWITCH && l->lv[0].child_Bps != nvlink)
-        fprintf(out,
-                "note: GPUs of this fabric have NVLinks of %.0f GB/s, which is used here; %s "
-                "have %.0f\n",
-                l->lv[0].child_Bps / GB, w->device->name, nvlink / GB);
+        table_line(out, false,
+                   "note: GPUs of this fabric have NVLinks of %.0f GB/s, which is used here; %s "
+                   "have %.0f",
+                   l->lv[0].child_Bps / GB, w->device->name, nvlink / GB);
     put(o, "name", json_string(w->name));
     put(o, "gpus", json_integer((json_int_t)workload_gpus(w)));
     put(o, "parameters", json_real(workload_params(w)));
@@ -238,9 +241,9 @@ static void roof_row(const struct roof *r, const struct cost_levels *l, struct t
 void model_print_workload(const struct workload *w, const struct cost_levels *l, FILE *out,
                           json_t *json)
 {
-    static const char *const heads[] = {"parallel",     "degree", "T_math (ms)",
-                                        "T_comms (ms)", "ratio",  "over level",
-                                        "has, needs",   "binds",  NULL};
+    static const char *const heads[] = {"parallel",    "degree", "T_math: ms",
+                                        "T_comms: ms", "ratio",  "level",
+                                        "has, needs",  "binds",  NULL};
     json_t *o = json ? json_object() : NULL, *list = list_in(o, "rooflines");
     struct roof rows[ROOF_KINDS];
     struct table *t = table_new(heads);
@@ -317,10 +320,10 @@ void model_print_bom(const struct bom *b, const struct device *d, FILE *out, jso
             " GPUs in nodes of %s, %u scale-out tiers, full bisection\n",
             b->gpus, d->name, b->tiers);
     table_print(t, out);
-    fprintf(out,
-            "instead of switches: a full mesh has %" PRIu64 " cables and %" PRIu64
-            " ports a GPU; one switch of %" PRIu64 " ports as many cables\n",
-            b->mesh_cables, b->mesh_ports, b->star_cables);
+    table_line(out, false,
+               "instead of switches: a full mesh has %" PRIu64 " cables and %" PRIu64
+               " ports a GPU; one switch of %" PRIu64 " ports as many cables",
+               b->mesh_cables, b->mesh_ports, b->star_cables);
     bom_json(b, d, o);
     put(json, "bom", o);
 }

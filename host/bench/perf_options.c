@@ -90,7 +90,8 @@ static int take_policy(void *into, const struct option_row *r, const char *label
 
 /* ---- tables ---- */
 
-#define AT(f) .offset = offsetof(struct perf_opts, f)
+#define AT(f)    .offset = offsetof(struct perf_opts, f)
+#define ORDER(f) .order = offsetof(struct perf_opts, f)
 
 static const struct option_row ranges[] = {
     {.c = 'g',
@@ -144,6 +145,7 @@ static const struct option_row operation[] = {
      .name = "datatype",
      .arg = "LIST",
      AT(types),
+     ORDER(type_order),
      .type = OPTION_SET,
      .list = list_types,
      .find = dtype_by_name,
@@ -153,6 +155,7 @@ static const struct option_row operation[] = {
      .name = "op",
      .arg = "LIST",
      AT(ops),
+     ORDER(op_order),
      .type = OPTION_SET,
      .list = list_ops,
      .find = redop_by_name,
@@ -184,12 +187,15 @@ static const struct option_row algorithms[] = {
     {.name = "algo",
      .arg = "LIST",
      AT(algos),
+     ORDER(algo_order),
      .type = OPTION_SET,
      .list = list_algos,
      .max = ALGOS_ALL,
      .shown = "ring,sharp",
-     .help = "all that can do it, or a list of algorithms; auto is the fastest by the model, "
-             "nvls-hw this machine's own GPUs; protocols (switchml, ps, atp) run when named only"},
+     .help =
+         "all that can do it, or a list of algorithms, which run in its order and are compared "
+         "with the first; auto is the fastest by the model, nvls-hw this machine's own GPUs, last; "
+         "protocols (switchml, ps, atp) run when named only"},
     {.name = "schedule",
      .arg = "FILE",
      AT(schedule),
@@ -226,7 +232,7 @@ static const struct option_row measurement[] = {
      AT(iters),
      .type = OPTION_UINT,
      .min = 1,
-     .max = 1000000,
+     .max = PERF_MAX_ITERS,
      .initial = "20",
      .help = "timed iterations of a row"},
     {.c = 'w',
@@ -234,7 +240,7 @@ static const struct option_row measurement[] = {
      .arg = "N",
      AT(warmup),
      .type = OPTION_UINT,
-     .max = 1000000,
+     .max = PERF_MAX_ITERS,
      .initial = "1",
      .help = "iterations before the clock starts"},
     {.c = 'c',
@@ -287,6 +293,10 @@ static const struct option_row output[] = {
      AT(csv),
      .type = OPTION_TEXT,
      .help = "write the rows as CSV: a column for each key of the JSON"},
+    {.name = "wide",
+     AT(wide),
+     .type = OPTION_FLAG,
+     .help = "print all that is known of a row on one line of up to 200 characters"},
 };
 
 static const struct option_row words[] = {
@@ -330,12 +340,15 @@ const struct option_program perf_program = {
     .name = "trib-perf",
     .summary = "time collectives between ranks on an emulated fabric",
     .synopsis = "[OPTION...] CONF [COLLECTIVE]",
-    .text = "Times collectives between ranks on the fabric CONF, which is up, and compares every "
-            "element with the exact result. trib perf starts the fabric first where it is not "
-            "up.\n\nSizes, counts and bandwidths are those of nccl-tests. Times and bandwidths are "
-            "in fabric time. link and util are measured: the bytes of an operation on the busiest "
-            "direction of a link, and the share of its time that they take; link/model compares "
-            "them with the predicted ones.",
+    .text =
+        "Times collectives between ranks on the fabric CONF, which is up, and compares every "
+        "element with the exact result. trib perf starts the fabric first where it is not "
+        "up.\n\nSizes, counts and bandwidths are those of nccl-tests. Times and bandwidths are "
+        "in fabric time. /model is the time relative to the predicted one; lag marks a row in "
+        "which "
+        "the emulation did not keep up. With --wide, link and util are the bytes of an operation "
+        "on the busiest direction of a link, measured, and the share of its time that they take; "
+        "meas/model and link/model compare both with the prediction.",
     .words = words,
     .n_words = 2,
     .groups = groups,

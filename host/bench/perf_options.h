@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define PERF_MAX_SIZES 512
+#define PERF_MAX_ITERS 1000000u
 #define OPT_ERR        256
 #define PERF_ROW_WALL  60.0  /* seconds of a row, unless --max-wall says otherwise, */
 #define PERF_RUN_WALL  2.0   /* of a timed run then, and */
@@ -36,6 +37,7 @@ struct perf_opts {
     unsigned sparse;            /* of alltoall; 0: not */
     bool mm_self;               /* as in coll_args */
     unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo (and PERF_NVLS_HW) */
+    struct option_order type_order, op_order, algo_order; /* as given */
     unsigned tree, window;
     bool error;        /* measure ULP */
     unsigned n_policy; /* 0: the usual one */
@@ -44,6 +46,7 @@ struct perf_opts {
     double max_wall;         /* seconds that a row may last */
     double run_wall;         /* and one timed run of it */
     const char *json, *csv;  /* files of results; NULL: none */
+    bool wide;               /* every column, on lines of any length */
     struct provenance *from; /* of the results; NULL: not told */
     const char *rsh;         /* how ranks start on hosts that are outside */
     const char *schedule;    /* --schedule; NULL: none */

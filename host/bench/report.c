@@ -89,6 +89,7 @@ static json_t *run_json(const struct row *r, int place)
         fidelity_json(&run->fid));
     if (!j)
         return NULL;
+    op_times_json(&run->times, j);
     add_link(j, r, run);
     add_extras(j, r, place);
     return j;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/result_table.h"
 
+#include "base/table.h"
 #include "base/version.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define MANY 256 /* ranks */
 
@@ -12,16 +14,35 @@ static const char *fab_name(const struct fabric *fab, const uint16_t *host_of_ra
     return fab->nodes[fab->hosts[host_of_rank[rank]]].name;
 }
 
+/* Hundreds of ranks fill the hosts in order: the first and the last locate all of them. */
+static void print_ranks(FILE *out, bool wide, const struct fabric *fab, unsigned nranks,
+                        const uint16_t *host_of_rank)
+{
+    size_t at = (size_t)fprintf(out, "#\n# Ranks on hosts:") - 2;
+    char one[FAB_NAME + 16];
+
+    for (unsigned r = 0; r < nranks; r++) {
+        if (nranks > MANY && r == 8)
+            at += (size_t)fprintf(out, " ..."), r = nranks - 1;
+        snprintf(one, sizeof(one), " %u:%s", r, fab_name(fab, host_of_rank, r));
+        if (nranks <= MANY && (wide ? r && r % 12 == 0 : at + strlen(one) > TABLE_WIDTH))
+            at = (size_t)fprintf(out, "\n#  ") - 1;
+        at += (size_t)fprintf(out, "%s", one);
+    }
+    fprintf(out, "\n");
+}
+
 void table_header(FILE *out, const char *program, const struct perf_opts *o,
                   const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank)
 {
-    fprintf(out, "# %s %s %s on %s (%u hosts, %u ranks, MTU %u), times in fabric time\n", program,
-            TRIB_VERSION, coll_name(o->coll), fab->name, fab->n_hosts, nranks, fab->mtu);
-    fprintf(out,
-            "# minBytes %" PRIu64 " maxBytes %" PRIu64 " step: %" PRIu64
-            "(%s) warmup iters: %u iters: %u validation: %u\n",
-            o->min_bytes, o->max_bytes, o->factor ? o->factor : o->step_bytes,
-            o->factor ? "factor" : "bytes", o->warmup, o->iters, o->check);
+    table_line(out, o->wide, "# %s %s %s on %s (%u hosts, %u ranks, MTU %u), times in fabric time",
+               program, TRIB_VERSION, coll_name(o->coll), fab->name, fab->n_hosts, nranks,
+               fab->mtu);
+    table_line(out, o->wide,
+               "# minBytes %" PRIu64 " maxBytes %" PRIu64 " step: %" PRIu64
+               "(%s) warmup iters: %u iters: %u validation: %u",
+               o->min_bytes, o->max_bytes, o->factor ? o->factor : o->step_bytes,
+               o->factor ? "factor" : "bytes", o->warmup, o->iters, o->check);
     if (coll_rooted(o->coll))
         fprintf(out, "# root: %u\n", o->root);
     if (o->sparse)
@@ -31,250 +52,113 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
         fprintf(out, "# multimem: a GPU's own share crosses the switch too\n");
     if (o->forced)
         fprintf(out, "# TRIB_ALGO forces the algorithm\n");
-    fprintf(out, "#\n# Ranks on hosts:");
-    /* Hundreds of ranks fill the hosts in order: the first and the last locate all of them. */
-    for (unsigned r = 0; r < nranks; r++) {
-        if (nranks > MANY && r == 8)
-            fprintf(out, " ..."), r = nranks - 1;
-        fprintf(out, "%s %u:%s", r && r % 12 == 0 && nranks <= MANY ? "\n#  " : "", r,
-                fab_name(fab, host_of_rank, r));
-    }
-    fprintf(out, "\n");
+    print_ranks(out, o->wide, fab, nranks, host_of_rank);
     fflush(out);
 }
 
-void table_memory(FILE *out, const char *memory)
+void table_memory(FILE *out, bool wide, const char *memory)
 {
-    fprintf(out, "#\n# Memory: %s\n", memory);
+    fprintf(out, "#\n");
+    table_line(out, wide, "# Memory: %s", memory);
 }
 
-void table_granted(FILE *out, const struct coll_grant *g)
+void table_granted(FILE *out, bool wide, const struct coll_grant *g)
 {
+    char trees[96] = "", rail[80] = "";
+
     if (!*g->why)
         return;
-    fprintf(out, "#\n# Aggregation:");
     if (g->trees)
-        fprintf(out, " window %" PRIu32 " of %" PRIu32 " slots on %u of %u trees", g->window,
-                g->asked, g->trees, g->trees_asked);
+        snprintf(trees, sizeof(trees), " window %" PRIu32 " of %" PRIu32 " slots on %u of %u trees",
+                 g->window, g->asked, g->trees, g->trees_asked);
     else if (g->trees_asked)
-        fprintf(out, " none of %u trees", g->trees_asked);
+        snprintf(trees, sizeof(trees), " none of %u trees", g->trees_asked);
     if (g->rail_asked && !g->rail)
-        fprintf(out, "%s none of the rails", g->trees_asked ? "," : "");
+        snprintf(rail, sizeof(rail), "%s none of the rails", g->trees_asked ? "," : "");
     else if (g->rail)
-        fprintf(out, "%s window %" PRIu32 " of %" PRIu32 " slots on the rail of rank 0",
-                g->trees_asked ? "," : "", g->rail, g->asked);
-    fprintf(out, " because %s\n", g->why);
+        snprintf(rail, sizeof(rail),
+                 "%s window %" PRIu32 " of %" PRIu32 " slots on the rail of rank 0",
+                 g->trees_asked ? "," : "", g->rail, g->asked);
+    fprintf(out, "#\n");
+    table_line(out, wide, "# Aggregation:%s%s because %s", trees, rail, g->why);
 }
 
-void table_gpus(FILE *out, unsigned n, const char *gpu)
+void table_gpus(FILE *out, bool wide, unsigned n, const char *gpu)
 {
-    fprintf(out, "#\n# GPUs of this machine: %u, %s; times by the clock of the first\n", n, gpu);
+    fprintf(out, "#\n");
+    table_line(out, wide, "# GPUs of this machine: %u, %s; times by the clock of the first", n,
+               gpu);
 }
 
-void table_left_out(FILE *out, enum coll_algo algo, const char *why)
+void table_left_out(FILE *out, bool wide, enum coll_algo algo, const char *why)
 {
-    fprintf(out, "#\n# Left out: %s: %s\n", perf_algo_name(algo), why);
+    fprintf(out, "#\n");
+    table_line(out, wide, "# Left out: %s: %s", perf_algo_name(algo), why);
 }
 
-void table_columns(FILE *out, const char *algo, bool staged)
+struct sums {
+    uint64_t wrong;
+    double bus;
+    unsigned runs, checked, late, fell, missing;
+    uint32_t dilation, needed; /* the largest */
+    const char *no_link;
+};
+
+static struct sums add_up(const struct row *rows, unsigned n)
 {
-    fprintf(out, "#\n# Algorithm: %s\n", algo);
-    fprintf(out, "# %10s %12s %8s %6s %5s  %35s  %35s\n", "", "", "", "", "",
-            "out-of-place           ", "in-place             ");
-    fprintf(out,
-            "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s %10s %10s%s "
-            "%8s  %s\n",
-            "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-            "algbw", "busbw", "#wrong", "link", "util", "model", "meas/model", "link/model",
-            staged ? "   staging" : "", "dilation", "fidelity");
-    fprintf(out, "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s%s\n",
-            "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-            "(GB/s)", "", "(MB)", "(%)", "(us)", staged ? "                            (us)" : "");
-    fflush(out);
-}
+    struct sums s = {.no_link = ""};
 
-static void time_cell(char *buf, size_t n, double us)
-{
-    snprintf(buf, n, us < 10000 ? "%.2f" : us < 100000 ? "%.1f" : "%.0f", us);
-}
-
-static void print_run(FILE *out, const struct row *r, const struct run_result *run)
-{
-    char time[24], wrong[24] = "N/A";
-
-    if (!run->valid) {
-        fprintf(out, "  %9s %8s %8s %7s", "-", "-", "-", "-");
-        return;
-    }
-    time_cell(time, sizeof(time), run->time_us);
-    if (run->checked)
-        snprintf(wrong, sizeof(wrong), "%" PRIu64, run->wrong);
-    fprintf(out, "  %9s %8.3f %8.3f %7s", time, row_algbw(r, run->time_us),
-            row_busbw(r, run->time_us), wrong);
-}
-
-/* The run whose fidelity the row shows: the one that lagged most, else the slower clock. */
-static const struct run_result *worse(const struct row *r)
-{
-    const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
-
-    if (!a->valid || !b->valid)
-        return a->valid ? a : b;
-    if (a->fid.ok != b->fid.ok)
-        return a->fid.ok ? b : a;
-    if (!a->fid.ok)
-        return a->fid.needed >= b->fid.needed ? a : b;
-    return a->dilation >= b->dilation ? a : b;
-}
-
-/* Says what --max-wall has left out. */
-static void print_cut(FILE *out, const struct row *r)
-{
-    static const char *const places[] = {"out-of-place", "in-place"};
-
-    for (int p = 0; p < PLACES; p++)
-        if (*r->run[p].cut)
-            fprintf(out, "#            cut by --max-wall, %s: %s\n", places[p], r->run[p].cut);
-}
-
-/* From which operation on the row ran by another algorithm. */
-static void print_fell_back(FILE *out, const struct row *r)
-{
-    static const char *const places[] = {"out-of-place", "in-place"};
-
-    for (int p = 0; p < PLACES; p++) {
-        const struct run_result *run = &r->run[p];
-
-        if (!run->valid || !*run->fell_back)
-            continue;
-        if (run->aggregated >= run->iters)
-            fprintf(out, "#            fell back, %s, after the timed operations: %s\n", places[p],
-                    run->fell_back);
-        else
-            fprintf(out, "#            fell back, %s, from operation %" PRIu32 " of %u on: %s\n",
-                    places[p], run->aggregated + 1, run->iters, run->fell_back);
-    }
-}
-
-/* The busiest link: measured bytes of one operation, and the share of its time that they took. */
-static void print_link(FILE *out, const struct run_result *run)
-{
-    if (run->valid && run->link.known)
-        fprintf(out, "  %9.3f %6.1f", link_use_bytes(&run->link, run->iters) * 1e-6,
-                100 * link_use_share(&run->link, run->iters, run->time_us));
-    else
-        fprintf(out, "  %9s %6s", "-", "-");
-}
-
-/* The predicted time, and what was measured relative to the model: time, bytes of the busiest
- * link. */
-static void print_model(FILE *out, const struct row *r, const struct run_result *run)
-{
-    double link = r->emulated ? row_link_ratio(r, run) : 0;
-    char model[24] = "-";
-
-    if (r->pred.time_ps && !r->pred.guessed)
-        time_cell(model, sizeof(model), row_predicted_us(r));
-    fprintf(out, " %9s", model);
-    if (run->valid && row_predicted_us(r) > 0)
-        fprintf(out, " %10.3f", run->time_us / row_predicted_us(r));
-    else
-        fprintf(out, " %10s", "-");
-    if (link > 0)
-        fprintf(out, " %10.3f", link);
-    else
-        fprintf(out, " %10s", "-");
-}
-
-/* A GPU's own links are not known, and nothing is emulated that could lag. */
-static void print_hw(FILE *out, const struct row *r, const struct run_result *run)
-{
-    fprintf(out, "  %9s %6s", "-", "-");
-    print_model(out, r, run);
-    fprintf(out, " %8s  -\n", "-");
-    fflush(out);
-}
-
-void table_row(FILE *out, const struct row *r)
-{
-    const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
-    const struct run_result *w = worse(r), *run = a->valid ? a : b;
-    char cell[24];
-
-    fprintf(out, "%12" PRIu64 " %12" PRIu64 " %8s %6s %5d", r->bytes, r->count, row_type(r),
-            row_op(r), row_root(r));
-    print_run(out, r, a);
-    print_run(out, r, b);
-    if (!r->emulated) {
-        print_hw(out, r, run);
-        return;
-    }
-    print_link(out, run);
-    print_model(out, r, run);
-    if (r->staged) {
-        time_cell(cell, sizeof(cell), w->staging_us);
-        fprintf(out, " %9s", cell);
-    }
-    if (!w->valid)
-        fprintf(out, " %8s  not measured\n", "-");
-    else
-        fprintf(out, " %8" PRIu32, w->dilation);
-    if (!w->valid)
-        ;
-    else if (w->fid.ok)
-        fprintf(out, "  ok\n");
-    else
-        fprintf(out, "  lag (needs %" PRIu32 ")\n", w->fid.needed);
-    if (r->chosen)
-        fprintf(out, "#            picked %s\n", r->why);
-    print_fell_back(out, r);
-    print_cut(out, r);
-    fflush(out);
-}
-
-void table_footer(FILE *out, const struct row *rows, unsigned n)
-{
-    uint64_t wrong = 0;
-    double bus = 0;
-    unsigned runs = 0, checked = 0, late = 0, fell = 0, missing = 0;
-    const char *no_link = "";
-
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n; i++)
         for (int p = 0; p < PLACES; p++) {
             const struct run_result *run = &rows[i].run[p];
-            missing += !run->valid && *run->cut;
+
+            s.missing += !run->valid && *run->cut;
             if (!run->valid)
                 continue;
-            runs++;
-            bus += row_busbw(&rows[i], run->time_us);
-            checked += run->checked;
-            wrong += run->wrong;
-            late += !run->fid.ok;
-            fell += *run->fell_back != 0;
-            no_link = *no_link ? no_link : run->link.why;
+            s.runs++;
+            s.bus += row_busbw(&rows[i], run->time_us);
+            s.checked += run->checked;
+            s.wrong += run->wrong;
+            s.late += !run->fid.ok;
+            s.fell += *run->fell_back != 0;
+            s.no_link = *s.no_link ? s.no_link : run->link.why;
+            s.dilation = run->dilation > s.dilation ? run->dilation : s.dilation;
+            s.needed = run->fid.needed > s.needed && !run->fid.ok ? run->fid.needed : s.needed;
         }
-    }
-    if (checked)
-        fprintf(out, "# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong ? "FAILED" : "OK");
+    return s;
+}
+
+void table_footer(FILE *out, bool wide, const struct row *rows, unsigned n)
+{
+    const struct sums s = add_up(rows, n);
+    bool emulated = !n || rows->emulated;
+
+    if (s.checked)
+        fprintf(out, "# Out of bounds values : %" PRIu64 " %s\n", s.wrong,
+                s.wrong ? "FAILED" : "OK");
     else
         fprintf(out, "# Out of bounds values : not checked\n");
-    fprintf(out, "# Avg bus bandwidth    : %.4f\n", runs ? bus / runs : 0);
-    if (late)
-        fprintf(
-            out,
-            "# Fidelity             : lag in %u of %u runs, the emulation did not keep up there\n",
-            late, runs);
-    else if (!n || rows->emulated)
+    fprintf(out, "# Avg bus bandwidth    : %.4f\n", s.runs ? s.bus / s.runs : 0);
+    if (s.late)
+        fprintf(out,
+                "# Fidelity             : lag in %u of %u runs, the emulation did not keep up "
+                "there\n",
+                s.late, s.runs);
+    else if (emulated)
         fprintf(out, "# Fidelity             : ok\n");
-    if (*no_link)
-        fprintf(out, "# Links not measured   : %s\n", no_link);
-    if (missing)
+    if (!wide && emulated && s.dilation > 1) {
+        fprintf(out, "# Dilation             : up to %" PRIu32, s.dilation);
+        fprintf(out, s.late ? ", needs %" PRIu32 "\n" : "\n", s.needed);
+    }
+    if (*s.no_link)
+        table_line(out, wide, "# Links not measured   : %s", s.no_link);
+    if (s.missing)
         fprintf(out, "# Not measured         : %u of %u runs, for which --max-wall left no time\n",
-                missing, runs + missing);
-    if (fell)
+                s.missing, s.runs + s.missing);
+    if (s.fell)
         fprintf(out,
                 "# Fell back            : %u of %u runs, in all or in part by another algorithm\n",
-                fell, runs);
+                s.fell, s.runs);
     fflush(out);
 }
 
@@ -342,15 +226,14 @@ static void compare_with(FILE *out, const struct row *rows, unsigned n, enum col
 
 void table_compare(FILE *out, const struct row *rows, unsigned n)
 {
-    unsigned asked = 0;
+    unsigned told = n ? 1u << row_asked(rows) : 0;
 
-    for (unsigned i = 0; i < n; i++)
-        asked |= 1u << row_asked(&rows[i]);
-    if (asked) {
-        enum coll_algo base = (enum coll_algo)__builtin_ctz(asked);
-        for (int a = (int)base + 1; a < PERF_ALGOS; a++)
-            if (asked >> a & 1)
-                compare_with(out, rows, n, base, (enum coll_algo)a);
+    for (unsigned i = 0; i < n; i++) {
+        enum coll_algo a = row_asked(&rows[i]);
+
+        if (!(told >> a & 1))
+            compare_with(out, rows, n, row_asked(rows), a);
+        told |= 1u << a;
     }
     fflush(out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Results for people: nccl-tests' columns and then ours, and SHARP against ring. Rows are printed
- * as they are measured.
+ * Results for people: what stands above and below rows (result_rows.h), and algorithms side by side.
+ * Rows are printed as they are measured. wide: no line is broken.
  */
 #ifndef TRIB_HOST_BENCH_RESULT_TABLE_H
 #define TRIB_HOST_BENCH_RESULT_TABLE_H
@@ -13,18 +13,15 @@
 
 void table_header(FILE *out, const char *program, const struct perf_opts *o,
                   const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
-/* staged: with the time of copies to and from a GPU. */
-void table_columns(FILE *out, const char *algo, bool staged);
-void table_memory(FILE *out, const char *where);
+void table_memory(FILE *out, bool wide, const char *where);
 /* The switches' grants, if they are smaller than requested. */
-void table_granted(FILE *out, const struct coll_grant *g);
+void table_granted(FILE *out, bool wide, const struct coll_grant *g);
 /* Heading of the rows that this machine's own GPUs run. */
-void table_gpus(FILE *out, unsigned n, const char *gpu);
-void table_left_out(FILE *out, enum coll_algo algo, const char *why);
-void table_row(FILE *out, const struct row *r);
+void table_gpus(FILE *out, bool wide, unsigned n, const char *gpu);
+void table_left_out(FILE *out, bool wide, enum coll_algo algo, const char *why);
 /* Out of bounds values, average bus bandwidth, fidelity of all rows. */
-void table_footer(FILE *out, const struct row *rows, unsigned n);
-/* Each algorithm against the first one: a line for each size, type and operation that both ran.
+void table_footer(FILE *out, bool wide, const struct row *rows, unsigned n);
+/* Each algorithm against the first one that ran: a line for each size, type and operation that both ran.
  * Nothing when there is none. */
 void table_compare(FILE *out, const struct row *rows, unsigned n);
 /* The error of each row in ULP, where it was measured. */

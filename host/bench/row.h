@@ -8,6 +8,7 @@
 #include "host/bench/dilation_control.h"
 #include "host/bench/verify/exact.h"
 #include "host/bench/link_use.h"
+#include "host/bench/op_times.h"
 #include "host/bench/row_counters.h"
 
 struct json_t;
@@ -22,7 +23,8 @@ static inline unsigned row_late(unsigned nranks, unsigned k)
 #define ROW_CUT 96
 struct run_result {
     bool valid;
-    double time_us; /* of one operation, fabric time, of the last rank */
+    double time_us;        /* of one operation, fabric time, of the last rank */
+    struct op_times times; /* of each; sweep_free() frees them */
     uint64_t wrong; /* elements of all ranks; barriers that a rank left before all had entered */
     bool checked;
     double staging_us; /* of one operation: time with copies to or from a GPU under way */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/row_counters.h"
 
+#include "base/table.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,16 +54,18 @@ void row_counters_since(struct row_counters *r, const struct row_counters *befor
     }
 }
 
-void row_counters_print(const struct row_counters *r, FILE *out)
+void row_counters_print(const struct row_counters *r, bool wide, FILE *out)
 {
-    unsigned shown = 0;
+    char line[ROW_COUNTERS * 72] = "# protocol:";
+    size_t at = strlen(line), begin = at;
 
-    for (unsigned i = 0; i < r->n; i++)
+    for (unsigned i = 0; i < r->n && at < sizeof(line); i++)
         if (r->c[i].v)
-            fprintf(out, "%s %s %llu", shown++ ? "," : "# protocol:", r->c[i].name,
-                    (unsigned long long)r->c[i].v);
-    if (shown)
-        fputc('\n', out);
+            at +=
+                (size_t)snprintf(line + at, sizeof(line) - at, "%s %s %llu", at > begin ? "," : "",
+                                 r->c[i].name, (unsigned long long)r->c[i].v);
+    if (at > begin)
+        table_line(out, wide, "%s", line);
 }
 
 json_t *row_counters_json(const struct row_counters *r)

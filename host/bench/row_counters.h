@@ -26,7 +26,8 @@ void row_counters_add_ranks(struct row_counters *r, enum coll_algo a,
                             const uint64_t v[TRIB_COUNTERS]);
 /* Takes away what was counted before. */
 void row_counters_since(struct row_counters *r, const struct row_counters *before);
-void row_counters_print(const struct row_counters *r, FILE *out); /* a line; nothing: of none */
+/* A line, not broken if wide; nothing where there are none. */
+void row_counters_print(const struct row_counters *r, bool wide, FILE *out);
 struct json_t;
 struct json_t *row_counters_json(const struct row_counters *r); /* NULL: none, or no memory */
 

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "host/bench/verify/layout.h"
 #include "host/bench/nvls_hw.h"
+#include "host/bench/result_rows.h"
 #include "host/bench/result_table.h"
 #include "host/coll/alg/sched_file.h"
 
@@ -147,7 +148,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
         if (place == OUT_OF_PLACE || row_can_be_in_place(r))
             rc = s->place(s, r, place);
     if (!rc || (rc == -ETIMEDOUT && *r->run[OUT_OF_PLACE].cut) || *r->run[IN_PLACE].cut)
-        table_row(stdout, r); /* the last one, where --max-wall ended the job */
+        result_rows_print(stdout, r, s->o->wide); /* the last one, where --max-wall ended the job */
     if (s->row_done)
         s->row_done(s);
     return rc;
@@ -208,18 +209,21 @@ unsigned sweep_chosen(struct sweep *s)
 
 static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes, unsigned n_sizes)
 {
+    uint8_t types[OPTION_SET_MAX], ops[OPTION_SET_MAX];
+    unsigned n_types = options_ordered(&s->o->type_order, (1u << DT_COUNT) - 1, types);
+    unsigned n_ops = options_ordered(&s->o->op_order, (1u << OP_COUNT) - 1, ops);
     unsigned first = s->n_rows;
     int rc = 0;
 
-    table_columns(stdout, algo == ALGO_SCHEDULE ? s->o->file->name : perf_algo_name(algo),
-                  *s->memory && !s->hw);
+    result_rows_heads(stdout, algo == ALGO_SCHEDULE ? s->o->file->name : perf_algo_name(algo),
+                      s->o->wide, *s->memory && !s->hw);
     for (unsigned i = 0; i < n_sizes && !rc; i++)
-        for (int t = 0; t < DT_COUNT && !rc; t++)
-            for (int op = 0; op < OP_COUNT && !rc; op++)
-                if (sweep_wants(s, (enum dtype)t, (enum redop)op))
-                    rc = add_row(s, algo, sizes[i], (enum dtype)t, (enum redop)op);
+        for (unsigned t = 0; t < n_types && !rc; t++)
+            for (unsigned op = 0; op < n_ops && !rc; op++)
+                if (sweep_wants(s, (enum dtype)types[t], (enum redop)ops[op]))
+                    rc = add_row(s, algo, sizes[i], (enum dtype)types[t], (enum redop)ops[op]);
     if (!rc)
-        table_footer(stdout, s->rows + first, s->n_rows - first);
+        table_footer(stdout, s->o->wide, s->rows + first, s->n_rows - first);
     return rc;
 }
 
@@ -235,7 +239,7 @@ static int run_hw_algo(struct sweep *s, const uint64_t *sizes, unsigned n)
         snprintf(s->cause, sizeof(s->cause), "nvls-hw: %.*s", OPT_ERR - 16, s->no_hw);
         return rc;
     }
-    table_gpus(stdout, s->nranks, nvls_hw_gpu(s->hw));
+    table_gpus(stdout, s->o->wide, s->nranks, nvls_hw_gpu(s->hw));
     s->place = hw_place;
     rc = run_algo(s, PERF_NVLS_HW, sizes, n);
     s->place = place;
@@ -249,6 +253,8 @@ int sweep_run(struct sweep *s)
 {
     uint64_t sizes[PERF_MAX_SIZES];
     unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
+    uint8_t algos[OPTION_SET_MAX];
+    unsigned n_algos = options_ordered(&s->o->algo_order, s->algos, algos);
 
     if (s->o->coll == COLL_BARRIER)
         n = 1;
@@ -257,16 +263,15 @@ int sweep_run(struct sweep *s)
     if (!s->rows)
         return -ENOMEM;
     if (*s->memory)
-        table_memory(stdout, s->memory);
-    table_granted(stdout, &s->granted);
+        table_memory(stdout, s->o->wide, s->memory);
+    table_granted(stdout, s->o->wide, &s->granted);
     int rc = 0;
-    for (int a = 0; a < ALGOS_ASKED && !rc; a++)
-        if (s->algos & (1u << a))
-            rc = run_algo(s, (enum coll_algo)a, sizes, n);
+    for (unsigned i = 0; i < n_algos && !rc; i++)
+        rc = run_algo(s, (enum coll_algo)algos[i], sizes, n);
     if (!rc && s->by_hw)
         rc = run_hw_algo(s, sizes, n);
     if (!rc && *s->no_hw)
-        table_left_out(stdout, PERF_NVLS_HW, s->no_hw);
+        table_left_out(stdout, s->o->wide, PERF_NVLS_HW, s->no_hw);
     if (!rc) {
         table_compare(stdout, s->rows, s->n_rows);
         table_error(stdout, s->rows, s->n_rows);
@@ -276,6 +281,9 @@ int sweep_run(struct sweep *s)
 
 void sweep_free(struct sweep *s)
 {
+    for (unsigned i = 0; i < s->n_rows; i++)
+        for (int place = 0; place < PLACES; place++)
+            op_times_free(&s->rows[i].run[place].times);
     free(s->rows);
     sampled_free(&s->sampled);
     s->rows = NULL;

@@ -11,7 +11,7 @@
  *   DONE   ->            the communicator is ready
  *          <-  PREPARE   a row and a place: fill buffers, poison the output
  *   DONE   ->
- *          <-  RUN       n operations back to back; DONE carries the time they took
+ *          <-  RUN       n operations back to back; DONE carries when each ended
  *          <-  CHECK     DONE carries the number of wrong elements
  *          <-  ERROR     once with random floats; DONE carries their error
  *          <-  QUIT      leave the group and end; or ABORT, with the reason, at any time
@@ -25,6 +25,7 @@
 #define TRIB_HOST_LAUNCH_MSG_H
 
 #include "host/bench/buffer.h"
+#include "host/bench/perf_options.h"
 #include "host/bench/verify/exact.h"
 #include "io/rundir.h"
 
@@ -51,7 +52,8 @@ enum msg_type {
     MSG_GRANTED,  /* when all are connected: requests the switches' grants */
 };
 
-#define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)
+/* Every rank's blob, or a rank's times of all operations of a run. */
+#define MSG_MAX  (PERF_MAX_ITERS * 8u + sizeof(struct msg_done))
 #define MSG_TEXT 400
 
 struct msg_init {
@@ -69,8 +71,9 @@ struct msg_prepare {
     double bound; /* as in struct row */
 };
 struct msg_run {
-    uint32_t n, progress; /* progress: whether to report it */
-    int64_t start_ps;     /* fabric time at which all start; 0: at once */
+    uint32_t n;        /* PERF_MAX_ITERS at most */
+    uint32_t progress; /* whether to report it */
+    int64_t start_ps;  /* fabric time at which all start; 0: at once */
 };
 struct msg_check {
     uint32_t again;   /* in place: the buffer is n times summed; fill it and run once more */
@@ -78,13 +81,14 @@ struct msg_check {
     uint64_t late_ns; /* ... by this much wall time after the others */
     uint32_t ways;    /* results that sampled elements may have; their bytes follow (sampled.h) */
 };
+/* After it, of RUN: for each of ops the fabric time since the first's start at which this rank saw
+ * its end, int64_t in ps. */
 struct msg_done {
-    uint32_t ops;    /* RUN: operations done */
-    int64_t ps;      /* RUN: fabric time from this rank's first operation to the end of its last */
-    int64_t late_ns; /* RUN: wall time by which its first operation began too late */
-    uint64_t wrong;  /* CHECK */
-    int64_t entered_ps, left_ps;     /* CHECK of a barrier, by the fabric's clock */
-    struct ulp ulp;                  /* ERROR */
+    uint32_t ops;                /* RUN: operations done */
+    int64_t late_ns;             /* RUN: wall time by which its first operation began too late */
+    uint64_t wrong;              /* CHECK */
+    int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock */
+    struct ulp ulp;              /* ERROR */
     uint64_t counted[TRIB_COUNTERS]; /* RUN: by the row's protocol during it */
     uint32_t aggregated;             /* RUN: operations that ended by the requested algorithm */
     uint32_t algo;                   /* PREPARE: the one that the row would run by now */

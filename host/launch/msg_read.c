@@ -76,10 +76,18 @@ int msg_read_check(const struct msg *m, uint64_t sample_bytes, struct msg_check 
     return c->ways > SAMPLED_WAYS || m->len != sizeof(*c) + c->ways * sample_bytes ? -EPROTO : 0;
 }
 
+int msg_read_run(const struct msg *m, struct msg_run *run)
+{
+    return msg_read(m, run, sizeof(*run)) || !run->n || run->n > PERF_MAX_ITERS ? -EPROTO : 0;
+}
+
 int msg_read_done(const struct msg *m, const struct fabric *f, uint32_t iters, struct msg_done *d)
 {
-    if (msg_read(m, d, sizeof(*d)) || d->ops > iters || d->algo >= ALGO_COUNT ||
-        d->granted.trees > COLL_TREES)
+    if (m->len < sizeof(*d))
+        return -EPROTO;
+    memcpy(d, m->body, sizeof(*d));
+    if (d->ops > iters || m->len != sizeof(*d) + d->ops * sizeof(int64_t) ||
+        d->algo >= ALGO_COUNT || d->granted.trees > COLL_TREES)
         return -EPROTO;
     for (unsigned i = 0; i < d->granted.trees; i++)
         if (d->granted.tree[i] >= f->n_trees)

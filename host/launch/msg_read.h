@@ -20,9 +20,13 @@ int msg_read_prepare(const struct msg *m, unsigned nranks, uint64_t buf_bytes,
  * struct in the message. */
 int msg_read_check(const struct msg *m, uint64_t sample_bytes, struct msg_check *c);
 
+/* 1 to PERF_MAX_ITERS operations. */
+int msg_read_run(const struct msg *m, struct msg_run *run);
+
 /* ---- for the launcher ---- */
 
-/* Of the answer to a RUN of at most `iters` operations on this fabric. Its texts end with a zero. */
+/* Of the answer to a RUN of at most `iters` operations on this fabric. Its texts end with a zero;
+ * behind it in the message are as many ends as it has operations. */
 int msg_read_done(const struct msg *m, const struct fabric *f, uint32_t iters, struct msg_done *d);
 
 /* ---- for both ---- */

@@ -143,14 +143,22 @@ int rank_look(struct rank *k)
     return rc > 0 ? take_stop(k, &m) : rc;
 }
 
-int rank_answer(struct rank *k, const struct msg_done *what)
+int rank_answer(struct rank *k, const struct msg_done *what, const int64_t *ends)
 {
     const char *why = comm_fell_back(k->comm);
-    struct msg_done d = *what;
+    size_t len = sizeof(*what) + what->ops * sizeof(*ends);
+    struct msg_done *d = malloc(len);
+    int rc;
 
-    snprintf(d.fell_back, sizeof(d.fell_back), "%s", why ? why : "");
-    return msg_send(k->fd, MSG_DONE, &d, sizeof(d)) ? rank_fail(k, "the launcher is gone", NULL)
-                                                    : 0;
+    if (!d)
+        return rank_fail(k, "cannot allocate an answer", NULL);
+    *d = *what;
+    snprintf(d->fell_back, sizeof(d->fell_back), "%s", why ? why : "");
+    if (what->ops)
+        memcpy(d + 1, ends, what->ops * sizeof(*ends));
+    rc = msg_send(k->fd, MSG_DONE, d, len);
+    free(d);
+    return rc ? rank_fail(k, "the launcher is gone", NULL) : 0;
 }
 
 /* Answers when all ranks are connected: before, a rank may not know yet that another was granted
@@ -160,7 +168,7 @@ static int send_granted(struct rank *k)
     struct msg_done d = {0};
 
     comm_granted(k->comm, &d.granted);
-    return rank_answer(k, &d);
+    return rank_answer(k, &d, NULL);
 }
 
 static int serve(struct rank *k)
@@ -382,7 +390,7 @@ static int connect_all(struct rank *k)
         if (rank_look(k))
             return -ECANCELED;
     }
-    return comm_check(k) ? -ECANCELED : rank_answer(k, &ready);
+    return comm_check(k) ? -ECANCELED : rank_answer(k, &ready, NULL);
 }
 
 /* Leaves the group, within 2 s, so that its slots are free for the next job. */

@@ -128,7 +128,7 @@ int rank_prepare(struct rank *k, const struct msg *m)
     struct coll_args a = args_of(k);
     if (connect_row(k, &a))
         return -ECANCELED;
-    return rank_answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)});
+    return rank_answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)}, NULL);
 }
 
 /* Sleeps until all ranks start: ranks that started as the command reached them, one after the
@@ -151,43 +151,56 @@ static int64_t wait_for_start(const struct rank *k, int64_t start_ps, int64_t *l
     return start_ps;
 }
 
-int rank_run(struct rank *k, const struct msg *m)
+/* Runs run->n operations, or fewer after a STOP; ends: [n] when each ended. */
+static int run_all(struct rank *k, const struct msg_run *run, struct msg_done *d, int64_t *ends)
 {
-    struct msg_run run;
-    int64_t report;
-
-    if (msg_read(m, &run, sizeof(run)))
-        return rank_fail(k, "malformed RUN", NULL);
-    int64_t late, start = wait_for_start(k, run.start_ps, &late);
-    int64_t staged = staging_ns(k);
-    struct msg_done d = {0};
+    int64_t late, start = wait_for_start(k, run->start_ps, &late);
+    int64_t staged = staging_ns(k), report = clock_mono_ns() + PROGRESS_NS;
     uint64_t before[TRIB_COUNTERS];
+
     comm_counted(k->comm, k->row.algo, before);
-    report = clock_mono_ns() + PROGRESS_NS;
-    k->limit = run.n;
+    k->limit = run->n;
     k->stop_after = 0;
     for (unsigned i = 0; i < k->limit; i++) {
         bool own;
         k->op = i + 1;
-        if (operate(k, &own) || (k->stop_after == k->op && rank_wait_limit(k)))
+        if (operate(k, &own))
             return -ECANCELED;
-        d.aggregated += own;
-        if (run.progress && k->init.rank == 0 && clock_mono_ns() >= report) {
+        ends[i] = clock_fabric_ps(k->sh) - start;
+        if (k->stop_after == k->op && rank_wait_limit(k))
+            return -ECANCELED;
+        d->aggregated += own;
+        if (run->progress && k->init.rank == 0 && clock_mono_ns() >= report) {
             struct msg_progress pr = {i + 1, 0};
             report = clock_mono_ns() + PROGRESS_NS;
             msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
         }
     }
-    uint32_t ops = k->op;
+    d->ops = k->op;
     k->op = k->stop_after = 0;
-    d.ps = clock_fabric_ps(k->sh) - start;
-    d.ops = ops;
-    d.late_ns = late;
-    d.staging_ns = staging_ns(k) - staged;
-    comm_counted(k->comm, k->row.algo, d.counted);
+    d->late_ns = late;
+    d->staging_ns = staging_ns(k) - staged;
+    comm_counted(k->comm, k->row.algo, d->counted);
     for (unsigned i = 0; i < TRIB_COUNTERS; i++)
-        d.counted[i] -= before[i];
-    return rank_answer(k, &d);
+        d->counted[i] -= before[i];
+    return 0;
+}
+
+int rank_run(struct rank *k, const struct msg *m)
+{
+    struct msg_run run;
+    struct msg_done d = {0};
+
+    if (msg_read_run(m, &run))
+        return rank_fail(k, "malformed RUN", NULL);
+    int64_t *ends = calloc(run.n, sizeof(*ends));
+    if (!ends)
+        return rank_fail(k, "cannot allocate the times of operations", NULL);
+    int rc = run_all(k, &run, &d, ends);
+    if (!rc)
+        rc = rank_answer(k, &d, ends);
+    free(ends);
+    return rc;
 }
 
 /* A barrier moves no data; the check is that no rank leaves it before the last one has entered.
@@ -209,7 +222,7 @@ static int check_barrier(struct rank *k, const struct msg_check *c)
         return -ECANCELED;
     if (!k->elsewhere)
         d.left_ps = clock_fabric_ps(k->sh);
-    return rank_answer(k, &d);
+    return rank_answer(k, &d, NULL);
 }
 
 int rank_check(struct rank *k, const struct msg *m)
@@ -235,7 +248,7 @@ int rank_check(struct rank *k, const struct msg *m)
     struct msg_done d = {.wrong = pattern_check(&k->val, &l, k->buf[0], k->buf[1])};
     pattern_sample(&k->val, k->val.samples, NULL, 0);
     free(want);
-    return gpu_check(k) ? -ECANCELED : rank_answer(k, &d);
+    return gpu_check(k) ? -ECANCELED : rank_answer(k, &d, NULL);
 }
 
 /* After PREPARE out of place: random floats replace the buffers' contents. */
@@ -256,5 +269,5 @@ int rank_error(struct rank *k)
             exact_error(&d.ulp, k->buf[1] + got.at * dtype_size(p->type), p->type, p->op == OP_AVG,
                         l.nranks, got.first, got.n))
             return rank_fail(k, "cannot allocate the exact sums", NULL);
-    return rank_answer(k, &d);
+    return rank_answer(k, &d, NULL);
 }

@@ -45,7 +45,8 @@ int rank_fail(struct rank *k, const char *what, const char *why);
 int rank_look(struct rank *k);
 /* After STOP: waits for the LIMIT. */
 int rank_wait_limit(struct rank *k);
-int rank_answer(struct rank *k, const struct msg_done *what);
+/* ends: [what->ops] when they ended, or NULL where that is 0. */
+int rank_answer(struct rank *k, const struct msg_done *what, const int64_t *ends);
 
 /* ---- rank_op.c: commands of the launcher ---- */
 

@@ -194,6 +194,12 @@ static int64_t begin_lag_ns(const struct answers *a)
     return a->late_ns / (int64_t)handoffs;
 }
 
+/* Of one of the n operations that a run had. */
+static double ran_us(const struct answers *a, unsigned n)
+{
+    return (double)a->ends[n - 1] / n * 1e-6;
+}
+
 /* Runs n operations; *lag_ns: the p99 lateness of hand-offs meanwhile. */
 static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns)
 {
@@ -202,8 +208,12 @@ static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns
     int64_t began = clock_mono_ns();
     int rc;
 
-    if (!h)
+    free(a->ends);
+    a->ends = calloc(n, sizeof(*a->ends));
+    if (!h || !a->ends) {
+        free(h);
         return -ENOMEM;
+    }
     a->iters = n;
     lag_snapshot(s->rd->sh, &h[0]);
     rc = ranks_command(s, MSG_RUN, &m, sizeof(m), 5 * wall_of(a, n, clock_dilation(s->rd->sh)), a);
@@ -256,7 +266,7 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
         if (!rc)
             ranks_set_dilation(s, dilation_settle(&s->dilation, &s->tries, a->pred, d,
                                                   dilation_judge(a->pred, lag, 0, d).needed,
-                                                  a->ps / n * 1e-6));
+                                                  ran_us(a, n)));
     }
     return rc;
 }
@@ -296,7 +306,9 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
     if (rc)
         return rc;
     run->iters = a->ops ? a->ops : run->iters;
-    run->time_us = a->ps / run->iters * 1e-6;
+    run->time_us = ran_us(a, run->iters);
+    if (op_times_set(&run->times, a->ends, run->iters))
+        return -ENOMEM;
     steady = s->dilation.adaptive && !has_faults(s->fab);
     run->fid = dilation_judge(a->pred, lag, steady ? 0 : s->tries.slow, run->dilation);
     if (steady)
@@ -311,6 +323,16 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
     return 0;
 }
 
+/* What was cut stays with *run. */
+static void swap(struct run_result *run, struct run_result *again)
+{
+    struct run_result other = *run;
+
+    *run = *again;
+    memcpy(run->cut, other.cut, sizeof(run->cut));
+    *again = other;
+}
+
 /*
  * Repeats the timed part at a higher dilation while the emulation lags, where this job may choose
  * it. The try that lagged least is kept: one interruption of the machine must not decide a row.
@@ -321,6 +343,7 @@ static int run_judged(struct sweep *s, struct run_result *run, struct answers *a
     struct run_result again = *run;
     uint32_t least = run->fid.needed;
 
+    again.times = (struct op_times){0};
     for (unsigned i = 1; !rc && !run->fid.ok && s->dilation.adaptive && i < TRIES; i++) {
         uint32_t d = clock_dilation(s->rd->sh);
         uint32_t next = dilation_retry(&s->dilation, a->pred, d, least, i, run->fid.blind);
@@ -333,13 +356,14 @@ static int run_judged(struct sweep *s, struct run_result *run, struct answers *a
             break;
         }
         rc = run_timed(s, &again, a, checks);
-        if (rc == -ETIME)
-            return 0;
+        if (rc)
+            break;
         least = RTE_MIN(least, again.fid.needed);
-        if (!rc && (again.fid.ok || again.fid.needed < run->fid.needed))
-            memcpy(again.cut, run->cut, sizeof(again.cut)), *run = again;
+        if (again.fid.ok || again.fid.needed < run->fid.needed)
+            swap(run, &again);
     }
-    return rc;
+    op_times_free(&again.times);
+    return rc == -ETIME && run->valid ? 0 : rc;
 }
 
 /* The row and its data, at all ranks; they answer which algorithm will run it. */
@@ -366,35 +390,33 @@ static int prepare(struct sweep *s, const struct row *r, int place, struct answe
     return rc;
 }
 
-int ranks_place(struct sweep *s, struct row *r, int place)
+static int run_place(struct sweep *s, struct row *r, int place, struct answers *a)
 {
     struct run_result *run = &r->run[place];
-    struct answers a = {.s = s, .pred = &r->pred};
-    struct coll_prediction now;
     char label[120];
     int rc;
 
     snprintf(label, sizeof(label), "%s %llu B %s %s %s", row_algo_name(r),
              (unsigned long long)r->bytes, row_type(r), row_op(r),
              place == IN_PLACE ? "in-place" : "out-of-place");
-    a.label = label;
+    a->label = label;
     begin_time(s, r, place);
     run->cut[0] = 0;
     sweep_show(s, label);
-    rc = prepare(s, r, place, &a);
-    if (!rc && a.algo != r->algo) {
-        rc = sweep_instead(s, r, (enum coll_algo)a.algo, &now);
-        a.pred = &now;
+    rc = prepare(s, r, place, a);
+    if (!rc && a->algo != r->algo) {
+        rc = sweep_instead(s, r, (enum coll_algo)a->algo, &a->instead);
+        a->pred = &a->instead;
     }
     if (!rc) {
-        begin_dilation(s, &a, place);
-        rc = warm_up(s, &a, run);
+        begin_dilation(s, a, place);
+        rc = warm_up(s, a, run);
     }
     if (!rc)
-        rc = run_judged(s, run, &a, checks_s(s, r, &a, place));
+        rc = run_judged(s, run, a, checks_s(s, r, a, place));
     if (rc == -ETIME) {
         snprintf(run->cut, sizeof(run->cut), "not measured, an operation takes about %.3g s here",
-                 cost_s(s, &a, 1));
+                 cost_s(s, a, 1));
         s->unmeasured++;
         sweep_show(s, "");
         return 0;
@@ -402,16 +424,25 @@ int ranks_place(struct sweep *s, struct row *r, int place)
     if (!rc && run->iters < s->o->iters)
         cut(run, "%u of %u iterations", run->iters, s->o->iters);
     if (!rc && s->o->check)
-        rc = r->coll == COLL_BARRIER ? check_barrier(s, run, &a) : check_data(s, r, place, &a);
+        rc = r->coll == COLL_BARRIER ? check_barrier(s, run, a) : check_data(s, r, place, a);
     if (!rc && s->o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op)) {
-        rc = ranks_command(s, MSG_ERROR, NULL, 0, 5 * wall_of(&a, 1, run->dilation), &a);
-        r->ulp = a.ulp;
+        rc = ranks_command(s, MSG_ERROR, NULL, 0, 5 * wall_of(a, 1, run->dilation), a);
+        r->ulp = a->ulp;
     }
     if (rc == -ETIMEDOUT)
         snprintf(run->cut, sizeof(run->cut), run->valid ? "not checked" : "not measured");
-    if (!rc && (run->aggregated < run->iters || strcmp(a.before, s->fell_back) != 0))
+    if (!rc && (run->aggregated < run->iters || strcmp(a->before, s->fell_back) != 0))
         memcpy(run->fell_back, s->fell_back, sizeof(run->fell_back));
     sweep_show(s, "");
+    return rc;
+}
+
+int ranks_place(struct sweep *s, struct row *r, int place)
+{
+    struct answers a = {.s = s, .pred = &r->pred};
+    int rc = run_place(s, r, place, &a);
+
+    free(a.ends);
     return rc;
 }
 

@@ -47,6 +47,19 @@ static void stop_run(void *ctx)
             job_send(a->s->job, r, MSG_STOP, NULL, 0);
 }
 
+static void take_ends(struct answers *a, const uint8_t *ends, unsigned n)
+{
+    int64_t last = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        int64_t end;
+
+        memcpy(&end, ends + i * sizeof(end), sizeof(end)); /* it is not aligned there */
+        last = RTE_MAX(last, end);
+        a->ends[i] = RTE_MAX(a->ends[i], last);
+    }
+}
+
 int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
 {
     struct answers *a = ctx;
@@ -58,7 +71,7 @@ int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
         note_begun(a, rank, d.ops);
         a->ops = d.ops;
     }
-    a->ps = (double)d.ps > a->ps ? (double)d.ps : a->ps;
+    take_ends(a, m->body + sizeof(d), d.ops);
     a->wrong += d.wrong;
     a->entered_ps = d.entered_ps > a->entered_ps ? d.entered_ps : a->entered_ps;
     a->left_ps = d.left_ps < a->left_ps ? d.left_ps : a->left_ps;
@@ -118,7 +131,6 @@ int ranks_command(struct sweep *s, uint32_t type, const void *body, size_t len, 
     }
     rc = job_bcast(s->job, type, body, len);
 
-    a->ps = 0;
     memset(a->counted, 0, sizeof(a->counted));
     a->wrong = 0;
     a->entered_ps = INT64_MIN;

@@ -21,7 +21,9 @@
 struct answers {
     struct sweep *s;
     uint8_t *blobs; /* [nranks * COMM_BLOB], while connecting */
-    double ps;      /* of the last rank */
+    int64_t
+        *ends; /* of a run: [iters] fabric time in ps from its start until the last rank has seen
+                       the end of each operation, ascending */
     uint64_t wrong;
     int64_t entered_ps, left_ps; /* a barrier's last rank to enter, and its first one to leave */
     struct ulp ulp;
@@ -32,7 +34,8 @@ struct answers {
     char before[COMM_TEXT];             /* s->fell_back when it began */
     int64_t staging_ns;                 /* of the rank that staged longest */
     int64_t late_ns;                    /* of the rank that began last */
-    const struct coll_prediction *pred; /* of what runs */
+    const struct coll_prediction *pred; /* of what runs: the row's own, or that which replaced it */
+    struct coll_prediction instead;
     const char *label;
     unsigned iters;
     /* A run that is to end early. */

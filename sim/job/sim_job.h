@@ -82,6 +82,9 @@ struct job_loop {
     void *ctx;
     bool by_steps;    /* stop() acts on the world: no slices */
     int64_t limit_ps; /* fabric time that the loop may take */
+    /* [n] zeros, into which it writes when each operation ended at its last rank, counted from the
+     * start; NULL: not asked */
+    _Atomic int64_t *ends_ps;
     /* results */
     int64_t time_ps; /* from the start until the last rank knows that its last one has ended */
     int failed_ranks;

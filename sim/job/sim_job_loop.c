@@ -32,6 +32,20 @@ static void rank_ended(struct job *j, unsigned r, int64_t now, int rc, const cha
     j->left--;
 }
 
+/* Ranks of several hosts end an operation at the same time, and in any order. */
+static void note_end(struct job *j, const struct member *m, int64_t now)
+{
+    int64_t end = now - m->start_ps, last;
+
+    if (!j->loop->ends_ps)
+        return;
+    last = atomic_load_explicit(&j->loop->ends_ps[m->ops], memory_order_relaxed);
+    while (last < end &&
+           !atomic_compare_exchange_weak_explicit(&j->loop->ends_ps[m->ops], &last, end,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
 static void start_next(struct job *j, unsigned r, int64_t now)
 {
     struct member *m = &j->mem[r];
@@ -60,6 +74,8 @@ void job_loop_test(struct job *j, unsigned r, int64_t now)
             return;
         coll_free(m->req);
         m->req = NULL;
+        if (rc > 0)
+            note_end(j, m, now);
         if (rc < 0)
             rank_ended(j, r, now, rc, comm_error(m->comm));
         else if (++m->ops == j->loop->n)

@@ -146,6 +146,7 @@ struct jobs_opts {
     const struct jobs_plan *plan;
     const struct fault_plan *faults; /* NULL: none */
     const char *file, *json;         /* json: NULL: none */
+    bool wide;                       /* every column */
     struct provenance *from;
     uint64_t seed;
     bool lengths;

@@ -43,6 +43,14 @@ static const char *ran_by(const struct jobs_job *j, const struct jobs_result *r)
 
 /* ---- the tables ---- */
 
+static void time_cell(struct table *t, int64_t ps)
+{
+    if (ps > 0)
+        table_cell(t, "%.3f", US(ps));
+    else
+        table_cell(t, "%s", "");
+}
+
 static void print_job(struct table *t, const struct jobs_report *r, unsigned i)
 {
     const struct jobs_job *j = &r->o->plan->job[i];
@@ -59,16 +67,13 @@ static void print_job(struct table *t, const struct jobs_report *r, unsigned i)
         table_cell(t, "%s", "");
     }
     table_cell(t, "%s", ran_by(j, g));
-    table_cell(t, "%.2f", g->began_ps >= 0 ? US(g->began_ps) : US(j->start_ps));
-    table_cell(t, "%u", g->iterations);
-    if (g->iteration_ps > 0)
-        table_cell(t, "%.3f", US(g->iteration_ps));
-    else
-        table_cell(t, "%s", "");
-    if (a->iteration_ps > 0)
-        table_cell(t, "%.3f", US(a->iteration_ps));
-    else
-        table_cell(t, "%s", "");
+    if (r->o->wide) {
+        table_cell(t, "%.2f", g->began_ps >= 0 ? US(g->began_ps) : US(j->start_ps));
+        table_cell(t, "%u", g->iterations);
+    }
+    time_cell(t, g->iteration_ps);
+    if (r->o->wide)
+        time_cell(t, a->iteration_ps);
     if (r->slowdown[i] > 0)
         table_cell(t, "%.3f", r->slowdown[i]);
     else
@@ -81,20 +86,20 @@ static void print_job(struct table *t, const struct jobs_report *r, unsigned i)
 }
 
 /* Less than the job asked for, though not refused. */
-static void print_grant(const char *name, const struct coll_grant *g)
+static void print_grant(const char *name, bool wide, const struct coll_grant *g)
 {
     if (g->trees_asked)
-        printf("#   %s: window %u of %u on %u of %u trees because %s\n", name, g->window, g->asked,
-               g->trees, g->trees_asked, g->why);
+        table_line(stdout, wide, "#   %s: window %u of %u on %u of %u trees because %s", name,
+                   g->window, g->asked, g->trees, g->trees_asked, g->why);
     else
-        printf("#   %s: window %u of %u on its rails because %s\n", name, g->rail, g->asked,
-               g->why);
+        table_line(stdout, wide, "#   %s: window %u of %u on its rails because %s", name, g->rail,
+                   g->asked, g->why);
 }
 
 /* What a job did not get, and why. */
 static void print_refusals(const struct jobs_report *r)
 {
-    bool head = false;
+    bool head = false, wide = r->o->wide;
 
     for (unsigned i = 0; i < r->o->plan->n; i++) {
         const struct jobs_job *job = &r->o->plan->job[i];
@@ -105,13 +110,14 @@ static void print_refusals(const struct jobs_report *r)
             printf("#\n# Refusals and fallbacks\n");
         head |= any;
         if (g->end > JOBS_DIED)
-            printf("#   %s: %s: %s\n", job->name, jobs_end_name(g->end), g->why);
+            table_line(stdout, wide, "#   %s: %s: %s", job->name, jobs_end_name(g->end), g->why);
         if (*g->fell_back)
-            printf("#   %s: by %s: %s\n", job->name, ran_by(job, g), g->fell_back);
+            table_line(stdout, wide, "#   %s: by %s: %s", job->name, ran_by(job, g), g->fell_back);
         else if (*g->grant.why)
-            print_grant(job->name, &g->grant);
+            print_grant(job->name, wide, &g->grant);
         if (*a->fell_back)
-            printf("#   %s: alone by %s: %s\n", job->name, ran_by(job, a), a->fell_back);
+            table_line(stdout, wide, "#   %s: alone by %s: %s", job->name, ran_by(job, a),
+                       a->fell_back);
     }
 }
 
@@ -120,35 +126,44 @@ static void print_deaths(const struct jobs_report *r)
     for (unsigned i = 0; i < r->o->plan->n; i++) {
         const struct jobs_result *g = &r->together[i];
         const char *name = r->o->plan->job[i].name;
+        char gone[80];
 
         if (g->end != JOBS_DIED)
             continue;
-        printf("#\n# %s died at %.3f us", name, US(g->died_ps));
-        if (g->why[0])
-            printf(" (%s)", g->why);
+        printf("#\n");
         if (!g->groups)
-            printf("; it held no groups at switches\n");
+            snprintf(gone, sizeof(gone), "it held no groups at switches");
         else if (g->released_ps < 0)
-            printf("; its %u groups at switches were not gone 2 s later\n", g->groups);
+            snprintf(gone, sizeof(gone), "its %u groups at switches were not gone 2 s later",
+                     g->groups);
         else
-            printf("; its %u groups were gone from the switches %.3f us later\n", g->groups,
-                   US(g->released_ps - g->died_ps));
+            snprintf(gone, sizeof(gone), "its %u groups were gone from the switches %.3f us later",
+                     g->groups, US(g->released_ps - g->died_ps));
+        table_line(stdout, r->o->wide, "# %s died at %.3f us%s%s%s; %s", name, US(g->died_ps),
+                   g->why[0] ? " (" : "", g->why, g->why[0] ? ")" : "", gone);
     }
 }
 
 void jobs_print(const struct jobs_report *r)
 {
-    static const char *const heads[] = {"job",   "ranks", "collective", "size",  "by",
-                                        "start", "times", "us",         "alone", "slowdown",
-                                        "wrong", "end",   NULL};
+    static const char *const usual[] = {"job", "ranks",    "collective", "size", "by",
+                                        "us",  "slowdown", "wrong",      "end",  NULL};
+    static const char *const all[] = {"job",   "ranks", "collective", "size",  "by",
+                                      "start", "times", "us",         "alone", "slowdown",
+                                      "wrong", "end",   NULL};
     const struct jobs_opts *o = r->o;
-    struct table *t = table_new(heads);
+    struct table *t = table_new(o->wide ? all : usual);
 
-    printf("# trib-sim: %u job%s of %s on %s, virtual time, seed %llu, %s\n"
-           "# us: of one iteration with the others; alone: on a fabric without them; start: of the "
-           "first operation, in us\n",
-           o->plan->n, o->plan->n == 1 ? "" : "s", file_name(o->file), o->fab->name,
-           (unsigned long long)o->seed, o->lengths ? "lengths without data" : "data");
+    table_line(stdout, o->wide, "# trib-sim: %u job%s of %s on %s, virtual time, seed %llu, %s",
+               o->plan->n, o->plan->n == 1 ? "" : "s", file_name(o->file), o->fab->name,
+               (unsigned long long)o->seed, o->lengths ? "lengths without data" : "data");
+    if (o->wide)
+        printf("# us: of one iteration with the others; alone: on a fabric without them; start: of "
+               "the first operation, in us\n");
+    else
+        printf(
+            "# us: of one iteration with the others; slowdown: times of that on a fabric without "
+            "them\n");
     for (unsigned i = 0; t && i < o->plan->n; i++)
         print_job(t, r, i);
     if (t)
@@ -159,7 +174,7 @@ void jobs_print(const struct jobs_report *r)
         printf("#\n# Jain's fairness index of %u jobs' throughputs relative to running alone: "
                "%.4f\n",
                r->compared, r->fairness);
-    congestion_print(&r->totals.congestion, stdout);
+    congestion_print(&r->totals.congestion, o->wide, stdout);
     if (o->counters)
         counters_print(o->counters, stdout);
 }

@@ -6,6 +6,7 @@
 #include "switch/net/net_stats.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OPS_PS       (100 * PS_PER_S) /* longer than ranks wait for each other */
@@ -178,16 +179,18 @@ static int fill(struct bench *b, char *err)
     return rc;
 }
 
-/* n operations back to back; *us: time of one, from the start of all ranks until the last rank
- * knows that its last has ended, as in the model. */
-static int operate(struct bench *b, const char *what, unsigned n, double *us, char *err)
+/* n operations back to back; l->time_ps: from the start of all ranks until the last rank knows that
+ * its last has ended, as in the model. */
+static int operate_loop(struct bench *b, const char *what, unsigned n, struct job_loop *l,
+                        char *err)
 {
-    struct job_loop l = {.n = n,
-                         .args = args,
-                         .stop = stop,
-                         .by_steps = b->background != NULL,
-                         .ctx = b,
-                         .limit_ps = 100 * n * b->row->pred.time_ps + OPS_PS};
+    *l = (struct job_loop){.n = n,
+                           .args = args,
+                           .stop = stop,
+                           .ends_ps = l->ends_ps,
+                           .by_steps = b->background != NULL,
+                           .ctx = b,
+                           .limit_ps = 100 * n * b->row->pred.time_ps + OPS_PS};
     int rc;
 
     T_ASSERT(n, "a loop of no operations has no time of one");
@@ -197,12 +200,10 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     b->begun_ps = world_now(b->w);
     b->begun_s = b->shown_s = wall_s();
     b->shown_events = b->begun_events = world_events(b->w);
-    rc = job_loop_run(b->j, &l);
+    rc = job_loop_run(b->j, l);
     stopwatch_end(&b->timed, world_frames(b->w));
     if (b->cfg.terminal)
         fprintf(stderr, "\r\033[K");
-    if (us)
-        *us = (double)l.time_ps / n * 1e-6;
     b->few = bench_too_few_frames(b);
     if (!rc && b->faults)
         rc = faults_state(b->faults);
@@ -216,8 +217,29 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     else if (rc)
         snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1,
                  rc == -ECANCELED ? "interrupted"
-                 : l.text[0]      ? l.text
+                 : l->text[0]     ? l->text
                                   : strerror(-rc));
+    return rc;
+}
+
+static int operate(struct bench *b, const char *what, unsigned n, char *err)
+{
+    struct job_loop l = {0};
+
+    return operate_loop(b, what, n, &l, err);
+}
+
+static int operate_timed(struct bench *b, unsigned n, struct run_result *run, char *err)
+{
+    struct job_loop l = {.ends_ps = calloc(n, sizeof(*l.ends_ps))};
+    int rc = l.ends_ps ? operate_loop(b, timed_ops, n, &l, err) : -ENOMEM;
+
+    run->time_us = (double)l.time_ps / n * 1e-6;
+    if (!rc)
+        rc = op_times_set(&run->times, (int64_t *)l.ends_ps, n);
+    if (rc == -ENOMEM)
+        snprintf(err, COMM_TEXT, "no memory for the times of %u operations", n);
+    free(l.ends_ps);
     return rc;
 }
 
@@ -230,7 +252,7 @@ static int measure_error(struct bench *b, struct row *r, char *err)
 
         exact_fill(buffer(b, i, 0), r->type, l.nranks, i, 0, layout_send(&l));
     }
-    rc = operate(b, "error", 1, NULL, err);
+    rc = operate(b, "error", 1, err);
     for (unsigned i = 0; !rc && i < b->cfg.nranks; i++) {
         struct layout l = layout_of(b, i);
         struct piece p;
@@ -280,7 +302,7 @@ static int check(struct bench *b, struct run_result *run, char *err)
     if (b->place == IN_PLACE)
         rc = fill(b, err);
     if (!rc && b->place == IN_PLACE)
-        rc = operate(b, "check", 1, NULL, err);
+        rc = operate(b, "check", 1, err);
     if (!rc && b->val.samples && strcmp(b->fell_back, fell_back(b)) != 0)
         rc = sample(b, true, err);
     if (rc)
@@ -330,7 +352,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
     b->place = place;
     rc = fill(b, err);
     if (!rc && o->warmup)
-        rc = operate(b, "warm-up", o->warmup, NULL, err);
+        rc = operate(b, "warm-up", o->warmup, err);
     else if (!rc)
         rc = job_connect(b->j, args, b, err);
     if (!rc && b->cfg.counters)
@@ -340,7 +362,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
     if (!rc) {
         read_sent(b, b->sent_before);
         read_protocol(b, &before);
-        rc = operate(b, timed_ops, o->iters, &run->time_us, err);
+        rc = operate_timed(b, o->iters, run, err);
     }
     if (rc)
         return rc;

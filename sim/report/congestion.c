@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/report/congestion.h"
 
+#include "base/table.h"
 #include "switch/net/net_stats.h"
 
 #include <jansson.h>
@@ -27,18 +28,19 @@ void congestion_read(struct congestion *c, struct world *w, const struct fabric 
         }
 }
 
-void congestion_print(const struct congestion *c, FILE *out)
+void congestion_print(const struct congestion *c, bool wide, FILE *out)
 {
     if (!c->marks && !c->pauses && !c->overflows && !c->retransmits)
         return;
-    fprintf(out,
-            "# Congestion: %llu frames marked, %llu notifications, %llu rate cuts; %llu pauses, "
-            "%.1f us of waiting; %llu frames dropped in full queues, %llu packets sent again, %llu "
-            "timeouts\n",
-            (unsigned long long)c->marks, (unsigned long long)c->cnps, (unsigned long long)c->cuts,
-            (unsigned long long)c->pauses, (double)c->paused_ps * 1e-6,
-            (unsigned long long)c->overflows, (unsigned long long)c->retransmits,
-            (unsigned long long)c->timeouts);
+    table_line(
+        out, wide,
+        "# Congestion: %llu frames marked, %llu notifications, %llu rate cuts; %llu pauses, "
+        "%.1f us of waiting; %llu frames dropped in full queues, %llu packets sent again, %llu "
+        "timeouts",
+        (unsigned long long)c->marks, (unsigned long long)c->cnps, (unsigned long long)c->cuts,
+        (unsigned long long)c->pauses, (double)c->paused_ps * 1e-6,
+        (unsigned long long)c->overflows, (unsigned long long)c->retransmits,
+        (unsigned long long)c->timeouts);
     if (c->watchdog)
         fprintf(out, "# PFC watchdog: queues found stuck %llu times, %llu frames dropped\n",
                 (unsigned long long)c->watchdog, (unsigned long long)c->discarded);

@@ -319,15 +319,22 @@ static void print_drops(const struct counts *k, FILE *out)
     fputc('\n', out);
 }
 
-static void print_line(const struct counters *c, const struct line *l, double time_us, FILE *out)
+/* "leaf0:4". Returns its length. */
+static int name_end(const struct counters *c, uint32_t node, uint16_t port, char *b, size_t n)
+{
+    return snprintf(b, n, "%s:%u", c->f->nodes[node].name, (unsigned)port);
+}
+
+static void print_line(const struct counters *c, const struct line *l, double time_us,
+                       const int *width, FILE *out)
 {
     struct ends e = ends_of(c->f, l->dirlink);
     const struct counts *k = &l->c;
     char from[FAB_NAME + 8], to[FAB_NAME + 8];
 
-    snprintf(from, sizeof(from), "%s:%u", c->f->nodes[e.from].name, (unsigned)e.from_port);
-    snprintf(to, sizeof(to), "%s:%u", c->f->nodes[e.to].name, (unsigned)e.to_port);
-    fprintf(out, "%20s %20s %9llu %10.3f %6.1f %9.1f %8llu %7llu %9.2f", from, to,
+    name_end(c, e.from, e.from_port, from, sizeof(from));
+    name_end(c, e.to, e.to_port, to, sizeof(to));
+    fprintf(out, "%*s %*s %8llu %9.3f %5.1f %8.1f %7llu %6llu %8.2f", width[0], from, width[1], to,
             (unsigned long long)k->frames, (double)k->link_bytes * 1e-6,
             time_us > 0 ? (double)k->busy_ps * 1e-4 / time_us : 0.0, (double)k->peak_bytes / 1024,
             (unsigned long long)k->ecn_marks, (unsigned long long)k->pauses_received,
@@ -335,15 +342,34 @@ static void print_line(const struct counters *c, const struct line *l, double ti
     print_drops(k, out);
 }
 
+/* Columns of names are as wide as the names. */
+static void widths(const struct counters *c, const struct record *r, int *width)
+{
+    char name[FAB_NAME + 8];
+
+    width[0] = sizeof("# from") - 1, width[1] = sizeof("to") - 1;
+    for (unsigned i = 0; i < r->n; i++) {
+        struct ends e = ends_of(c->f, r->line[i].dirlink);
+        int n[2] = {name_end(c, e.from, e.from_port, name, sizeof(name)) + 2,
+                    name_end(c, e.to, e.to_port, name, sizeof(name))};
+
+        for (int k = 0; k < 2; k++)
+            width[k] = n[k] > width[k] ? n[k] : width[k];
+    }
+}
+
 static void print_record(const struct counters *c, const struct record *r, FILE *out)
 {
+    int width[2];
+
+    widths(c, r, width);
     fprintf(out, "#\n# Links during %s, %.2f us\n", r->what, r->time_us);
-    fprintf(out, "# %18s %20s %9s %10s %6s %9s %8s %7s %9s  %s\n", "from", "to", "frames", "link",
-            "util", "peak", "ecn", "pauses", "paused", "drops");
-    fprintf(out, "# %18s %20s %9s %10s %6s %9s %8s %7s %9s\n", "", "", "", "(MB)", "(%)", "(KiB)",
-            "", "", "(us)");
+    fprintf(out, "# %*s %*s %8s %9s %5s %8s %7s %6s %8s  %s\n", width[0] - 2, "from", width[1],
+            "to", "frames", "link", "util", "peak", "ecn", "pauses", "paused", "drops");
+    fprintf(out, "# %*s %*s %8s %9s %5s %8s %7s %6s %8s\n", width[0] - 2, "", width[1], "", "",
+            "(MB)", "(%)", "(KiB)", "", "", "(us)");
     for (unsigned i = 0; i < r->n; i++)
-        print_line(c, &r->line[i], r->time_us, out);
+        print_line(c, &r->line[i], r->time_us, width, out);
     if (r->hidden)
         fprintf(out, "# and %u that were no busier (--links names links, -J has all)\n", r->hidden);
 }

@@ -97,7 +97,22 @@ static const char *timing_text(char *b, size_t n, const struct step_timing *t)
     return b;
 }
 
-static void print_collectives(const struct step_report *r)
+/* The cells that do not depend on the method. */
+static void collective_cells(struct table *t, const struct step_collective *u, bool wide)
+{
+    char b[32];
+
+    table_cell(t, "%s%s", roof_kind_name(u->kind), u->experts ? " (experts)" : "");
+    table_cell(t, "%s", coll_name(u->coll));
+    table_cell(t, "%u", u->degree);
+    if (wide)
+        table_cell(t, "%llu", (unsigned long long)u->stride);
+    table_cell(t, "%s", size_text(b, sizeof(b), (double)u->bytes));
+    table_cell(t, "%.0f", u->times);
+}
+
+/* A line for each collective. */
+static void print_wide(const struct step_report *r)
 {
     static const char *const heads[] = {
         "parallel", "collective",     "group", "stride",       "size", "a step", "hosts: ms",
@@ -108,17 +123,42 @@ static void print_collectives(const struct step_report *r)
     for (unsigned i = 0; t && i < r->n; i++) {
         const struct step_collective *u = &r->collective[i];
 
-        table_cell(t, "%s%s", roof_kind_name(u->kind), u->experts ? " (experts)" : "");
-        table_cell(t, "%s", coll_name(u->coll));
-        table_cell(t, "%u", u->degree);
-        table_cell(t, "%llu", (unsigned long long)u->stride);
-        table_cell(t, "%s", size_text(b, sizeof(b), (double)u->bytes));
-        table_cell(t, "%.0f", u->times);
+        collective_cells(t, u, true);
         for (int w = 0; w < STEP_METHODS; w++) {
             table_cell(t, "%s", timing_text(b, sizeof(b), &u->timing[w]));
             table_cell(t, "%s", sched_algo_name(u->timing[w].algo));
         }
     }
+    if (t)
+        table_print(t, stdout);
+}
+
+/* A line for each method that does a collective otherwise than the one before. */
+static void print_collectives(const struct step_report *r)
+{
+    static const char *const heads[] = {"parallel", "collective", "group", "size", "a step",
+                                        "ms",       "by",         "with",  NULL};
+    static const char *const with[STEP_METHODS] = {"hosts", "NVSwitches", "switches"};
+    const unsigned own = 5; /* columns that do not depend on the method */
+    struct table *t = table_new(heads);
+    char b[32], before[32] = "";
+
+    for (unsigned i = 0; t && i < r->n; i++)
+        for (int w = 0; w < STEP_METHODS; w++) {
+            const struct step_collective *u = &r->collective[i];
+
+            timing_text(b, sizeof(b), &u->timing[w]);
+            if (w && !strcmp(b, before) && u->timing[w].algo == u->timing[w - 1].algo)
+                continue;
+            memcpy(before, b, sizeof(before));
+            if (!w)
+                collective_cells(t, u, false);
+            for (unsigned c = 0; w && c < own; c++)
+                table_cell(t, " ");
+            table_cell(t, "%s", b);
+            table_cell(t, "%s", sched_algo_name(u->timing[w].algo));
+            table_cell(t, "%s", with[w]);
+        }
     if (t)
         table_print(t, stdout);
 }
@@ -201,37 +241,49 @@ static void print_account(const struct step_report *r)
     const struct step_totals *s = &r->sum[STEP_NVSWITCHES];
     double published_s = r->math_s / w->utilisation;
 
-    printf("# The workload's own figure: %.1f %% of peak, a step of %.2f ms: computing %.2f, "
-           "pipeline %.2f, exposed %.2f (by NVSwitches), not accounted for %.2f\n"
-           "# Not modelled: attention's products over the sequence, %.1f %% of the FLOPs counted "
-           "(causal); kernels below the peak; recomputation; the optimiser; the first and last "
-           "stage's embeddings\n",
-           100 * w->utilisation, published_s * 1e3, r->math_s * 1e3, r->bubble_s * 1e3,
-           s->exposed_s * 1e3, (published_s - s->step_s) * 1e3,
-           /* 6 layers sequence width FLOPs a token: half of 12, since causal */
-           100.0 * w->layers * w->sequence * w->heads * w->head_dim / workload_active_params(w));
+    table_line(stdout, r->o->wide,
+               "# The workload's own figure: %.1f %% of peak, a step of %.2f ms: computing %.2f, "
+               "pipeline %.2f, exposed %.2f (by NVSwitches), not accounted for %.2f",
+               100 * w->utilisation, published_s * 1e3, r->math_s * 1e3, r->bubble_s * 1e3,
+               s->exposed_s * 1e3, (published_s - s->step_s) * 1e3);
+    table_line(
+        stdout, r->o->wide,
+        "# Not modelled: attention's products over the sequence, %.1f %% of the FLOPs counted "
+        "(causal); kernels below the peak; recomputation; the optimiser; the first and last "
+        "stage's embeddings",
+        /* 6 layers sequence width FLOPs a token: half of 12, since causal */
+        100.0 * w->layers * w->sequence * w->heads * w->head_dim / workload_active_params(w));
 }
 
 static void print(const struct step_report *r)
 {
     const struct workload *w = r->o->work;
+    bool wide = r->o->wide;
 
-    printf("# trib-sim: a training step of %s on %s, virtual time\n"
-           "# %llu GPUs: tp %u, dp %u, pp %u, ep %u, zero %u; %u microbatches of %llu tokens; "
-           "%s at %.0f TFLOP/s\n#\n"
-           "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB (%u if links "
-           "are not saturated before) or %u ranks "
-           "(low..high; "
-           "sums take low); + at the bound, or with other groups of its kind\n",
-           w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp,
-           w->ep, w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
-           w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB,
-           STEP_MAX_MIB * STEP_SATURATED, STEP_MAX_RANKS);
+    table_line(stdout, wide, "# trib-sim: a training step of %s on %s, virtual time", w->name,
+               r->o->fab->name);
+    table_line(stdout, wide,
+               "# %llu GPUs: tp %u, dp %u, pp %u, ep %u, zero %u; %u microbatches of %llu tokens; "
+               "%s at %.0f TFLOP/s",
+               (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp, w->ep, w->zero,
+               w->microbatches, (unsigned long long)workload_microbatch_tokens(w), w->device->name,
+               device_flops(w->device, w->type) * 1e-12);
+    printf("#\n");
+    table_line(stdout, wide,
+               "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB (%u if "
+               "links are not saturated before) or %u ranks (low..high; sums take low); + at the "
+               "bound, or with other groups of its kind%s",
+               STEP_MAX_MIB, STEP_MAX_MIB * STEP_SATURATED, STEP_MAX_RANKS,
+               wide ? "" : "; with NVSwitches, and with switches too, where that changes it");
     if (workload_gpus(w) > r->o->fab->n_hosts)
-        printf("# The fabric has %u of these GPUs: groups that reach further are taken as far as "
-               "it goes\n",
-               r->o->fab->n_hosts);
-    print_collectives(r);
+        table_line(stdout, wide,
+                   "# The fabric has %u of these GPUs: groups that reach further are taken as far "
+                   "as it goes",
+                   r->o->fab->n_hosts);
+    if (wide)
+        print_wide(r);
+    else
+        print_collectives(r);
     printf("#\n# In a step (ms): by the bandwidths of levels, simulated, and what the step would "
            "gain without it\n");
     print_kinds(r);

@@ -108,6 +108,7 @@ struct step_opts {
     const struct fabric *fab;
     const struct workload *work;
     const char *json; /* file; NULL: none */
+    bool wide;        /* all times of a collective on one line */
     struct provenance *from;
     uint64_t seed;
     struct rte_mempool *pool;

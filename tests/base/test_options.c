@@ -18,6 +18,7 @@ struct values {
     const char *conf, *out;
     bool verbose, quiet;
     unsigned n, colour, marks;
+    struct option_order order;
     uint64_t seed, bytes, bps;
     int64_t wait_ps;
     double wall_s, loss;
@@ -87,7 +88,13 @@ static const struct option_row second[] = {
      .list = colour,
      .initial = "green",
      .help = "of all"},
-    {.name = "marks", .arg = "LIST", AT(marks), .type = OPTION_SET, .list = colour, .help = "some"},
+    {.name = "marks",
+     .arg = "LIST",
+     AT(marks),
+     .order = offsetof(struct values, order),
+     .type = OPTION_SET,
+     .list = colour,
+     .help = "some"},
     {.name = "even", .arg = "N", .type = OPTION_CALL, .take = take_even, .help = "an even one"},
     {.name = "secret", AT(quiet), .how = OPTION_HIDDEN, .help = "for scripts"},
     {.name = "gone",
@@ -184,6 +191,29 @@ static void every_type_is_read(void **state)
     assert_int_equal(parse("c --marks all --max-wall 500ms", &v, &r), 0);
     assert_int_equal(v.marks, 7);
     assert_true(v.wall_s > 0.499 && v.wall_s < 0.501);
+}
+
+static void a_set_keeps_the_order_in_which_it_is_given(void **state)
+{
+    struct option_result r;
+    struct values v;
+    uint8_t list[OPTION_SET_MAX];
+
+    (void)state;
+    assert_int_equal(parse("c --marks blue,red,blue", &v, &r), 0);
+    assert_int_equal(v.order.n, 2);
+    assert_int_equal(v.order.at[0], 2);
+    assert_int_equal(v.order.at[1], 0);
+    /* of what is there, and what is there beside it */
+    assert_int_equal(options_ordered(&v.order, 7, list), 3);
+    assert_memory_equal(list, "\2\0\1", 3);
+    assert_int_equal(options_ordered(&v.order, 1u << 31 | 3, list), 3);
+    assert_memory_equal(list, "\0\1\37", 3);
+    assert_int_equal(parse("c --marks blue,red --marks all", &v, &r), 0);
+    assert_int_equal(v.order.n, 0);
+    assert_int_equal(parse("c --marks blue,red --marks green", &v, &r), 0);
+    assert_int_equal(v.order.n, 1);
+    assert_int_equal(v.order.at[0], 1);
 }
 
 /* Each with the whole sentence, or its beginning. */
@@ -425,6 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_spelling_is_taken),
         cmocka_unit_test(every_type_is_read),
+        cmocka_unit_test(a_set_keeps_the_order_in_which_it_is_given),
         cmocka_unit_test(mistakes_name_what_was_found_and_expected),
         cmocka_unit_test(old_names_work_and_warn),
         cmocka_unit_test(help_and_version_end_the_line),

@@ -7,7 +7,7 @@
 start_long() { # NAME CONF ARG...: a job of its own in the background, $job its launcher
     local out=$tmp/$1.out name
     name=$(basename "$2" .conf)
-    TRIB_RUN=$run/$name "$TRIB_BUILD/trib-perf" "$2" -b 1M -e 1M -w 0 --max-wall 3600 "${@:3}" >"$out" 2>&1 &
+    TRIB_RUN=$run/$name "$TRIB_BUILD/trib-perf" "$2" -b 1M -e 1M -w 0 --wide --max-wall 3600 "${@:3}" >"$out" 2>&1 &
     job=$!
 }
 frames() { [ "$(total rx_frames 2>/dev/null)" -gt "$1" ]; }

@@ -41,7 +41,7 @@ jobs = (
     { name = "after"; hosts = "h0:h5"; algorithm = "sharp"; size = "256KiB"; repeat = 4; trees = [ 0 ]; start = "100us"; }
 );
 CONF
-several "$tmp/tight.conf" --jobs "$tmp/quota.conf" -J "$tmp/q.json" --counters --links leaf0 --trace "$tmp/q.pcapng" >"$tmp/q.out"
+several "$tmp/tight.conf" --jobs "$tmp/quota.conf" -J "$tmp/q.json" --counters --links leaf0 --trace "$tmp/q.pcapng" --wide >"$tmp/q.out"
 [ $? = 1 ] || fail "a job that was refused without a fallback: expected exit code 1"
 has 'falls: by ring: JOIN refused by leaf[01]: over quota: groups: leaf[01] has 2 groups, at most 2' "$tmp/q.out"
 has 'ends: refused: rank [0-7]: JOIN refused by leaf[01]: over quota: groups' "$tmp/q.out"

@@ -74,13 +74,23 @@ no_repeats() {
     true
 }
 
-# perf_ok NAME ARG...: a run that must be right; its table is in $tmp/NAME.out, its JSON in $tmp/NAME.json
+# times_ok FILE: every row of a JSON has the times of its operations, their mean is the row's, and their statistics are in order.
+times_ok() {
+    jq -e '(.results | length) > 0 and all(.results[] | select(.algo != "nvls-hw"); (.times_us | add) as $sum |
+        (.times_us | length) == .iters and (.times_us | all(. >= 0)) and (.time_us * .iters - $sum | fabs) <= 1e-6 * $sum and
+        .min_us == (.times_us | min) and .min_us <= .median_us and .median_us <= .p99_us and .p99_us <= (.times_us | max) and
+        .stddev_us >= 0)' "$1" >"$tmp/times.out" ||
+        fail "times of operations: $(jq -c '.results[]' "$1")"
+}
+
+# perf_ok NAME ARG...: a run that must be right; its wide table is in $tmp/NAME.out, its JSON in $tmp/NAME.json
 perf_ok() {
     local name=$1
     shift
-    trib perf "$@" -J "$tmp/$name.json" >"$tmp/$name.out" 2>&1 || fail "trib perf $* ended with $?"
+    trib perf "$@" --wide -J "$tmp/$name.json" >"$tmp/$name.out" 2>&1 || fail "trib perf $* ended with $?"
     has 'Out of bounds values : 0 OK' "$tmp/$name.out"
     has_not '"wrong": [^0]' "$tmp/$name.json"
+    times_ok "$tmp/$name.json"
 }
 
 # The ranks of a job, by pid: ranks PID_OF_TRIB_PERF. The launcher is a child of the script.

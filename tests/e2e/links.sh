@@ -28,7 +28,7 @@ measure() {
     "$root/scripts/trib" capture h0-switch0 -o "$tmp/x.pcap" >"$tmp/capture.out" 2>&1 &
     cap=$!
     until_true 10 grep -q capturing "$tmp/capture.out" || fail "capture did not start: $(cat "$tmp/capture.out")"
-    trib perf two-hosts.conf broadcast --algo ring -b 4M -e 4M -n 1 -w 0 -c 0 -J "$tmp/$1.json" >"$tmp/$1.out" 2>&1 ||
+    trib perf two-hosts.conf broadcast --algo ring -b 4M -e 4M -n 1 -w 0 -c 0 --wide -J "$tmp/$1.json" >"$tmp/$1.out" 2>&1 ||
         fail "trib perf ended with $?"
     until_true 20 rests || fail "h0 never stops sending"
     kill -TERM $cap

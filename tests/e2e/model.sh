@@ -28,7 +28,7 @@ jq -e '
 # F26, F33: what crosses the switches of a node, and the leaf level of two units
 trib model h100-superpod-1024.conf all_gather -b 8MB -g 512 >"$tmp/y.out" || fail "bytes"
 has "^  all_reduce nvls, a node's switches +8000000 +8000000 +64000000 +64000000" "$tmp/y.out"
-has "^  the same, a GPU's own part crosses too +9000000 " "$tmp/y.out"
+has "^  the same, its own part crosses too +9000000 " "$tmp/y.out"
 has "^  all_gather hier, a node's switches +1000000 +7000000 +8000000 +56000000" "$tmp/y.out"
 has '^  all_gather hier, the leaf level +15625 +984375 +8000000 +504000000' "$tmp/y.out"
 

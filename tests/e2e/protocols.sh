@@ -62,7 +62,7 @@ done
     fail "compare_protocols"
 has '^# 10 rows, 0 wrong' "$tmp/table.out"
 
-trib sim "$conf/single-switch-4.conf" --algo switchml -d int32 -b 4K -e 4K --counters > "$tmp/counters.out" 2>&1 || fail "--counters"
+trib sim "$conf/single-switch-4.conf" --algo switchml -d int32 -b 4K -e 4K --counters --wide > "$tmp/counters.out" 2>&1 || fail "--counters"
 has '^# protocol: .*switch_packets 16,' "$tmp/counters.out"
 
 # A refusal and an abort in the middle: the policy's next algorithm goes on, in both clocks; without a policy they are errors.
@@ -80,22 +80,22 @@ for c in single-switch-4 leaf-spine-8; do
     sed 's/reduce = {/reduce = { memory = 65536;/' "$conf/$c.conf" > "$tmp/little-$c.conf"
 done
 for p in switchml atp; do
-    trib sim "$tmp/little-leaf-spine-8.conf" --algo $p --policy $p,ring -d int32,float -b 64K -e 64K -J "$tmp/fell.json" > "$tmp/fell.out" 2>&1 || fail "$p refused"
+    trib sim "$tmp/little-leaf-spine-8.conf" --algo $p --policy $p,ring -d int32,float -b 64K -e 64K -J "$tmp/fell.json" --wide > "$tmp/fell.out" 2>&1 || fail "$p refused"
     fell "protocol $p refused by leaf0: .* wants [0-9]* bytes, 65536 of 65536" "$tmp/fell.out"
-    trib sim "$conf/leaf-spine-8.conf" --algo $p --policy $p,ring -d int32,float -b 1M -e 1M --faults "$tmp/restart.conf" -J "$tmp/fell.json" > "$tmp/fell.out" 2>&1 ||
+    trib sim "$conf/leaf-spine-8.conf" --algo $p --policy $p,ring -d int32,float -b 1M -e 1M --faults "$tmp/restart.conf" -J "$tmp/fell.json" --wide > "$tmp/fell.out" 2>&1 ||
         fail "$p of a switch that restarts"
     fell "protocol $p: .*leaf1.*\\(the communicator's operation [0-9]* starts over\\)" "$tmp/fell.out"
 done
 trib sim "$tmp/little-leaf-spine-8.conf" --algo switchml -b 64K -e 64K > "$tmp/fell.out" 2>&1 && fail "refused, without a policy"
 has 'trib-sim: rank [0-9]*: protocol switchml refused by leaf0' "$tmp/fell.out"
-trib perf "$tmp/little-single-switch-4.conf" --algo switchml --policy switchml,ring -d int32 -b 16K -e 16K -n 2 --max-wall 20 -J "$tmp/fell.json" > "$tmp/fell.out" 2>&1 ||
+trib perf "$tmp/little-single-switch-4.conf" --algo switchml --policy switchml,ring -d int32 -b 16K -e 16K -n 2 --max-wall 20 -J "$tmp/fell.json" --wide > "$tmp/fell.out" 2>&1 ||
     fail "refused in real time"
 fell 'protocol switchml refused by switch0' "$tmp/fell.out"
 
 # In the middle of a run in real time: a spine link goes down, and ring goes on by the other spine.
 trib up "$conf/leaf-spine-8.conf" > "$tmp/up.out" 2>&1 || fail "no fabric"
 TRIB_RUN=$run/leaf-spine-8 "$TRIB_BUILD/trib-perf" "$conf/leaf-spine-8.conf" --algo switchml --policy switchml,ring -d int32 -b 64K -e 64K -n 2000 -w 0 \
-    --max-wall 15 > "$tmp/down.out" 2>&1 &
+    --max-wall 15 --wide > "$tmp/down.out" 2>&1 &
 perf=$!
 busy() { [ "$(total rx_frames)" -gt 5000 ]; }
 until_true 30 busy || fail "the run did not get under way"

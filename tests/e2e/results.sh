@@ -42,6 +42,28 @@ while read -r key; do
     grep -qE "\`([a-z]+\.)?$key\`" "$root/docs/results.md" || fail "docs/results.md has no $key"
 done <"$tmp/keys"
 
+# times of operations, one by one: on a link that loses frames they differ
+sim "$tmp/t.json" "$tmp/again.0" --algo ring,sharp -b 64K -e 64K -n 200 --faults "$tmp/loss.conf" --seed 5
+times_ok "$tmp/t.json"
+jq -e 'all(.results[]; .iters == 200 and .min_us < .median_us and .median_us < .p99_us and .stddev_us > 0)' "$tmp/t.json" >"$tmp/times.out" ||
+    fail "times of operations: $(jq -c '.results[] | del(.times_us)' "$tmp/t.json")"
+sim "$tmp/t1.json" "$tmp/again.0" --algo sharp -b 64K -e 64K -n 1
+times_ok "$tmp/t1.json"
+# too many to list have statistics
+sim "$tmp/t2.json" two-hosts.conf -g 1 -b 8 -e 8 -n 100000
+jq -e 'all(.results[]; .times_us == null and .min_us <= .median_us and .median_us <= .p99_us)' "$tmp/t2.json" >"$tmp/times.out" ||
+    fail "100000 operations: $(jq -c '.results[]' "$tmp/t2.json" | cut -c 1-200)"
+
+# rows in the order of the command line
+sim "$tmp/o.json" leaf-spine-8.conf -b 64K -e 256K --algo tree,ring,sharp -d int32,float -o max,sum --place out --csv "$tmp/o.csv"
+for algo in tree ring sharp; do for size in 65536 262144; do for type in int32 float; do for op in max sum; do
+    echo "$algo,$size,$type,$op"
+done; done; done; done >"$tmp/order"
+jq -r '.results[] | "\(.algo),\(.size_bytes),\(.type),\(.op)"' "$tmp/o.json" | diff "$tmp/order" - || fail "order of rows in the JSON"
+tail -n +2 "$tmp/o.csv" | cut -d , -f 2,3,5,6 | diff "$tmp/order" - || fail "order of rows in the CSV"
+grep -oE '^# (Algorithm: .*|.* against .*,)' "$tmp/sim.out" >"$tmp/heads"
+printf '# %s\n' 'Algorithm: tree' 'Algorithm: ring' 'Algorithm: sharp' 'ring against tree,' 'sharp against tree,' | diff - "$tmp/heads" || fail "order of the table"
+
 # the same as CSV: keys as columns, values as in the JSON; text with commas is one cell
 trib sim leaf-spine-8.conf --algo auto,switchml -b 64K -e 256K -J "$tmp/c.json" --csv "$tmp/c.csv" >"$tmp/sim.out" 2>&1 || fail "--csv: $(cat "$tmp/sim.out")"
 python3 - "$tmp/c.json" "$tmp/c.csv" >"$tmp/csv.out" 2>&1 <<'EOF' || fail "$(cat "$tmp/csv.out")"

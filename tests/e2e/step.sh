@@ -10,7 +10,7 @@ model = { layers = 8; d_model = 2048; d_ff = 8192; heads = 16; vocabulary = 3276
 training = { type = "bf16"; sequence = 2048; batch_tokens = 65536; utilisation = "40%"; };
 parallel = { tp = 2; dp = 2; pp = 2; ep = 2; zero = 1; microbatches = 4; };
 CONF
-step() { trib sim rail-2x4.conf --workload "$tmp/w.conf" "$@" 2>"$tmp/err"; }
+step() { trib sim rail-2x4.conf --workload "$tmp/w.conf" --wide "$@" 2>"$tmp/err"; }
 
 step -J "$tmp/1.json" >"$tmp/1.out" || fail "step: $(cat "$tmp/err")"
 step -J "$tmp/2.json" >"$tmp/2.out" || fail "step again: $(cat "$tmp/err")"
@@ -47,7 +47,7 @@ jq -e --slurpfile c "$tmp/d.json" '[.collectives[] | select(.parallel == "data" 
 
 # with four GPUs of a node on each layer its NVSwitches help
 sed 's/tp = 2; dp = 2;/tp = 4; dp = 1;/' "$tmp/w.conf" >"$tmp/w4.conf"
-trib sim rail-2x4.conf --workload "$tmp/w4.conf" >"$tmp/4.out" 2>&1 || fail "tp 4: $(cat "$tmp/4.out")"
+trib sim rail-2x4.conf --workload "$tmp/w4.conf" --wide >"$tmp/4.out" 2>&1 || fail "tp 4: $(cat "$tmp/4.out")"
 has 'tensor +all_reduce +4 +1 .* (ring|halving|direct) +[0-9.]+ +nvls +[0-9.]+ +nvls' "$tmp/4.out"
 has 'NVSwitches instead of hosts: the step is 1\.[0-9]*[1-9]' "$tmp/4.out"
 has 'Leaves, spines and cores too: the step is 1\.000 times' "$tmp/4.out"
@@ -85,8 +85,8 @@ trib sim "$tmp/over.conf" --workload "$tmp/dp.conf" -J "$tmp/dp.json" >"$tmp/dp.
     done
     echo ');'
 } >"$tmp/groups.conf"
-trib sim "$tmp/over.conf" --jobs "$tmp/groups.conf" --payload none >"$tmp/groups.out" 2>&1 || fail "groups: $(cat "$tmp/groups.out")"
-together=$(awk '$1 == "g7" { print $9 }' "$tmp/groups.out")
+trib sim "$tmp/over.conf" --jobs "$tmp/groups.conf" --payload none -J "$tmp/groups.json" >"$tmp/groups.out" 2>&1 || fail "groups: $(cat "$tmp/groups.out")"
+together=$(jq '.jobs[] | select(.name == "g7") | .time_us' "$tmp/groups.json")
 jq -e --argjson t "$together" '[.collectives[] | select(.parallel == "data")][0].hosts as $h | $h.shared and $h.time_us >= $h.bound_us and
     ($h.time_us / $t - 1 | fabs) < 0.05' "$tmp/dp.json" >/dev/null || fail "together $together: $(cat "$tmp/dp.out" "$tmp/groups.out")"
 

@@ -28,8 +28,8 @@ CONF
         done
         echo ');'
     } >"$tmp/jobs.conf"
-    trib sim "$tmp/$r.conf" --jobs "$tmp/jobs.conf" --payload none >"$tmp/jobs.out" 2>&1 || fail "jobs, $r:1: $(cat "$tmp/jobs.out")"
-    together=$(awk '$1 ~ /^g[0-7]$/ && $9 > most { most = $9 } END { print most }' "$tmp/jobs.out")
+    trib sim "$tmp/$r.conf" --jobs "$tmp/jobs.conf" --payload none -J "$tmp/jobs.json" >"$tmp/jobs.out" 2>&1 || fail "jobs, $r:1: $(cat "$tmp/jobs.out")"
+    together=$(jq '[.jobs[].time_us] | max' "$tmp/jobs.json")
     jq -e --argjson t "$together" --argjson r "$r" '(.collectives[] | select(.parallel == "data")) as $c |
         ($c.hosts.time_us / $t - 1 | fabs) < 0.05 and $c.hosts.time_us >= $c.hosts.bound_us and
         $c.simulated_groups == (if $r > 1 then 8 else 1 end) and

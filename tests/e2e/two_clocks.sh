@@ -22,6 +22,7 @@ both() {
     [ -s "$tmp/$name.sim" ] || trib sim "$file" "$@" -J "$tmp/$name.sim" >"$tmp/sim.out" 2>&1 ||
         fail "trib sim $name: $(tail -n 3 "$tmp/sim.out")"
     trib perf "$file" "$@" --max-wall 5 -J "$tmp/perf.json" >"$tmp/perf.out" 2>&1 || fail "trib perf $name: $(tail -n 3 "$tmp/perf.out")"
+    times_ok "$tmp/perf.json"
     paste -d ' ' <(rows "$tmp/$name.sim") <(rows "$tmp/perf.json") | awk -v name="$name" '
         $1 != $7 || $2 != $8 || $3 != $9 { print "rows differ: " $0 > "/dev/stderr"; exit 1 }
         { printf "%-16s %-6s %9d %-3s %10.2f %10.2f %7.3f %8d  %s\n", name, $1, $2, $3, $4, $10, $10 / $4, $11, $12 == "true" ? "ok" : "lag" }' \

@@ -24,6 +24,7 @@
 
 #define MTU  1024u
 #define BODY 4096u
+#define OPS  100u /* of a run */
 
 static struct fab_node nodes[1] = {{.name = "h0"}};
 static uint16_t hosts[1];
@@ -86,7 +87,7 @@ static void as_rank(const struct msg *m)
     if (m->type == MSG_CHECK && !msg_read_check(m, sample_bytes, &c))
         check(m->len == sizeof(c) + c.ways * sample_bytes, "other samples than said");
     if (m->type == MSG_RUN)
-        (void)msg_read(m, &run, sizeof(run));
+        (void)msg_read_run(m, &run);
     if (m->type == MSG_LIMIT)
         (void)msg_read(m, &limit, sizeof(limit));
     msg_read_text(m, text, sizeof(text));
@@ -95,11 +96,12 @@ static void as_rank(const struct msg *m)
 
 static void as_launcher(const struct msg *m, unsigned rank)
 {
-    struct answers a = {.s = &sweep, .iters = 100, .label = ""};
+    static int64_t ends[OPS];
+    struct answers a = {.s = &sweep, .iters = OPS, .ends = ends, .label = ""};
 
     if (m->type != MSG_DONE || ranks_take_done(&a, rank, m))
         return;
-    check(sched_algo_name((enum coll_algo)a.algo) != NULL && a.algo < ALGO_COUNT && a.ops <= 100,
+    check(sched_algo_name((enum coll_algo)a.algo) != NULL && a.algo < ALGO_COUNT && a.ops <= OPS,
           "an algorithm that there is not");
     for (unsigned i = 0; i < sweep.granted.trees; i++)
         check(sweep.granted.tree[i] < fab.n_trees, "a tree that there is not");
@@ -163,7 +165,13 @@ static size_t body(uint8_t *b, uint32_t type, const uint8_t *p, size_t n)
             len -= len != 0;
         p += 3 + k, n -= 3 + k;
     }
-    return len;
+    if (type == MSG_DONE) { /* the times of its operations, of which ops is the number */
+        uint32_t ops;
+
+        memcpy(&ops, b + offsetof(struct msg_done, ops), sizeof(ops));
+        len += (ops <= OPS ? ops : 0) * sizeof(int64_t);
+    }
+    return len < BODY ? len : BODY;
 }
 
 /* Into the socket, in two pieces. */

@@ -159,7 +159,11 @@ static void samples_are_as_many_as_said(void **state)
 
 static int done(struct msg_done d)
 {
-    struct msg m = msg_of(&d, sizeof(d));
+    struct {
+        struct msg_done d;
+        int64_t ends[11];
+    } b = {.d = d};
+    struct msg m = msg_of(&b, sizeof(d) + d.ops * sizeof(b.ends[0]));
     struct msg_done out;
     int rc = msg_read_done(&m, &fab, 10, &out);
 
@@ -191,6 +195,39 @@ static void an_answer_that_does_not_fit_is_refused(void **state)
     assert_int_equal(done(d), -EPROTO);
 }
 
+/* ---- RUN and its times ---- */
+
+static void a_run_has_as_many_operations_as_can_be_asked_for(void **state)
+{
+    struct msg_run r = {.n = PERF_MAX_ITERS}, out;
+    struct msg m = msg_of(&r, sizeof(r));
+
+    (void)state;
+    assert_int_equal(msg_read_run(&m, &out), 0);
+    r.n++;
+    assert_int_equal(msg_read_run(&m, &out), -EPROTO);
+    r.n = 0;
+    assert_int_equal(msg_read_run(&m, &out), -EPROTO);
+}
+
+static void an_answer_has_an_end_for_each_operation(void **state)
+{
+    struct {
+        struct msg_done d;
+        int64_t ends[4];
+    } b = {.d = {.ops = 3}};
+    struct msg_done out;
+
+    (void)state;
+    for (unsigned n = 0; n <= 4; n++) {
+        struct msg m = msg_of(&b, sizeof(b.d) + n * sizeof(b.ends[0]));
+
+        assert_int_equal(msg_read_done(&m, &fab, 10, &out), n == 3 ? 0 : -EPROTO);
+    }
+    struct msg shorter = msg_of(&b, sizeof(b.d) - 1);
+    assert_int_equal(msg_read_done(&shorter, &fab, 10, &out), -EPROTO);
+}
+
 /* ---- texts ---- */
 
 static void texts_control_no_terminal(void **state)
@@ -216,6 +253,8 @@ int main(void)
         cmocka_unit_test(a_row_that_does_not_fit_is_refused),
         cmocka_unit_test(samples_are_as_many_as_said),
         cmocka_unit_test(an_answer_that_does_not_fit_is_refused),
+        cmocka_unit_test(a_run_has_as_many_operations_as_can_be_asked_for),
+        cmocka_unit_test(an_answer_has_an_end_for_each_operation),
         cmocka_unit_test(texts_control_no_terminal),
     };
 
