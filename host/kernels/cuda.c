@@ -97,14 +97,11 @@ static CUfunction function_of(struct device *d, const struct kernel *k)
     while (d->used[i].k && d->used[i].k != k)
         i++;
     T_ASSERT(i < KERNELS - 1, "more kernels are in use than the table holds");
-    for (unsigned m = 0; !d->used[i].f && m < d->n_modules; m++)
-        if (d->cu.cuModuleGetFunction(&d->used[i].f, d->module[m], k->name) != CUDA_SUCCESS)
-            d->used[i].f = NULL;
-    if (!d->used[i].f)
-        cuda_check(d, CUDA_ERROR_NOT_FOUND, k->name);
-    else
+    if (!d->used[i].k &&
+        !cuda_check(d, d->cu.cuModuleGetFunction(&d->used[i].f, d->module[k->image], k->name),
+                    k->name))
         d->used[i].k = k;
-    return d->used[i].f;
+    return d->used[i].k ? d->used[i].f : NULL;
 }
 
 int cuda_launch(struct device *d, struct stream *st, const struct kernel *k, void *args,

@@ -7,8 +7,22 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- memory ---- */
+
+/* The driver aligns small allocations to less than a page of the host, but exports only whole pages
+ * of an allocation as a dma-buf. So an allocation has a page more, and begins with the first whole
+ * one. */
+static size_t page(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t pages(size_t bytes)
+{
+    return (bytes + page() - 1) / page() * page();
+}
 
 void *device_alloc(struct device *d, size_t bytes)
 {
@@ -18,13 +32,17 @@ void *device_alloc(struct device *d, size_t bytes)
     if (*d->error)
         return NULL;
     snprintf(what, sizeof(what), "%zu bytes of its memory", bytes);
-    return cuda_check(d, d->cu.cuMemAlloc(&p, bytes), what) ? NULL : (void *)(uintptr_t)p;
+    return cuda_check(d, d->cu.cuMemAlloc(&p, pages(bytes) + page()), what)
+               ? NULL
+               : (void *)(uintptr_t)pages(p);
 }
 
 void device_free(struct device *d, void *p)
 {
-    if (p)
-        d->cu.cuMemFree(at(p));
+    CUdeviceptr first;
+
+    if (p && d->cu.cuMemGetAddressRange(&first, NULL, at(p)) == CUDA_SUCCESS)
+        d->cu.cuMemFree(first);
 }
 
 void *device_host(struct device *d, size_t bytes)
@@ -62,7 +80,7 @@ void device_host_free(struct device *d, void *p, size_t bytes)
 int device_dmabuf(struct device *d, void *p, size_t bytes)
 {
     int fd = -1;
-    CUresult rc = d->cu.cuMemGetHandleForAddressRange(&fd, at(p), bytes,
+    CUresult rc = d->cu.cuMemGetHandleForAddressRange(&fd, at(p), pages(bytes),
                                                       CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
 
     return rc == CUDA_SUCCESS ? fd : rc == CUDA_ERROR_NOT_SUPPORTED ? -EOPNOTSUPP : -EINVAL;

@@ -73,16 +73,16 @@ int device_use(struct device *d)
     return cuda_check(d, d->cu.cuCtxSetCurrent(d->ctx), "context");
 }
 
-static int set_up(struct device *d, char *err)
+int cuda_load(struct device *d, enum kernel_image i)
 {
-    const void *const *images;
-    unsigned n = kernel_images(&images);
+    return cuda_check(d, d->cu.cuModuleLoadData(&d->module[i], kernel_image(i)), "kernels");
+}
 
-    if (!n || n > MODULES)
-        return cuda_no(err, -ENOSYS, "this program has no kernels");
-    for (; d->n_modules < n; d->n_modules++)
-        if (cuda_check(d, d->cu.cuModuleLoadData(&d->module[d->n_modules], images[d->n_modules]),
-                       "kernels"))
+/* Not those of multimem, which not every GPU has (multicast_open.c). */
+static int set_up(struct device *d)
+{
+    for (enum kernel_image i = 0; i < IMAGE_MULTIMEM; i++)
+        if (cuda_load(d, i))
             return -EIO;
     for (unsigned s = 0; s < DEVICE_STREAMS; s++) {
         if (cuda_check(d, d->cu.cuStreamCreate(&d->stream[s].s, CU_STREAM_NON_BLOCKING), "stream"))
@@ -113,7 +113,7 @@ int device_open(struct device **out, unsigned index, char *err)
     if (!rc)
         rc = take_gpu(d, gpus, err);
     if (!rc)
-        rc = set_up(d, err);
+        rc = set_up(d);
     if (rc) {
         if (*d->error)
             cuda_no(err, rc, "%s", d->error);
@@ -144,8 +144,9 @@ void device_close(struct device *d)
         device_free(d, (void *)(uintptr_t)d->period);
         device_free(d, (void *)(uintptr_t)d->result);
         device_host_free(d, d->bounce, BOUNCE);
-        while (d->n_modules)
-            d->cu.cuModuleUnload(d->module[--d->n_modules]);
+        for (unsigned i = 0; i < KERNEL_IMAGE_COUNT; i++)
+            if (d->module[i])
+                d->cu.cuModuleUnload(d->module[i]);
         d->cu.cuDevicePrimaryCtxRelease(d->dev);
     }
     if (d->lib)

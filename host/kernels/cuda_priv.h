@@ -25,6 +25,7 @@
     X(cuModuleGetFunction)                                                                         \
     X(cuMemAlloc)                                                                                  \
     X(cuMemFree)                                                                                   \
+    X(cuMemGetAddressRange)                                                                        \
     X(cuMemHostRegister)                                                                           \
     X(cuMemHostUnregister)                                                                         \
     X(cuMemHostGetDevicePointer)                                                                   \
@@ -42,7 +43,6 @@
 
 #define FIELD(name) __typeof__(name) *name;
 
-#define MODULES      8u
 #define KERNELS      96u /* more than kernels.c has, so that used[] keeps an end */
 #define PERIOD_BYTES (1u << 19)
 
@@ -63,8 +63,7 @@ struct device {
     CUcontext ctx;
     bool retained;
     int processors;
-    CUmodule module[MODULES];
-    unsigned n_modules;
+    CUmodule module[KERNEL_IMAGE_COUNT]; /* NULL: not loaded */
     struct {
         const struct kernel *k;
         CUfunction f;
@@ -93,6 +92,8 @@ int cuda_no(char *err, int rc, const char *fmt, ...) __attribute__((format(print
 int cuda_start(struct device *d, int *gpus, char *err);
 /* 0, or -EIO; the first failure sets d->error. */
 int cuda_check(struct device *d, CUresult rc, const char *what);
+/* Loads the kernels of an image. 0 or -EIO. */
+int cuda_load(struct device *d, enum kernel_image i);
 int cuda_launch(struct device *d, struct stream *st, const struct kernel *k, void *args,
                 unsigned grid);
 

@@ -38,14 +38,15 @@ int device_use(struct device *d);    /* 0 or -EIO; device_open() implies it */
 const char *device_name(struct device *d);
 const char *device_error(struct device *d); /* NULL: no failure */
 
-void *device_alloc(struct device *d, size_t bytes); /* NULL: see device_error() */
+/* At the start of a page of the host's. NULL: see device_error(). */
+void *device_alloc(struct device *d, size_t bytes);
 void device_free(struct device *d, void *p);
 /* Host memory in whole pages, cleared, that the GPU can access. It can be freed after a failure
  * too. */
 void *device_host(struct device *d, size_t bytes);
 void device_host_free(struct device *d, void *p, size_t bytes);
 
-/* GPU memory, whole pages, as a dma-buf for other drivers: a descriptor, or -errno, which is no
+/* An allocation as a dma-buf for other drivers, in whole pages: a descriptor, or -errno, which is no
  * failure of the device. */
 int device_dmabuf(struct device *d, void *p, size_t bytes);
 

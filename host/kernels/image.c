@@ -15,29 +15,22 @@ IMAGE(reduce_avg)
 IMAGE(pattern)
 IMAGE(multimem)
 
-static const void *const images[] = {kernel_image_reduce_int, kernel_image_reduce_float,
-                                     kernel_image_reduce_small, kernel_image_reduce_avg,
-                                     kernel_image_pattern};
+static const void *const images[KERNEL_IMAGE_COUNT] = {
+    [IMAGE_REDUCE_INT] = kernel_image_reduce_int,
+    [IMAGE_REDUCE_FLOAT] = kernel_image_reduce_float,
+    [IMAGE_REDUCE_SMALL] = kernel_image_reduce_small,
+    [IMAGE_REDUCE_AVG] = kernel_image_reduce_avg,
+    [IMAGE_PATTERN] = kernel_image_pattern,
+    [IMAGE_MULTIMEM] = kernel_image_multimem};
 
-unsigned kernel_images(const void *const **list)
+const void *kernel_image(enum kernel_image i)
 {
-    *list = images;
-    return sizeof(images) / sizeof(images[0]);
-}
-
-const void *kernel_multimem_image(void)
-{
-    return kernel_image_multimem;
+    return images[i];
 }
 #else
-unsigned kernel_images(const void *const **list)
+const void *kernel_image(enum kernel_image i)
 {
-    *list = NULL;
-    return 0;
-}
-
-const void *kernel_multimem_image(void)
-{
+    (void)i;
     return NULL;
 }
 #endif

@@ -47,10 +47,14 @@ TWIN(blocks)
     }
 MULTIMEM(TWIN_MULTIMEM)
 
-#define NAMED(NAME, ...)  {"reduce_" #NAME, KERNEL_REDUCE, 0, twin_##NAME},
-#define NUMBER(NAME, ...) K_##NAME,
+#define NAMED(IMAGE, NAME)     {"reduce_" #NAME, IMAGE, KERNEL_REDUCE, 0, twin_##NAME},
+#define NAMED_INT(NAME, ...)   NAMED(IMAGE_REDUCE_INT, NAME)
+#define NAMED_FLOAT(NAME, ...) NAMED(IMAGE_REDUCE_FLOAT, NAME)
+#define NAMED_SMALL(NAME, ...) NAMED(IMAGE_REDUCE_SMALL, NAME)
+#define NAMED_AVG(NAME, ...)   NAMED(IMAGE_REDUCE_AVG, NAME)
+#define NUMBER(NAME, ...)      K_##NAME,
 #define NAMED_MULTIMEM(NAME, ESIZE, UNIT, ...)                                                     \
-    {"multimem_" #NAME, KERNEL_MULTIMEM, UNIT, twin_multimem_##NAME},
+    {"multimem_" #NAME, IMAGE_MULTIMEM, KERNEL_MULTIMEM, UNIT, twin_multimem_##NAME},
 #define NUMBER_MULTIMEM(NAME, ...) K_MM_##NAME,
 enum {
     REDUCTIONS_INT(NUMBER) REDUCTIONS_FLOAT(NUMBER) REDUCTIONS_SMALL(NUMBER) AVERAGES(NUMBER)
@@ -59,10 +63,11 @@ enum {
     K_BLOCKS
 };
 static const struct kernel kernels[] = {
-    REDUCTIONS_INT(NAMED) REDUCTIONS_FLOAT(NAMED) REDUCTIONS_SMALL(NAMED) AVERAGES(NAMED)
-        MULTIMEM(NAMED_MULTIMEM){"fill", KERNEL_PATTERN, 0, twin_fill},
-    {"verify", KERNEL_PATTERN, 0, twin_verify},
-    {"blocks", KERNEL_BLOCKS, 0, twin_blocks},
+    REDUCTIONS_INT(NAMED_INT) REDUCTIONS_FLOAT(NAMED_FLOAT) REDUCTIONS_SMALL(NAMED_SMALL)
+        AVERAGES(NAMED_AVG)
+            MULTIMEM(NAMED_MULTIMEM){"fill", IMAGE_PATTERN, KERNEL_PATTERN, 0, twin_fill},
+    {"verify", IMAGE_PATTERN, KERNEL_PATTERN, 0, twin_verify},
+    {"blocks", IMAGE_PATTERN, KERNEL_BLOCKS, 0, twin_blocks},
 };
 
 /* Indices plus 1; 0: no kernel. */

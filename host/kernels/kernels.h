@@ -73,9 +73,20 @@ struct multimem_twin {
     const uint8_t *src[KERNEL_INPUTS];
 };
 
+/* The images that nvcc builds, one of each .cu file. */
+enum kernel_image {
+    IMAGE_REDUCE_INT,
+    IMAGE_REDUCE_FLOAT,
+    IMAGE_REDUCE_SMALL,
+    IMAGE_REDUCE_AVG,
+    IMAGE_PATTERN,
+    IMAGE_MULTIMEM, /* for sm_90 and later only */
+    KERNEL_IMAGE_COUNT
+};
 enum kernel_args { KERNEL_REDUCE, KERNEL_PATTERN, KERNEL_BLOCKS, KERNEL_MULTIMEM };
 struct kernel {
     const char *name; /* of the function in the GPU image */
+    enum kernel_image image;
     enum kernel_args takes;
     unsigned unit; /* KERNEL_MULTIMEM: bytes per instruction, a multiple of the element */
     void (*twin)(const void *args, uint64_t at, uint64_t step);
@@ -106,10 +117,7 @@ unsigned pattern_grid(struct pattern_args *p, unsigned processors);
 /* Runs a kernel's twin as a grid of so many blocks. */
 void kernel_run_twin(const struct kernel *k, const void *args, unsigned grid);
 
-/* The images that nvcc built, for the driver to load. Returns their number; 0: built
- * without CUDA. */
-unsigned kernel_images(const void *const **list);
-/* The image for multicast memory, for sm_90 and later only. NULL: built without CUDA. */
-const void *kernel_multimem_image(void);
+/* What nvcc built, for the driver to load. NULL: built without CUDA. */
+const void *kernel_image(enum kernel_image i);
 #endif
 #endif

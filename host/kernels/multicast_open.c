@@ -155,11 +155,8 @@ static int open_member(struct multicast *m, unsigned i, char *err)
     if (rc)
         return rc;
     d = m->member[i].d;
-    T_ASSERT(d->n_modules < MODULES, "no place is left for the module of multicast kernels");
-    if (cuda_check(d, d->cu.cuModuleLoadData(&d->module[d->n_modules], kernel_multimem_image()),
-                   "kernels of multicast memory"))
+    if (cuda_load(d, IMAGE_MULTIMEM))
         return -EIO;
-    d->n_modules++;
     return cuda_check(d, d->cu.cuEventCreate(&m->member[i].arrived, CU_EVENT_DISABLE_TIMING),
                       "event");
 }

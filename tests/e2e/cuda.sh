@@ -41,8 +41,8 @@ fails() {
 }
 fails no_device devices=0 'no GPU 0: this machine has 0'
 fails no_such_device devices=2 'no GPU 5: this machine has 2' --mem cuda:5
-fails no_memory memory=2M,host=h2 'CUDA_ERROR_OUT_OF_MEMORY' -b 4M -e 4M
-fails no_workspace memory=3M,host=h1 'CUDA_ERROR_OUT_OF_MEMORY' -b 1M -e 1M -o max --algo tree,halving
+fails no_memory memory=2M,host=h2 'cannot allocate buffers: .*CUDA_ERROR_OUT_OF_MEMORY' -b 4M -e 4M
+fails no_workspace memory=3M,host=h1 'a workspace of .*CUDA_ERROR_OUT_OF_MEMORY' reduce -b 1M -e 1M -o max --algo all
 fails lost_while_filling lost=3,host=h3 'CUDA_ERROR_DEVICE_UNAVAILABLE'
 fails lost_in_ring lost=60,host=h2 'rank 2 .h2.: GPU 0: .*CUDA_ERROR_DEVICE_UNAVAILABLE' -b 4M -e 4M --algo ring
 fails lost_in_sharp lost=70,host=h0,delay=2000 'rank 0 .h0.: GPU 0: .*CUDA_ERROR_DEVICE_UNAVAILABLE' -b 4M -e 4M --algo sharp

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The GPU kernels' build: every kernel for every target, no register spilled, nothing on the stack, and no CUDA library to be found at
 # run time by the programs.

@@ -14,7 +14,7 @@ esac
 DEVICE_LARGE=1 "$TRIB_BUILD/tests/host/kernels/test_device" >"$tmp/large.out" 2>&1 || fail "test_device with a GiB"
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
-    for tool in memcheck racecheck; do
+    for tool in memcheck racecheck initcheck synccheck; do
         DEVICE_SMALL=1 "$sanitizer" --tool $tool --error-exitcode 9 "$TRIB_BUILD/tests/host/kernels/test_device" >"$tmp/$tool.out" 2>&1 ||
             fail "compute-sanitizer $tool"
     done
@@ -23,7 +23,10 @@ else
 fi
 perf_ok gpu "$conf/single-switch-4.conf" --mem cuda --algo ring,sharp -b 4K -e 16M -f 16 -n 3 -w 1 --max-wall 10
 has_not 'Memory: fake' "$tmp/gpu.out"
-perf_ok types "$conf/single-switch-4.conf" --mem cuda -d all -o all -b 12000 -e 12000 -n 1 -w 0 --max-wall 5
+trib up "$conf/single-switch-4.conf" --dilation 1000 >/dev/null || fail "no fabric"
+perf_ok types --mem cuda -d all -o all -b 12000 -e 12000 -n 1 -w 0
+perf_ok all_algos --mem cuda --algo all -b 100 -e 400K -f 4000 -n 2 -w 0
+trib down >/dev/null
 
 "$TRIB_BUILD/tests/host/kernels/test_multicast" >"$tmp/multicast.out" 2>&1
 case $? in

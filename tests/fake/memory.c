@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #define AREAS 256
+#define PAGE  ((size_t)4096)
+#define LARGE ((size_t)1 << 20)
+#define LEAD  ((size_t)512) /* where small allocations begin in a page, as with the real driver */
 #define GRAIN ((size_t)2 << 20)
 
 /* Memory of a GPU, or a multicast object, which has members instead of bytes. */
@@ -18,7 +21,8 @@ struct made {
     size_t bytes;
     unsigned refs; /* by its handle, mappings and bindings */
     int dev, fd;
-    uint8_t *real;  /* NULL: a multicast object */
+    uint8_t *map;   /* a page, and the bytes of fd */
+    uint8_t *real;  /* in map; NULL: a multicast object */
     unsigned wants; /* members */
     unsigned n;
     struct {
@@ -115,7 +119,7 @@ static void unref(struct made *m)
         if (m->member[i].memory)
             unref(m->member[i].memory);
     if (m->real) {
-        munmap(m->real, m->bytes);
+        munmap(m->map, PAGE + m->bytes);
         close(m->fd);
         g.used -= m->bytes;
     }
@@ -132,7 +136,8 @@ static struct made *make_one(size_t bytes, int dev)
     return m;
 }
 
-static struct made *make_memory(size_t bytes, int dev)
+/* lead: offset in a page; fd has what follows that page's end. 0: fd has all. */
+static struct made *make_memory(size_t bytes, size_t lead, int dev)
 {
     struct made *m;
 
@@ -140,34 +145,37 @@ static struct made *make_memory(size_t bytes, int dev)
         return NULL;
     m = make_one(bytes, dev);
     m->fd = memfd_create("fake GPU", MFD_CLOEXEC);
-    m->real = ftruncate(m->fd, (off_t)bytes)
-                  ? MAP_FAILED
-                  : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->fd, 0);
-    if (m->real == MAP_FAILED)
+    m->map = mmap(NULL, PAGE + bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m->map == MAP_FAILED || ftruncate(m->fd, (off_t)bytes) ||
+        mmap(m->map + PAGE, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+             m->fd, 0) == MAP_FAILED)
         abort();
+    m->real = m->map + (lead ? lead : PAGE);
     g.used += bytes;
     return m;
 }
 
 /* Reserves addresses that the CPU cannot access. */
-static void *reserve(size_t bytes)
+static uint8_t *reserve(size_t bytes)
 {
-    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return at == MAP_FAILED ? NULL : at;
 }
 
 API cuMemAlloc(CUdeviceptr *out, size_t bytes)
 {
+    size_t lead = bytes < LARGE ? LEAD : 0;
     CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
     struct made *m;
 
     if (!fake_current)
         return CUDA_ERROR_INVALID_CONTEXT;
     pthread_mutex_lock(&g.lock);
-    m = make_memory(bytes, fake_current->dev);
+    m = make_memory(bytes, lead, fake_current->dev);
     if (m) {
-        struct area *a = add(GPU, reserve(bytes), bytes, m);
+        struct area *a = add(GPU, reserve(lead + bytes) + lead, bytes, m);
 
         a->reached[m->dev] = true;
         *out = (CUdeviceptr)(uintptr_t)a->at;
@@ -184,10 +192,27 @@ API cuMemFree(CUdeviceptr p)
     pthread_mutex_lock(&g.lock);
     a = at_start(p, 0, GPU);
     if (a) {
-        munmap(a->at, a->bytes);
+        size_t lead = (uintptr_t)a->at % PAGE;
+
+        munmap(a->at - lead, lead + a->bytes);
         unref(a->what);
         a->kind = NOTHING;
     }
+    pthread_mutex_unlock(&g.lock);
+    return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+API cuMemGetAddressRange(CUdeviceptr *first, size_t *bytes, CUdeviceptr p)
+{
+    const struct area *a;
+
+    pthread_mutex_lock(&g.lock);
+    a = area_of((const void *)(uintptr_t)p, 1);
+    a = a && a->kind == GPU ? a : NULL;
+    if (a && first)
+        *first = (CUdeviceptr)(uintptr_t)a->at;
+    if (a && bytes)
+        *bytes = a->bytes;
     pthread_mutex_unlock(&g.lock);
     return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -230,9 +255,12 @@ API cuMemGetHandleForAddressRange(void *handle, CUdeviceptr p, size_t bytes,
     CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
 
     pthread_mutex_lock(&g.lock);
-    a = at_start(p, 0, GPU);
-    if (g.dmabuf && type == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD && !flags) {
-        rc = a && bytes <= a->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    a = area_of((const void *)(uintptr_t)p, bytes);
+    if (p % PAGE || bytes % PAGE)
+        rc = CUDA_ERROR_INVALID_VALUE; /* even where it is not supported */
+    else if (g.dmabuf && type == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD && !flags) {
+        rc = a && a->kind == GPU && p - (uintptr_t)a->at < PAGE ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_VALUE;
         if (rc == CUDA_SUCCESS)
             *(int *)handle = dup(a->what->fd);
     }
@@ -278,7 +306,7 @@ API cuMemCreate(CUmemGenericAllocationHandle *h, size_t bytes, const CUmemAlloca
         p->location.id < 0 || (unsigned long)p->location.id >= g.devices)
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&g.lock);
-    m = make_memory(bytes, p->location.id);
+    m = make_memory(bytes, 0, p->location.id);
     pthread_mutex_unlock(&g.lock);
     *h = (CUmemGenericAllocationHandle)(uintptr_t)m;
     return m ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

@@ -8,6 +8,8 @@
 #include "host/kernels/device.h"
 #include "tests/support/reduce_ref.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -71,7 +74,6 @@ static void copies_arrive_in_order(void **state)
     device_host_free(d, out, bytes);
 }
 
-/* Inputs alternate between GPU and host memory, as slots of connections do. */
 struct copies {
     unsigned n;
     uint8_t *gpu;
@@ -107,6 +109,7 @@ static void operations_are_timed_by_the_gpu(void **state)
     (void)state;
     c.gpu = device_alloc(d, 2 * c.bytes);
     assert_non_null(c.gpu);
+    good(device_fill(d, c.gpu, (const uint8_t[4]){1, 2, 3, 4}, 4, 0, 2 * c.bytes, 1, false));
     for (unsigned k = 0; k < 5; k++) {
         uint64_t done = 0;
 
@@ -123,6 +126,7 @@ static void operations_are_timed_by_the_gpu(void **state)
     device_free(d, c.gpu);
 }
 
+/* Inputs alternate between GPU and host memory, as slots of connections do. */
 static void reductions_give_the_scalar_rows_bits(void **state)
 {
     size_t room = 8ul * most + 64;
@@ -251,6 +255,47 @@ static void long_vectors_are_right_to_the_last_element(void **state)
     device_free(d, out);
 }
 
+/* The driver exports nothing else as a dma-buf, or nothing at all. */
+static void memory_begins_with_a_page(void **state)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *gpu[40];
+    struct device_wrong w = {1, 1};
+
+    (void)state;
+    for (unsigned k = 0; k < 40; k++) {
+        size_t bytes = 1 + rnd(k < 30 ? 9000 : 3000000);
+        int fd;
+
+        gpu[k] = device_alloc(d, bytes);
+        assert_non_null(gpu[k]);
+        assert_int_equal((uintptr_t)gpu[k] % page, 0);
+        fd = device_dmabuf(d, gpu[k], bytes);
+        assert_true(fd >= 0 || fd == -EOPNOTSUPP);
+        if (fd >= 0)
+            close(fd);
+        good(device_fill(d, gpu[k], &k, 1, 0, bytes, 1, false));
+        good(device_verify(d, gpu[k], &k, 1, 0, bytes, 1, &w));
+        assert_int_equal(w.n, 0);
+    }
+    for (unsigned k = 0; k < 40; k++)
+        device_free(d, gpu[k]);
+}
+
+/* Each in the module that has it: compute-sanitizer takes a miss for an error. */
+static void kernels_are_looked_up_where_they_are(void **state)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    unsigned (*misses)(void);
+
+    (void)state;
+    *(void **)(void *)&misses = dlsym(driver, "fakeMisses");
+    if (!misses)
+        skip();
+    assert_int_equal(misses(), 0);
+    dlclose(driver);
+}
+
 /* Must be the last test: a failure is final, and host memory can still be freed. */
 static void too_much_memory_is_an_error_with_a_name(void **state)
 {
@@ -277,6 +322,8 @@ int main(void)
         cmocka_unit_test(reductions_give_the_scalar_rows_bits),
         cmocka_unit_test(patterns_are_verified_there),
         cmocka_unit_test(long_vectors_are_right_to_the_last_element),
+        cmocka_unit_test(memory_begins_with_a_page),
+        cmocka_unit_test(kernels_are_looked_up_where_they_are),
         cmocka_unit_test(too_much_memory_is_an_error_with_a_name),
     };
     const struct CMUnitTest small[] = {
@@ -284,6 +331,7 @@ int main(void)
         cmocka_unit_test(operations_are_timed_by_the_gpu),
         cmocka_unit_test(reductions_give_the_scalar_rows_bits),
         cmocka_unit_test(patterns_are_verified_there),
+        cmocka_unit_test(memory_begins_with_a_page),
     };
     char err[DEVICE_TEXT];
     int failed;
