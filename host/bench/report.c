@@ -112,8 +112,7 @@ int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
     return report_write_more(path, o, nranks, rows, n, error, NULL, NULL, NULL);
 }
 
-/* Grants of the group of all ranks, and of rank 0's rail. */
-static json_t *granted_json(const struct coll_grant *g)
+json_t *report_granted(const struct coll_grant *g)
 {
     json_t *j = json_pack("{s:I}", "window_asked", (json_int_t)g->asked);
 
@@ -191,7 +190,7 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
     if (more)
         json_object_set_new(top, key, more);
     if (g && (g->trees_asked || g->rail_asked))
-        json_object_set_new(top, "aggregation", granted_json(g));
+        json_object_set_new(top, "aggregation", report_granted(g));
     if (*error)
         json_object_set_new(top, "error", json_string(error));
     provenance_add(o->from, top, !(key && !strcmp(key, "virtual")));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A job from its first rank's communicator to its last LEAVE. */
 #include "sim/job/sim_job_priv.h"
+#include "host/bench/timeline.h"
 #include "host/coll/comm_sim.h"
 
 #include <errno.h>
@@ -57,7 +58,8 @@ static int connect_all(struct job *j, char *err)
                               .n_policy = j->cfg.n_policy,
                               .now_ps = now_ps,
                               .now_ctx = j,
-                              .sim = &hooks};
+                              .sim = &hooks,
+                              .watch = j->cfg.timeline ? timeline_watch(j->cfg.timeline, r) : NULL};
 
         j->mem[r].launch = (struct world_sleep){.w = j->cfg.w, .rank = job_world_rank(j, r)};
         T_ASSERT(job_world_rank(j, r) < world_ranks(j->cfg.w),
