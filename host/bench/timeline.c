@@ -346,6 +346,13 @@ static json_t *rank_json(const struct timeline *t, const struct rank_line *l)
                      "rate_cuts", (json_int_t)c->rate_cuts);
 }
 
+static json_t *transport_json(const struct fabric *f)
+{
+    return json_pack("{s:I, s:I, s:f}", "mtu", (json_int_t)f->mtu, "window_packets",
+                     (json_int_t)f->transport.window, "round_trip_us",
+                     (double)f->transport.round_trip_ps / PS_PER_US);
+}
+
 json_t *timeline_about(const struct timeline *t, const struct row *r, int place)
 {
     const struct run_result *run = &r->run[place];
@@ -354,12 +361,13 @@ json_t *timeline_about(const struct timeline *t, const struct row *r, int place)
     for (unsigned i = 0; i < t->cfg.nranks; i++)
         json_array_append_new(ranks, rank_json(t, &t->rank[i]));
     j = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:f, s:o, s:f, s:s, s:{s:I, s:i}, s:o}", "fabric",
+        "{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:f, s:o, s:f, s:s, s:o, s:{s:I, s:i}, s:o}", "fabric",
         t->cfg.fab->name, "collective", coll_name(r->coll), "algorithm", row_algo_name(r), "ran_by",
         sched_algo_name(t->rank[0].algo), "size_bytes", (json_int_t)r->bytes, "type", row_type(r),
         "op", row_op(r), "in_place", place == IN_PLACE, "time_us", run->time_us, "predicted_us",
         r->pred.time_ps && !r->pred.guessed ? json_real(row_predicted_us(r)) : json_null(),
         "predicted_utilisation", row_predicted_utilisation(r), "fell_back", run->fell_back,
+        "transport", transport_json(t->cfg.fab),
         "left_out", "events", (json_int_t)trace_events_left_out(t->events), "ranks",
         (int)t->ranks_left_out, "ranks", ranks);
     return j;

@@ -234,6 +234,8 @@ static bool launch(struct comm *c, const struct coll_req *r)
         return !c->sim.asleep(c->sim.ctx);
     c->exec.launched = true;
     ps = topo_launch_ps(&c->topo, &r->s, c->cfg.rank);
+    if (c->sim.late)
+        ps += c->sim.late(c->sim.ctx);
     if (ps)
         c->sim.sleep(c->sim.ctx, ps);
     return !ps;

@@ -29,6 +29,13 @@ static void launch_sleep(void *ctx, int64_t ps)
     world_sleep(ctx, ps);
 }
 
+static int64_t launch_late(const void *ctx)
+{
+    const struct world_sleep *s = ctx;
+
+    return world_late_ps(s->w, s->rank);
+}
+
 static bool launch_asleep(const void *ctx)
 {
     return ((const struct world_sleep *)ctx)->on;
@@ -44,6 +51,7 @@ static int connect_all(struct job *j, char *err)
         const struct comm_sim hooks = {.unback = j->cfg.lengths ? hca_mr_unback : NULL,
                                        .waiting = world_waiting(j->cfg.w, job_world_rank(j, r)),
                                        .sleep = launch_sleep,
+                                       .late = launch_late,
                                        .asleep = launch_asleep,
                                        .ctx = &j->mem[r].launch};
         struct comm_cfg cc = {.fab = j->cfg.fab,
