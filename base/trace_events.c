@@ -112,13 +112,18 @@ int trace_events_copy_to(struct trace_events *t, FILE *out)
     return rc;
 }
 
+/* A line is an event. */
 int trace_events_append(struct trace_events *t, FILE *in)
 {
+    uint64_t lines = 1;
     int c = getc(in);
 
     if (c == EOF)
         return 0;
-    ungetc(c, in);
+    for (; c != EOF; c = getc(in))
+        lines += c == '\n';
+    rewind(in);
+    t->n += lines;
     if (t->separate && fputs(",\n", t->f) < 0)
         return -EIO;
     t->separate = true;

@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/observe.h"
 
-#include "base/atomic_output.h"
-#include "base/provenance.h"
 #include "base/version.h"
-#include "host/bench/report.h"
 #include "sim/report/trace.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool observe_can_write(const struct sim *m)
-{
-    int rc = m->own.timeline ? atomic_output_can_write(m->own.timeline) : 0;
-
-    if (rc)
-        fprintf(stderr, "trib-sim: --timeline: cannot write %s: %s\n", m->own.timeline,
-                strerror(-rc));
-    return !rc;
-}
 
 static int64_t now_ps(void *ctx)
 {
@@ -60,7 +46,7 @@ int observe_begin(struct sim *m)
         rc = counters_create(&m->counters, f, m->own.links ? chosen : NULL);
     if (rc == -ENOMEM)
         snprintf(m->s->cause, sizeof(m->s->cause), "no memory for a trace or counters");
-    if (!rc && m->own.timeline)
+    if (!rc && m->o.timeline)
         rc = begin_timeline(m);
     free(chosen);
     return rc;
@@ -81,36 +67,11 @@ net_tap_fn observe_tap(const struct sim *m)
     return m->trace || m->line ? frame : NULL;
 }
 
-static int write_timeline(struct sim *m, json_t *other)
-{
-    const char *path = m->own.timeline;
-    int rc;
-
-    json_object_set_new(other, "kind", json_string("tributary time line"));
-    json_object_set_new(other, "clock", json_string("virtual"));
-    json_object_set_new(other, "granted", report_granted(&m->s->granted));
-    provenance_add(m->o.from, other, false);
-    rc = trace_events_write(timeline_events(m->timeline), path, other);
-    if (rc)
-        fprintf(stderr, "trib-sim: cannot write %s: %s\n", path, strerror(-rc));
-    else
-        fprintf(stderr, "trib-sim: %llu events in %s\n",
-                (unsigned long long)trace_events_count(timeline_events(m->timeline)), path);
-    return rc;
-}
-
 int observe_write_timeline(struct sim *m)
 {
-    json_t *other;
-
-    if (!m->line)
-        return 0;
-    other = bench_timeline(m->b);
-    if (other)
-        return write_timeline(m, other);
-    fprintf(stderr, "trib-sim: --timeline-row: found %llu, expected a row that runs, of %u\n",
-            (unsigned long long)m->own.timeline_row, m->s->n_rows);
-    return -ENOENT;
+    return m->line ? timeline_write(m->timeline, &m->o, "trib-sim", false, &m->s->granted,
+                                    bench_timeline(m->b))
+                   : 0;
 }
 
 int observe_end_trace(struct sim *m)

@@ -7,8 +7,6 @@
 
 #include "sim/capacity.h"
 
-/* Whether the time line's file can be written; if not, says so. */
-bool observe_can_write(const struct sim *m);
 /* Starts observers before any frame is sent, when nothing can be refused any more: a trace replaces
  * an earlier file. 0, or -errno with a sentence in m->s->cause. */
 int observe_begin(struct sim *m);

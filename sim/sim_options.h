@@ -14,8 +14,6 @@ struct sim_opts {
     uint64_t seed, frames, threads; /* the last two: 0: as many as it takes */
     unsigned payload, place;        /* PAYLOAD_DATA, ...; PLACE_BOTH, ... */
     bool counters;
-    const char *timeline;        /* file; NULL: none */
-    uint64_t timeline_row;       /* 0: the last */
     const char *trace;           /* file; NULL: none */
     const char *faults;          /* a fault plan's file; NULL: none */
     const char *background_flow; /* "A:B": a flow between these hosts; NULL: none */

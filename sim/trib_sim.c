@@ -181,7 +181,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .tap_ctx = m,
                             .counters = m->counters,
                             .line = m->line,
-                            .line_row = (unsigned)m->own.timeline_row,
+                            .line_row = m->o.timeline_row,
                             .background = m->own.background_flow ? &m->background : NULL,
                             .stop = &stopped,
                             .terminal = s->terminal};
@@ -446,7 +446,7 @@ int main(int argc, char **argv)
                                                    .wall_s = m.own.seed_wall,
                                                    .case_file = m.own.chaos_case,
                                                    .save_file = m.own.save_case});
-    if (!report_can_write("trib-sim", &m.o) || !observe_can_write(&m))
+    if (!report_can_write("trib-sim", &m.o))
         return EXIT_USAGE;
     provenance_begin(&from, argc, (const char *const *)argv);
     provenance_file(&from, m.o.conf);

@@ -44,6 +44,8 @@ struct perf_opts {
     double max_wall;         /* seconds that a row may last */
     double run_wall;         /* and one timed run of it */
     const char *json, *csv;  /* files of results; NULL: none */
+    const char *timeline;    /* file of a time line; NULL: none */
+    unsigned timeline_row;   /* which row's; 0: the last */
     struct provenance *from; /* of the results; NULL: not told */
     const char *rsh;         /* how ranks start on hosts that are outside */
     const char *schedule;    /* --schedule; NULL: none */

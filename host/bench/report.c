@@ -145,9 +145,9 @@ bool report_can_write(const char *program, const struct perf_opts *o)
 {
     const struct {
         const char *option, *path;
-    } files[] = {{"-J", o->json}, {"--csv", o->csv}};
+    } files[] = {{"-J", o->json}, {"--csv", o->csv}, {"--timeline", o->timeline}};
 
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         int rc = files[i].path ? atomic_output_can_write(files[i].path) : 0;
 
         if (!rc)
@@ -156,11 +156,14 @@ bool report_can_write(const char *program, const struct perf_opts *o)
                 strerror(-rc));
         return false;
     }
-    if (o->json && o->csv && !strcmp(o->json, o->csv) && atomic_output_is_file(o->json)) {
-        fprintf(stderr, "%s: --csv: found %s, which is -J's file, expected another one\n", program,
-                o->csv);
-        return false;
-    }
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned k = 0; files[i].path && k < i; k++)
+            if (files[k].path && !strcmp(files[i].path, files[k].path) &&
+                atomic_output_is_file(files[i].path)) {
+                fprintf(stderr, "%s: %s: found %s, which is %s's file, expected another one\n",
+                        program, files[i].option, files[i].path, files[k].option);
+                return false;
+            }
     return true;
 }
 

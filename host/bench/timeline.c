@@ -115,10 +115,13 @@ static void on_posted(void *ctx, const struct coll_req *r, unsigned lane, uint64
 static void on_done(void *ctx, const struct coll_req *r, unsigned lane, uint64_t n)
 {
     struct rank_line *l = ctx;
+    int64_t ps;
 
-    if (records(l, r))
-        for (; n && l->at[l->first[lane] + n - 1].done_ps == UNKNOWN; n--)
-            l->at[l->first[lane] + n - 1].done_ps = now(l->t);
+    if (!records(l, r))
+        return;
+    ps = now(l->t);
+    for (; n && l->at[l->first[lane] + n - 1].done_ps == UNKNOWN; n--)
+        l->at[l->first[lane] + n - 1].done_ps = ps;
 }
 
 /* ---- the events of a rank ---- */
@@ -216,6 +219,9 @@ static void add_step(struct rank_line *l, const struct lane *lane, unsigned tid,
     if (lane->kind != LANE_CPU)
         json_object_set_new(args, "channel", json_integer(lane->chan));
     if (lane->kind == LANE_AGG)
+        json_object_set_new(args, "sent_bytes",
+                            json_integer(st->a.buf == BUF_NONE ? 0 : (json_int_t)st->len));
+    if (lane->kind == LANE_AGG)
         json_object_set_new(args, "rail", json_boolean(lane->peer));
     timeline_add(l->t,
                  (struct trace_event){.ph = 'X',
@@ -280,13 +286,13 @@ const struct comm_watch *timeline_watch(struct timeline *t, unsigned rank)
     return &t->rank[rank].watch;
 }
 
-void timeline_begin(struct timeline *t, unsigned skip)
+static void begin(struct timeline *t, unsigned skip, int64_t origin_ps)
 {
     trace_events_restart(t->events);
     t->skip = skip;
     t->ranks_left_out = 0;
     t->on = true;
-    t->origin_ps = skip ? PS_NEVER : now(t);
+    t->origin_ps = origin_ps;
     for (unsigned i = 0; i < t->cfg.nranks; i++) {
         struct rank_line *l = &t->rank[i];
 
@@ -295,6 +301,31 @@ void timeline_begin(struct timeline *t, unsigned skip)
         l->begin_ps = l->end_ps = UNKNOWN;
         l->counted = (struct timeline_counts){0};
     }
+}
+
+void timeline_begin(struct timeline *t, unsigned skip)
+{
+    begin(t, skip, skip ? PS_NEVER : now(t));
+}
+
+void timeline_begin_at(struct timeline *t, int64_t origin_ps)
+{
+    begin(t, 0, origin_ps);
+}
+
+void timeline_set_span(struct timeline *t, unsigned rank, const struct timeline_span *s)
+{
+    t->rank[rank].begin_ps = s->begin_ps;
+    t->rank[rank].end_ps = s->end_ps;
+    t->rank[rank].algo = s->algo;
+    t->rank[rank].begun = s->schedules;
+}
+
+struct timeline_span timeline_span(const struct timeline *t, unsigned rank)
+{
+    const struct rank_line *l = &t->rank[rank];
+
+    return (struct timeline_span){l->begin_ps, l->end_ps, l->algo, l->begun};
 }
 
 void timeline_end(struct timeline *t)
@@ -336,14 +367,15 @@ static json_t *rank_json(const struct timeline *t, const struct rank_line *l)
     const struct fabric *f = t->cfg.fab;
     const struct timeline_counts *c = &l->counted;
 
-    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "rank",
+    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "rank",
                      (int)l->rank, "pid", (int)timeline_rank_pid(l->rank), "host",
                      f->nodes[f->hosts[t->cfg.host_of_rank[l->rank]]].name, "entered_us",
                      time_json(t, l->begin_ps), "ended_us", time_json(t, l->end_ps), "schedules",
                      (int)l->begun, "retransmits", (json_int_t)c->retransmits, "timeouts",
-                     (json_int_t)c->timeouts, "rnr_naks", (json_int_t)c->rnr_naks, "duplicates",
-                     (json_int_t)c->duplicates, "icrc_errors", (json_int_t)c->icrc_errors,
-                     "rate_cuts", (json_int_t)c->rate_cuts);
+                     (json_int_t)c->timeouts, "rnr_naks", (json_int_t)c->rnr_naks, "seq_naks",
+                     (json_int_t)c->seq_naks, "duplicates", (json_int_t)c->duplicates,
+                     "icrc_errors", (json_int_t)c->icrc_errors, "rate_cuts",
+                     (json_int_t)c->rate_cuts);
 }
 
 static json_t *transport_json(const struct fabric *f)
@@ -351,6 +383,11 @@ static json_t *transport_json(const struct fabric *f)
     return json_pack("{s:I, s:I, s:f}", "mtu", (json_int_t)f->mtu, "window_packets",
                      (json_int_t)f->transport.window, "round_trip_us",
                      (double)f->transport.round_trip_ps / PS_PER_US);
+}
+
+static const char *fidelity_name(const struct run_result *run)
+{
+    return !run->dilation || run->fid.ok ? "ok" : "lag";
 }
 
 json_t *timeline_about(const struct timeline *t, const struct row *r, int place)
@@ -361,15 +398,18 @@ json_t *timeline_about(const struct timeline *t, const struct row *r, int place)
     for (unsigned i = 0; i < t->cfg.nranks; i++)
         json_array_append_new(ranks, rank_json(t, &t->rank[i]));
     j = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:f, s:o, s:f, s:s, s:o, s:{s:I, s:i}, s:o}", "fabric",
-        t->cfg.fab->name, "collective", coll_name(r->coll), "algorithm", row_algo_name(r), "ran_by",
-        sched_algo_name(t->rank[0].algo), "size_bytes", (json_int_t)r->bytes, "type", row_type(r),
-        "op", row_op(r), "in_place", place == IN_PLACE, "time_us", run->time_us, "predicted_us",
+        "{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:b, s:f, s:i, s:s, s:o, s:f, s:s, s:o, s:{s:I, s:i}, "
+        "s:o}",
+        "fabric", t->cfg.fab->name, "collective", coll_name(r->coll), "algorithm", row_algo_name(r),
+        "ran_by", sched_algo_name(t->rank[0].algo), "size_bytes", (json_int_t)r->bytes, "type",
+        row_type(r), "op", row_op(r), "in_place", place == IN_PLACE, "time_us", run->time_us,
+        "dilation", (int)(run->dilation ? run->dilation : 1), "fidelity", fidelity_name(run),
+        "predicted_us",
         r->pred.time_ps && !r->pred.guessed ? json_real(row_predicted_us(r)) : json_null(),
         "predicted_utilisation", row_predicted_utilisation(r), "fell_back", run->fell_back,
-        "transport", transport_json(t->cfg.fab),
-        "left_out", "events", (json_int_t)trace_events_left_out(t->events), "ranks",
-        (int)t->ranks_left_out, "ranks", ranks);
+        "transport", transport_json(t->cfg.fab), "left_out", "events",
+        (json_int_t)trace_events_left_out(t->events), "ranks", (int)t->ranks_left_out, "ranks",
+        ranks);
     return j;
 }
 

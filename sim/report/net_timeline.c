@@ -43,6 +43,7 @@ static void read_rank(struct net_timeline *n, unsigned rank, struct timeline_cou
         c->retransmits += k->retransmits;
         c->timeouts += k->timeouts;
         c->rnr_naks += k->rnr_naks_received;
+        c->seq_naks += k->seq_naks_received;
         c->duplicates += k->duplicates;
         c->icrc_errors += k->icrc_errors;
         c->rate_cuts += k->rate_cuts;
@@ -256,6 +257,7 @@ void net_timeline_end(struct net_timeline *n)
                        &(struct timeline_counts){.retransmits = c.retransmits - b->retransmits,
                                                  .timeouts = c.timeouts - b->timeouts,
                                                  .rnr_naks = c.rnr_naks - b->rnr_naks,
+                                                 .seq_naks = c.seq_naks - b->seq_naks,
                                                  .duplicates = c.duplicates - b->duplicates,
                                                  .icrc_errors = c.icrc_errors - b->icrc_errors,
                                                  .rate_cuts = c.rate_cuts - b->rate_cuts});

@@ -107,6 +107,7 @@ healthy nvls h100-node "${one[@]}" --algo nvls
 healthy node-ring h100-node "${one[@]}" --algo ring
 healthy rails rail-2x4 "${one[@]}" --algo hier
 healthy gather leaf-spine-8 gather "${one[@]}" --algo direct
+healthy switch-gather leaf-spine-8 all_gather -b 4M -e 4M --algo sharp --payload none
 healthy broadcast leaf-spine-8 broadcast "${one[@]}" --algo chain
 healthy measured h100-node-measured "${one[@]}" --algo ring
 healthy protocol leaf-spine-8 -b 64K -e 64K --algo switchml
