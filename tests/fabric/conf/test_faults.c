@@ -100,7 +100,8 @@ static void what_is_printed_reads_as_what_was_read(void **state)
         "{ link = \"all\"; clear = true; }, { at = \"0ns\"; node = \"leaf1\"; down = true; },"
         "{ at = \"2us\"; node = \"spine0\"; restart = \"50us\"; },"
         "{ at = \"2us\"; host = \"h7\"; slow = 4; die = true; told = \"1ms\"; },"
-        "{ at = \"1us\"; rank = 3; late = \"3us\"; die = true; }, { an = \"spine1\"; mbufs = 0; });";
+        "{ at = \"1us\"; rank = 3; late = \"3us\"; die = true; }, { an = \"spine1\"; mbufs = 0; "
+        "});";
     struct fab_errors *e = calloc(1, sizeof(*e));
     struct fabric *f = load();
     struct fault_plan p, q;
