@@ -107,18 +107,31 @@ int atomic_output_can_write(const char *path)
     return rc;
 }
 
-/* What is written: JSON with jansson's flags, or text. */
+/* What is written: JSON with jansson's flags, what is in a file, or text. */
 struct content {
     const struct json_t *j;
     size_t flags;
+    FILE *from;
     const char *text;
 };
+
+static bool copy(FILE *from, FILE *f)
+{
+    char buf[65536];
+    size_t n;
+
+    rewind(from);
+    while ((n = fread(buf, 1, sizeof(buf), from)) > 0)
+        if (fwrite(buf, 1, n, f) != n)
+            return false;
+    return !ferror(from);
+}
 
 static bool put(const struct content *c, FILE *f)
 {
     if (c->j)
         return !json_dumpf(c->j, f, c->flags) && fputc('\n', f) >= 0;
-    return fputs(c->text, f) >= 0;
+    return c->from ? copy(c->from, f) : fputs(c->text, f) >= 0;
 }
 
 static int write_out(const char *path, const struct content *c)
@@ -153,6 +166,11 @@ static int write_out(const char *path, const struct content *c)
 int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
 {
     return write_out(path, &(struct content){.j = j, .flags = flags});
+}
+
+int atomic_output_copy(const char *path, FILE *from)
+{
+    return write_out(path, &(struct content){.from = from});
 }
 
 int atomic_output_text(const char *path, const char *text)

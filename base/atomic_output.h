@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct json_t;
 
@@ -24,6 +25,8 @@ int atomic_output_can_write(const char *path);
  * user's is in the way (base/own_path.h).
  */
 int atomic_output_json(const char *path, const struct json_t *j, size_t flags);
+/* The same for all that is in a file, from its beginning. */
+int atomic_output_copy(const char *path, FILE *from);
 /* The same for text. */
 int atomic_output_text(const char *path, const char *text);
 /* Flushes standard output. 0, or -EIO with a message of `program` on stderr: not all was written. */

@@ -42,7 +42,7 @@ static int names_output(const char *word)
     static const struct {
         const char *name;
         size_t least; /* characters that tell it from other options */
-    } names[] = {{"--output_file", 4}, {"--json", 3}, {"--csv", 4}};
+    } names[] = {{"--output_file", 4}, {"--json", 3}, {"--csv", 4}, {"--timeline", 10}};
     size_t len = strcspn(word, "=");
 
     if (!strncmp(word, "-J", 2))

@@ -74,7 +74,7 @@ unsigned capacity_threads(const struct sim *m)
     unsigned most = m->own.threads ? (unsigned)m->own.threads
                                    : RTE_MIN(host_resources_cores(), m->s->nranks / RANKS_A_THREAD);
 
-    if (m->trace || m->own.background_flow)
+    if (m->trace || m->line || m->own.background_flow)
         return 1;
     return RTE_MAX(RTE_MIN(RTE_MIN(most, m->s->nranks), NET_PARTITIONS), 1u);
 }

@@ -18,6 +18,8 @@ struct sim {
     struct bench *b;
     struct trace *trace;       /* NULL: none */
     struct counters *counters; /* NULL: none */
+    struct timeline *timeline; /* NULL: none */
+    struct net_timeline *line;
     struct fault_plan plan;
     struct background_hosts background;
     unsigned frames, threads;

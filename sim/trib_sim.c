@@ -6,16 +6,14 @@
 #include "base/atomic_output.h"
 #include "sim/world/stopwatch.h"
 #include "base/provenance.h"
-#include "base/version.h"
 #include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
 #include "host/bench/schedule_option.h"
 #include "protocols/host/call.h"
 #include "protocols/host/load.h"
-#include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
-#include "sim/report/trace.h"
+#include "sim/observe.h"
 #include "sim/step/step.h"
 #include "sim/world/memory.h"
 
@@ -138,37 +136,6 @@ static void say_cost(const struct sim *m)
             st.timed.wall_s, st.threads, st.threads == 1 ? "" : "s");
 }
 
-/* Starts observers of links before any frame is sent. 0, or -errno with a sentence in s->cause. */
-static int begin_watch(struct sim *m)
-{
-    const struct fabric *f = m->s->fab;
-    bool *chosen = calloc(f->n_links + 1u, sizeof(*chosen));
-    int rc = chosen ? trace_choose(f, m->own.links, chosen, m->s->cause) : -ENOMEM;
-
-    if (!rc && m->own.trace)
-        rc =
-            trace_create(&m->trace, f, chosen, m->own.trace, "trib-sim " TRIB_VERSION, m->s->cause);
-    if (!rc && m->own.counters)
-        rc = counters_create(&m->counters, f, m->own.links ? chosen : NULL);
-    if (rc == -ENOMEM)
-        snprintf(m->s->cause, sizeof(m->s->cause), "no memory for a trace or counters");
-    free(chosen);
-    return rc;
-}
-
-static int end_trace(struct sim *m)
-{
-    uint64_t frames = 0;
-    int rc = trace_close(m->trace, &frames);
-
-    if (rc)
-        fprintf(stderr, "trib-sim: cannot write %s: %s\n", m->own.trace, strerror(-rc));
-    else if (m->trace)
-        fprintf(stderr, "trib-sim: %llu frames in %s\n", (unsigned long long)frames, m->own.trace);
-    m->trace = NULL;
-    return rc;
-}
-
 /* Runs the rows, then all ranks leave, so that traces and counters include the whole path of every
  * frame. */
 static int run_rows(struct sim *m)
@@ -210,9 +177,11 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .pool = pool,
                             .frames = m->frames,
                             .threads = m->threads,
-                            .tap = m->trace ? trace_frame : NULL,
-                            .tap_ctx = m->trace,
+                            .tap = observe_tap(m),
+                            .tap_ctx = m,
                             .counters = m->counters,
+                            .line = m->line,
+                            .line_row = m->o.timeline_row,
                             .background = m->own.background_flow ? &m->background : NULL,
                             .stop = &stopped,
                             .terminal = s->terminal};
@@ -235,6 +204,8 @@ static int run(struct sim *m, struct rte_mempool *pool)
     if (m->counters)
         counters_print(m->counters, stdout);
     say_cost(m);
+    if (!stopped && observe_write_timeline(m) && !rc)
+        rc = -EIO;
     bench_destroy(m->b);
     if (stopped)
         return EXIT_INTERRUPTED;
@@ -279,7 +250,7 @@ static int with_memory(struct sim *m)
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     code = run(m, pool);
-    if (end_trace(m) && code == EXIT_OK)
+    if (observe_end_trace(m) && code == EXIT_OK)
         code = EXIT_WRONG;
     memory_end(&mem);
     return code;
@@ -299,12 +270,12 @@ static int with_fabric(struct sim *m)
     }
     if (load_plan(m))
         return EXIT_USAGE;
-    if (begin_watch(m))
+    if (observe_begin(m))
         fprintf(stderr, "trib-sim: %s\n", s->cause);
     else
         code = with_memory(m);
-    end_trace(m);
-    counters_destroy(m->counters);
+    observe_end_trace(m);
+    observe_end(m);
     return code;
 }
 
@@ -373,8 +344,8 @@ static int run_jobs(struct sim *m, const struct jobs_plan *p)
                            .lengths = lengths,
                            .frames = m->own.frames ? (unsigned)m->own.frames
                                                    : capacity_frames_of_jobs(m->s->fab, p),
-                           .tap = m->trace ? trace_frame : NULL,
-                           .tap_ctx = m->trace,
+                           .tap = observe_tap(m),
+                           .tap_ctx = m,
                            .counters = m->counters,
                            .stop = &stopped};
     int rc = capacity_check_jobs(m, p, jo.frames);
@@ -389,7 +360,7 @@ static int run_jobs(struct sim *m, const struct jobs_plan *p)
         rc = jobs_run(&jo, m->s->cause);
     if (rc && *m->s->cause)
         fprintf(stderr, "trib-sim: %s\n", m->s->cause);
-    if (end_trace(m) && !rc)
+    if (observe_end_trace(m) && !rc)
         rc = -EIO;
     if (jo.pool)
         memory_end(&mem);
@@ -410,12 +381,12 @@ static int with_jobs(struct sim *m)
         m->s->nranks = p->nranks;
         if (check_payload(m, p) || load_plan(m))
             code = EXIT_USAGE;
-        else if (begin_watch(m))
+        else if (observe_begin(m))
             fprintf(stderr, "trib-sim: %s\n", m->s->cause);
         else
             code = run_jobs(m, p);
-        end_trace(m);
-        counters_destroy(m->counters);
+        observe_end_trace(m);
+        observe_end(m);
         jobs_free(p);
     }
     free(errs);

@@ -18,7 +18,7 @@
 
 /* An entry as read from the file. */
 struct entry {
-    int64_t at_ps, jitter_ps, restart_ps, told_ps;
+    int64_t at_ps, jitter_ps, restart_ps, told_ps, late_ps;
     char link[128], name[128];
     uint32_t rank, seed, slow, mbufs;
     bool down, up, clear, die;
@@ -60,6 +60,7 @@ static const struct key host_keys[] = {
 static const struct key rank_keys[] = {
     AT_KEY,
     {"rank", KEY_UINT, AT(rank), 0, UINT32_MAX},
+    {"late", KEY_TIME, AT(late_ps), 0, TIME_MAX},
     {"die", KEY_BOOL, AT(die), 0, 0},
     {"told", KEY_TIME, AT(told_ps), 0, TIME_MAX},
 };
@@ -95,6 +96,7 @@ struct fault_event fault_event(enum fault_of of, uint16_t which, int64_t at_ps)
                                 .seed = FAULT_AS_IS,
                                 .restart_ps = FAULT_AS_IS,
                                 .told_ps = FAULT_NOBODY,
+                                .late_ps = FAULT_AS_IS,
                                 .mbufs = FAULT_AS_IS};
 }
 
@@ -218,7 +220,9 @@ static const char *senseless(const struct fault_event *e)
         return e->slow || e->die ? NULL
                                  : "found a host alone, expected what happens to it: slow or die";
     case FAULT_RANK:
-        return e->die ? NULL : "found a rank alone, expected die = true";
+        return e->die || e->late_ps >= 0
+                   ? NULL
+                   : "found a rank alone, expected what happens to it: late or die";
     default:
         return e->mbufs >= 0 ? NULL : "found an aggregation node alone, expected mbufs";
     }
@@ -237,6 +241,7 @@ static void read_entry(struct reader *r, config_setting_t *g)
                        .jitter_ps = FAULT_AS_IS,
                        .restart_ps = FAULT_AS_IS,
                        .told_ps = FAULT_NOBODY,
+                       .late_ps = FAULT_AS_IS,
                        .loss = FAULT_AS_IS,
                        .dup = FAULT_AS_IS,
                        .reorder = FAULT_AS_IS,
@@ -260,6 +265,7 @@ static void read_entry(struct reader *r, config_setting_t *g)
     e.jitter_ps = in.jitter_ps, e.restart_ps = in.restart_ps, e.told_ps = in.told_ps;
     e.seed = has(g, "seed") ? (int64_t)in.seed : FAULT_AS_IS;
     e.slow = in.slow;
+    e.late_ps = in.late_ps;
     e.mbufs = has(g, "mbufs") ? (int64_t)in.mbufs : FAULT_AS_IS;
     why = senseless(&e);
     if (why)

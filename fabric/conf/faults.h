@@ -30,6 +30,8 @@ struct fault_event {
     int64_t restart_ps;
     /* hosts: the NIC moves frames so many times slower than its links; 0: unchanged */
     uint32_t slow;
+    /* ranks: each operation begins so much later; FAULT_AS_IS */
+    int64_t late_ps;
     /* hosts and ranks */
     bool die;
     int64_t told_ps; /* the other ranks are notified so much later (as by a launcher) */

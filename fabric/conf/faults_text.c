@@ -89,6 +89,7 @@ void fault_event_text(const struct fault_event *e, const struct fabric *f, char 
     put_time(&t, "restart", e->restart_ps);
     if (e->slow)
         put_number(&t, "slow", e->slow);
+    put_time(&t, "late", e->late_ps);
     put_flag(&t, "die", e->die);
     put_time(&t, "told", e->told_ps);
     put_number(&t, "mbufs", e->mbufs);

@@ -297,6 +297,19 @@ static const struct option_row output[] = {
      AT(wide),
      .type = OPTION_FLAG,
      .help = "print all that is known of a row on one line of up to 200 characters"},
+    {.name = "timeline",
+     .arg = "FILE",
+     AT(timeline),
+     .type = OPTION_TEXT,
+     .help = "write the time line of an operation, the last one of the last row, for Perfetto and "
+             "trib explain"},
+    {.name = "timeline-row",
+     .arg = "N",
+     AT(timeline_row),
+     .type = OPTION_UINT,
+     .max = INT32_MAX,
+     .shown = "the last",
+     .help = "the time line is of this row of the table, from 1"},
 };
 
 static const struct option_row words[] = {

@@ -47,6 +47,8 @@ struct perf_opts {
     double run_wall;         /* and one timed run of it */
     const char *json, *csv;  /* files of results; NULL: none */
     bool wide;               /* every column, on lines of any length */
+    const char *timeline;    /* file of a time line; NULL: none */
+    unsigned timeline_row;   /* which row's; 0: the last */
     struct provenance *from; /* of the results; NULL: not told */
     const char *rsh;         /* how ranks start on hosts that are outside */
     const char *schedule;    /* --schedule; NULL: none */

@@ -113,8 +113,7 @@ int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
     return report_write_more(path, o, nranks, rows, n, error, NULL, NULL, NULL);
 }
 
-/* Grants of the group of all ranks, and of rank 0's rail. */
-static json_t *granted_json(const struct coll_grant *g)
+json_t *report_granted(const struct coll_grant *g)
 {
     json_t *j = json_pack("{s:I}", "window_asked", (json_int_t)g->asked);
 
@@ -147,9 +146,9 @@ bool report_can_write(const char *program, const struct perf_opts *o)
 {
     const struct {
         const char *option, *path;
-    } files[] = {{"-J", o->json}, {"--csv", o->csv}};
+    } files[] = {{"-J", o->json}, {"--csv", o->csv}, {"--timeline", o->timeline}};
 
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         int rc = files[i].path ? atomic_output_can_write(files[i].path) : 0;
 
         if (!rc)
@@ -158,11 +157,14 @@ bool report_can_write(const char *program, const struct perf_opts *o)
                 strerror(-rc));
         return false;
     }
-    if (o->json && o->csv && !strcmp(o->json, o->csv) && atomic_output_is_file(o->json)) {
-        fprintf(stderr, "%s: --csv: found %s, which is -J's file, expected another one\n", program,
-                o->csv);
-        return false;
-    }
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned k = 0; files[i].path && k < i; k++)
+            if (files[k].path && !strcmp(files[i].path, files[k].path) &&
+                atomic_output_is_file(files[i].path)) {
+                fprintf(stderr, "%s: %s: found %s, which is %s's file, expected another one\n",
+                        program, files[i].option, files[i].path, files[k].option);
+                return false;
+            }
     return true;
 }
 
@@ -192,7 +194,7 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
     if (more)
         json_object_set_new(top, key, more);
     if (g && (g->trees_asked || g->rail_asked))
-        json_object_set_new(top, "aggregation", granted_json(g));
+        json_object_set_new(top, "aggregation", report_granted(g));
     if (*error)
         json_object_set_new(top, "error", json_string(error));
     provenance_add(o->from, top, !(key && !strcmp(key, "virtual")));

@@ -18,11 +18,13 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
                       const struct row *rows, unsigned n, const char *error,
                       const struct coll_grant *g, const char *key, struct json_t *more);
 
+/* Grants of the group of all ranks, and of rank 0's rail; the caller's. */
+struct json_t *report_granted(const struct coll_grant *g);
 /* The results of rows as a list of objects, which is the caller's. */
 struct json_t *report_rows(const struct row *rows, unsigned n);
 /* Writes them as CSV (report_csv.c). 0 or -errno. */
 int report_csv(const char *path, const struct row *rows, unsigned n);
-/* Whether -J and --csv of o can be written, before anything runs whose results would be lost; if not,
+/* Whether -J, --csv and --timeline of o can be written, before anything runs whose results would be lost; if not,
  * says so in the name of `program`. */
 bool report_can_write(const char *program, const struct perf_opts *o);
 

@@ -11,11 +11,14 @@
 #include "host/bench/sampled.h"
 
 struct job;
+struct ranks_timeline;
 
 struct sweep {
     const struct perf_opts *o;
     const struct fabric *fab;
     struct rundir *rd;
+    struct ranks_timeline
+        *timeline;   /* what the ranks record (host/launch/ranks_timeline.h); NULL: nothing */
     struct job *job; /* its ranks run the rows; NULL: there are none */
     unsigned nranks;
     uint16_t host_of_rank[FAB_MAX_MEMBERS];

@@ -94,6 +94,7 @@ static inline bool coll_protocol_does(const struct trib_protocol *p, enum dtype 
 
 struct comm;
 struct comm_sim;
+struct comm_watch;
 struct coll_req;
 
 #define COLL_TREES 8 /* aggregation trees of a communicator, at most */
@@ -128,7 +129,8 @@ struct comm_cfg {
     /* Fabric time, for the timers of protocols. NULL: CLOCK_MONOTONIC. */
     int64_t (*now_ps)(void *ctx);
     void *now_ctx;
-    const struct comm_sim *sim; /* for simulations only (comm_sim.h); NULL: none */
+    const struct comm_sim *sim;     /* for simulations only (comm_sim.h); NULL: none */
+    const struct comm_watch *watch; /* of operations (comm_watch.h); NULL: none */
 };
 
 enum comm_state { COMM_CONNECTING, COMM_READY, COMM_FAILED };

@@ -332,6 +332,7 @@ static struct comm *allocate(const struct comm_cfg *cfg)
         c->sim = *cfg->sim;
     c->cfg.sim = NULL;
     c->waiting = c->sim.waiting;
+    c->watch = cfg->watch;
     c->since_ns = -1;
     return c;
 }

@@ -35,6 +35,7 @@
 #include "host/coll/alg/topo.h"
 #include "host/coll/coll.h"
 #include "host/coll/comm_sim.h"
+#include "host/coll/comm_watch.h"
 #include "host/coll/exec.h"
 #include "host/coll/mem.h"
 #include "host/coll/recovery/failover.h"
@@ -101,6 +102,7 @@ struct comm {
     unsigned n_ports, n_conns;
     unsigned generation;     /* of connections: one more with each operation that starts over */
     const uint64_t *waiting; /* cfg.sim's */
+    const struct comm_watch *watch; /* cfg.watch; NULL: none */
     struct conn **conn;
     struct exec exec;
 

@@ -20,6 +20,8 @@ struct comm_sim {
     /* Bit i: ctx[i] has completions to poll, kept by its owner (hca_cfg.waiting). NULL: all are
      * polled. */
     const uint64_t *waiting;
+    /* Time before each operation, beside `launch`, for a rank that is late. NULL: none. */
+    int64_t (*late)(const void *ctx);
     /* `launch` of the fabric's costs: sleep() asks for a call of comm_progress() after a time, and
      * asleep() tells whether that is still to come. NULL: operations start at once. */
     void (*sleep)(void *ctx, int64_t ps);

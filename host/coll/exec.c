@@ -51,6 +51,12 @@ void exec_poll(struct comm *c, unsigned lane)
     push(&c->exec.credit, lane);
 }
 
+void exec_posted(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n)
+{
+    if (c->watch)
+        c->watch->posted(c->watch->ctx, r, lane, n);
+}
+
 void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n)
 {
     unsigned *at = &r->lane[lane].waiters;
@@ -64,6 +70,8 @@ void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n)
     T_ASSERT_HOT(r->lanes_left, "a lane ends in an operation without lanes to run");
     r->lanes_left -= n == r->s.lane[lane].n;
     c->exec.moved++;
+    if (c->watch)
+        c->watch->done(c->watch->ctx, r, lane, n);
     while (*at != LANE_NONE) {
         unsigned who = *at / WAITS, which = *at % WAITS;
 
@@ -196,6 +204,8 @@ static void begin(struct comm *c, struct coll_req *r)
     T_ASSERT(x->ready.room >= r->s.n_lanes && x->credit.room >= r->s.n_lanes,
              "the queues of lanes are shorter than the schedule has lanes");
     comm_event(c, COMM_EV_OP_START, r->id.seq, r->s.in.algo);
+    if (c->watch)
+        c->watch->begin(c->watch->ctx, r);
     failover_keep_begin(c, r);
     x->running = true;
     x->ready.n = x->credit.n = x->ready.head = x->credit.head = 0;
@@ -224,6 +234,8 @@ static bool launch(struct comm *c, const struct coll_req *r)
         return !c->sim.asleep(c->sim.ctx);
     c->exec.launched = true;
     ps = topo_launch_ps(&c->topo, &r->s, c->cfg.rank);
+    if (c->sim.late)
+        ps += c->sim.late(c->sim.ctx);
     if (ps)
         c->sim.sleep(c->sim.ctx, ps);
     return !ps;
@@ -235,6 +247,8 @@ static void finish(struct comm *c, struct coll_req *r)
     if (c->state == COMM_READY)
         check_over(r);
     comm_event(c, COMM_EV_OP_FINISH, r->id.seq, r->s.in.algo);
+    if (c->watch)
+        c->watch->end(c->watch->ctx, r);
     c->exec.running = c->exec.launched = false;
     c->exec.next_seq = r->id.seq + 1;
     failover_keep_end(c, r);

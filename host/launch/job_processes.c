@@ -183,7 +183,7 @@ static void take_message(struct job *j, unsigned r, const struct msg *m, const s
             snprintf(j->held, sizeof(j->held), "rank %u (%s, pid %d): %s", r, job_host(j, r),
                      (int)p->pid, text);
         }
-    } else if (m->type == MSG_PROGRESS) {
+    } else if (m->type == MSG_PROGRESS || m->type == MSG_EVENTS) {
         if (g && g->on_progress)
             g->on_progress(g->ctx, r, m);
     } else if (g && m->type == g->type && !p->answered) {

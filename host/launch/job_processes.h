@@ -35,7 +35,7 @@ int job_bcast(struct job *j, uint32_t type, const void *body, size_t len);
 /*
  * Waits for one message of `type` from every rank. -ECANCELED: something failed or the user
  * interrupted (job_cause), and all ranks were sent the cause; -ETIMEDOUT in the same way after
- * `seconds`. on_progress (may be NULL) gets MSG_PROGRESS.
+ * `seconds`. on_progress (may be NULL) gets MSG_PROGRESS and MSG_EVENTS.
  */
 int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
                void *ctx);

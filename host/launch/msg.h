@@ -12,6 +12,7 @@
  *          <-  PREPARE   a row and a place: fill buffers, poison the output
  *   DONE   ->
  *          <-  RUN       n operations back to back; DONE carries when each ended
+ *          <-  RECORD    a RUN of one operation, for a time line; EVENTS come before DONE
  *          <-  CHECK     DONE carries the number of wrong elements
  *          <-  ERROR     once with random floats; DONE carries their error
  *          <-  QUIT      leave the group and end; or ABORT, with the reason, at any time
@@ -19,6 +20,7 @@
  *          <-  STOP      the row's time is over. A rank that has begun the k-th operation answers
  *                        PROGRESS k and waits after one more
  *          <-  LIMIT     all ranks end there: one more than the most that any rank has begun
+ *   EVENTS ->            of a time line, a piece of their text
  *   FAIL   ->            in words; the launcher answers ABORT
  */
 #ifndef TRIB_HOST_LAUNCH_MSG_H
@@ -49,7 +51,9 @@ enum msg_type {
     MSG_LIMIT,  /* struct msg_progress: the RUN ends after this many */
     MSG_FABRIC, /* after INIT, to a rank elsewhere: the text of the fabric's conf */
     MSG_SCHEDULE, /* after them: the text of a schedule, where INIT says so, in pieces */
-    MSG_GRANTED,  /* when all are connected: requests the switches' grants */
+    MSG_RECORD,
+    MSG_EVENTS,
+    MSG_GRANTED, /* when all are connected: requests the switches' grants */
 };
 
 /* Every rank's blob, or a rank's times of all operations of a run. */
@@ -59,6 +63,7 @@ enum msg_type {
 struct msg_init {
     uint32_t rank, nranks, group, window, algos, n_trees, n_policy;
     uint32_t schedule;              /* bytes of the schedule that follows; 0: none */
+    uint32_t timeline;              /* whether there will be a RECORD */
     int32_t gpu;                    /* buffer.h */
     uint8_t policy[ALGO_COUNT + 1]; /* in order; padded */
     uint16_t tree[COLL_TREES];
@@ -87,11 +92,12 @@ struct msg_done {
     uint32_t ops;                /* RUN: operations done */
     int64_t late_ns;             /* RUN: wall time by which its first operation began too late */
     uint64_t wrong;              /* CHECK */
-    int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock */
+    int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock; RECORD */
+    uint32_t schedules;          /* RECORD: that the operation ran */
     struct ulp ulp;              /* ERROR */
     uint64_t counted[TRIB_COUNTERS]; /* RUN: by the row's protocol during it */
     uint32_t aggregated;             /* RUN: operations that ended by the requested algorithm */
-    uint32_t algo;                   /* PREPARE: the one that the row would run by now */
+    uint32_t algo;                   /* PREPARE: the one that the row would run by now; RECORD */
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
     struct coll_grant granted; /* GRANTED: the first's */

@@ -186,6 +186,9 @@ static int serve(struct rank *k)
         case MSG_RUN:
             rc = rank_run(k, &m);
             break;
+        case MSG_RECORD:
+            rc = rank_record(k, &m);
+            break;
         case MSG_CHECK:
             rc = rank_check(k, &m);
             break;
@@ -364,6 +367,9 @@ static int connect_all(struct rank *k)
 
     if (buffer_open(&k->memory, k->init.gpu, err))
         return rank_fail(k, err, NULL);
+    if (rank_timeline_open(k))
+        return -ECANCELED;
+    cfg.watch = k->timeline ? timeline_watch(k->timeline, k->init.rank) : NULL;
     cfg.device = k->memory.device;
     memcpy(cfg.tree, k->init.tree, sizeof(cfg.tree));
     for (unsigned i = 0; i < cfg.n_policy; i++)
@@ -461,6 +467,7 @@ int rank_main(int fd, bool elsewhere)
         buffer_free(&k->memory, k->buf[i], k->buf_bytes);
     buffer_close(&k->memory);
     pattern_free(&k->val);
+    timeline_destroy(k->timeline);
     msg_free(&k->in);
     sched_file_free(k->file);
     rundir_close(&k->rd);

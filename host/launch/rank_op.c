@@ -45,8 +45,7 @@ static struct coll_args args_of(const struct rank *k)
                               .file = k->file};
 }
 
-/* *own: whether the requested algorithm did all of it; may be NULL. */
-static int operate(struct rank *k, bool *own)
+int rank_operate(struct rank *k, bool *own)
 {
     struct coll_args a = args_of(k);
     struct coll_req *req = NULL;
@@ -131,10 +130,9 @@ int rank_prepare(struct rank *k, const struct msg *m)
     return rank_answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)}, NULL);
 }
 
-/* Sleeps until all ranks start: ranks that started as the command reached them, one after the
- * other, would wait for each other in the first operation. Returns the fabric time from which it
- * counts; *late_ns: how much later it is. */
-static int64_t wait_for_start(const struct rank *k, int64_t start_ps, int64_t *late_ns)
+/* Ranks that started as the command reached them, one after the other, would wait for each other in the
+ * first operation. */
+int64_t rank_wait_for_start(const struct rank *k, int64_t start_ps, int64_t *late_ns)
 {
     int64_t left;
 
@@ -154,7 +152,7 @@ static int64_t wait_for_start(const struct rank *k, int64_t start_ps, int64_t *l
 /* Runs run->n operations, or fewer after a STOP; ends: [n] when each ended. */
 static int run_all(struct rank *k, const struct msg_run *run, struct msg_done *d, int64_t *ends)
 {
-    int64_t late, start = wait_for_start(k, run->start_ps, &late);
+    int64_t late, start = rank_wait_for_start(k, run->start_ps, &late);
     int64_t staged = staging_ns(k), report = clock_mono_ns() + PROGRESS_NS;
     uint64_t before[TRIB_COUNTERS];
 
@@ -164,7 +162,7 @@ static int run_all(struct rank *k, const struct msg_run *run, struct msg_done *d
     for (unsigned i = 0; i < k->limit; i++) {
         bool own;
         k->op = i + 1;
-        if (operate(k, &own))
+        if (rank_operate(k, &own))
             return -ECANCELED;
         ends[i] = clock_fabric_ps(k->sh) - start;
         if (k->stop_after == k->op && rank_wait_limit(k))
@@ -218,7 +216,7 @@ static int check_barrier(struct rank *k, const struct msg_check *c)
     }
     if (!k->elsewhere)
         d.entered_ps = clock_fabric_ps(k->sh);
-    if (operate(k, NULL))
+    if (rank_operate(k, NULL))
         return -ECANCELED;
     if (!k->elsewhere)
         d.left_ps = clock_fabric_ps(k->sh);
@@ -239,7 +237,7 @@ int rank_check(struct rank *k, const struct msg *m)
     if (!want)
         return rank_fail(k, "cannot allocate the sampled results", NULL);
     memcpy(want, m->body + sizeof(c), c.ways * samples);
-    if (c.again && (fill(k) || operate(k, NULL))) {
+    if (c.again && (fill(k) || rank_operate(k, NULL))) {
         free(want);
         return -ECANCELED;
     }
@@ -262,7 +260,7 @@ int rank_error(struct rank *k)
     if (!options_has_error(p->coll, p->type, p->op) || p->in_place || k->memory.device)
         return rank_fail(k, "malformed ERROR", NULL);
     exact_fill(k->buf[0], p->type, l.nranks, l.rank, 0, layout_send(&l));
-    if (operate(k, NULL))
+    if (rank_operate(k, NULL))
         return -ECANCELED;
     for (unsigned i = 0; layout_piece(&l, i, &got); i++)
         if (got.source == LAYOUT_ALL &&

@@ -3,6 +3,7 @@
 #ifndef TRIB_HOST_LAUNCH_RANK_PRIV_H
 #define TRIB_HOST_LAUNCH_RANK_PRIV_H
 
+#include "host/bench/timeline.h"
 #include "host/bench/verify/test_pattern.h"
 #include "host/launch/msg.h"
 #include "io/shared.h"
@@ -24,6 +25,7 @@ struct rank {
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;
     struct comm *comm;
+    struct timeline *timeline; /* NULL: none */
     struct buffer_kind memory;
     uint8_t *buf[2]; /* send, recv; in a GPU's memory the CPU must not dereference them */
     size_t buf_bytes;
@@ -54,5 +56,15 @@ int rank_prepare(struct rank *k, const struct msg *m);
 int rank_run(struct rank *k, const struct msg *m);
 int rank_check(struct rank *k, const struct msg *m);
 int rank_error(struct rank *k);
+/* One operation; *own as in coll_as_asked(), may be NULL. */
+int rank_operate(struct rank *k, bool *own);
+/* Sleeps until all ranks start. Returns the fabric time from which it counts; *late_ns: how much later
+ * it is. */
+int64_t rank_wait_for_start(const struct rank *k, int64_t start_ps, int64_t *late_ns);
+
+/* ---- rank_timeline.c ---- */
+
+int rank_timeline_open(struct rank *k);
+int rank_record(struct rank *k, const struct msg *m);
 
 #endif

@@ -6,6 +6,7 @@
  * and in trib sim (nccl-tests -a 3).
  */
 #include "host/launch/ranks_priv.h"
+#include "host/launch/ranks_timeline.h"
 #include "io/telemetry_client.h"
 
 #include <errno.h>
@@ -80,16 +81,24 @@ static void cut(struct run_result *run, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Fabric time at which every rank will have its command; 0: at once, for ranks elsewhere have other
- * clocks. */
-static int64_t start_of(const struct sweep *s)
+/* Fabric time until every rank has a command that is sent now; 0: not known, for ranks elsewhere have
+ * other clocks. */
+static int64_t start_after(const struct sweep *s)
 {
     int64_t wall_ns = START_NS + (int64_t)s->nranks * START_RANK_NS;
 
     for (unsigned r = 0; r < s->nranks; r++)
         if (rank_is_elsewhere(s, r))
             return 0;
-    return clock_fabric_ps(s->rd->sh) + wall_ns * 1000 / clock_dilation(s->rd->sh);
+    return wall_ns * 1000 / clock_dilation(s->rd->sh);
+}
+
+/* When every rank will have it; 0: at once. */
+static int64_t start_of(const struct sweep *s)
+{
+    int64_t after = start_after(s);
+
+    return after ? clock_fabric_ps(s->rd->sh) + after : 0;
 }
 
 /* cut: whether a failover since the buffers were filled may have cut an operation. */
@@ -433,6 +442,9 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
         snprintf(run->cut, sizeof(run->cut), run->valid ? "not checked" : "not measured");
     if (!rc && (run->aggregated < run->iters || strcmp(a->before, s->fell_back) != 0))
         memcpy(run->fell_back, s->fell_back, sizeof(run->fell_back));
+    if (!rc)
+        rc = ranks_timeline_record(s, r, place, start_after(s), 5 * wall_of(a, 1, run->dilation),
+                                   a);
     sweep_show(s, "");
     return rc;
 }

@@ -2,6 +2,7 @@
 /* A command to the ranks of a sweep and their answers, within the row's time. */
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
+#include "host/launch/ranks_timeline.h"
 
 #include <errno.h>
 #include <rte_common.h>
@@ -88,6 +89,7 @@ int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
     for (unsigned i = 0; i < TRIB_COUNTERS; i++)
         a->counted[i] += d.counted[i];
     a->algo = d.algo;
+    ranks_timeline_done(a->s, rank, &d);
     if (*d.fell_back)
         memcpy(a->s->fell_back, d.fell_back, sizeof(d.fell_back));
     return 0;
@@ -99,6 +101,10 @@ static int take_progress(void *ctx, unsigned rank, const struct msg *m)
     struct msg_progress p;
     char line[160];
 
+    if (m->type == MSG_EVENTS) {
+        ranks_timeline_events(a->s, rank, m);
+        return 0;
+    }
     if (msg_read(m, &p, sizeof(p)))
         return -EPROTO;
     if (p.begun)

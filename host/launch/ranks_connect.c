@@ -56,6 +56,7 @@ static int send_init(struct sweep *s)
                           .n_trees = s->n_trees,
                           .n_policy = s->o->n_policy,
                           .schedule = s->o->file ? (uint32_t)strlen(s->o->file->text) : 0,
+                          .timeline = s->timeline != NULL,
                           .gpu = s->o->gpu,
                           .buf_bytes = options_buffer(s->o, s->nranks)};
 

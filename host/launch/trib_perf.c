@@ -19,6 +19,7 @@
 #include "host/launch/job_processes.h"
 #include "host/launch/rank.h"
 #include "host/launch/ranks.h"
+#include "host/launch/ranks_timeline.h"
 #include "protocols/host/call.h"
 #include "protocols/host/load.h"
 #include "io/shared.h"
@@ -168,6 +169,8 @@ static int run_job(struct sweep *s, const char *preload)
     s->abort_job = abort_job;
     if (!s->job)
         return EXIT_WRONG;
+    if (!rc)
+        rc = ranks_timeline_create(s);
     if (!rc) {
         table_header(stdout, "trib-perf", s->o, s->fab, s->nranks, s->host_of_rank);
         rc = ranks_connect(s);
@@ -280,6 +283,9 @@ static int perf_main(const struct perf_opts *o)
         code = s->algos ? run_job(s, hca_real ? NULL : preload) : run_without_ranks(s);
         if (!write_reports(s) && code == EXIT_OK)
             code = EXIT_WRONG;
+        if (ranks_timeline_write(s) && code == EXIT_OK)
+            code = EXIT_WRONG;
+        ranks_timeline_destroy(s);
         job_free(s->job);
     }
     if (lock >= 0)

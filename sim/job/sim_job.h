@@ -28,9 +28,10 @@ struct job_cfg {
     size_t buffer_bytes; /* largest buffer of any operation; 0: that of the first operation */
     unsigned n_policy;   /* as in comm_cfg */
     const enum coll_algo *policy;
-    bool any_order;   /* inputs whose reduction is exact in every order */
-    bool lengths;     /* data is carried as lengths: job_loop only, nothing is checked */
-    int64_t limit_ps; /* fabric time that each call of this header may take */
+    bool any_order;            /* inputs whose reduction is exact in every order */
+    bool lengths;              /* data is carried as lengths: job_loop only, nothing is checked */
+    int64_t limit_ps;          /* fabric time that each call of this header may take */
+    struct timeline *timeline; /* records operations (host/bench/timeline.h); NULL: none */
 };
 
 /* One operation on all ranks. */

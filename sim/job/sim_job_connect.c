@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A job from its first rank's communicator to its last LEAVE. */
 #include "sim/job/sim_job_priv.h"
+#include "host/bench/timeline.h"
 #include "host/coll/comm_sim.h"
 
 #include <errno.h>
@@ -28,6 +29,13 @@ static void launch_sleep(void *ctx, int64_t ps)
     world_sleep(ctx, ps);
 }
 
+static int64_t launch_late(const void *ctx)
+{
+    const struct world_sleep *s = ctx;
+
+    return world_late_ps(s->w, s->rank);
+}
+
 static bool launch_asleep(const void *ctx)
 {
     return ((const struct world_sleep *)ctx)->on;
@@ -43,6 +51,7 @@ static int connect_all(struct job *j, char *err)
         const struct comm_sim hooks = {.unback = j->cfg.lengths ? hca_mr_unback : NULL,
                                        .waiting = world_waiting(j->cfg.w, job_world_rank(j, r)),
                                        .sleep = launch_sleep,
+                                       .late = launch_late,
                                        .asleep = launch_asleep,
                                        .ctx = &j->mem[r].launch};
         struct comm_cfg cc = {.fab = j->cfg.fab,
@@ -57,7 +66,8 @@ static int connect_all(struct job *j, char *err)
                               .n_policy = j->cfg.n_policy,
                               .now_ps = now_ps,
                               .now_ctx = j,
-                              .sim = &hooks};
+                              .sim = &hooks,
+                              .watch = j->cfg.timeline ? timeline_watch(j->cfg.timeline, r) : NULL};
 
         j->mem[r].launch = (struct world_sleep){.w = j->cfg.w, .rank = job_world_rank(j, r)};
         T_ASSERT(job_world_rank(j, r) < world_ranks(j->cfg.w),

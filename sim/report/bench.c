@@ -3,6 +3,7 @@
 #include "sim/report/bench_priv.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ static int connect_all(struct bench *b, char *err)
                          .n_policy = b->cfg.o->n_policy,
                          .policy = b->cfg.o->policy,
                          .lengths = b->cfg.lengths,
-                         .limit_ps = CONNECT_PS};
+                         .limit_ps = CONNECT_PS,
+                         .timeline = b->cfg.line ? net_timeline_ranks(b->cfg.line) : NULL};
     int rc = job_create(&b->j, &jc, err);
 
     if (bench_too_few_frames(b))
@@ -142,6 +144,11 @@ struct net *bench_net(const struct bench *b)
     return world_net(b->w);
 }
 
+int64_t bench_now(const struct bench *b)
+{
+    return b ? world_now(b->w) : 0;
+}
+
 const struct background_flow *bench_background_flow(const struct bench *b)
 {
     return b->background;
@@ -161,6 +168,14 @@ void bench_state(const struct bench *b, struct bench_state *s)
                               .pool_peak = b->peak,
                               .timed = b->timed,
                               .threads = world_threads(b->w)};
+}
+
+struct json_t *bench_timeline(struct bench *b)
+{
+    json_t *j = b->about_line;
+
+    b->about_line = NULL;
+    return j;
 }
 
 int bench_leave(struct bench *b)
@@ -184,5 +199,6 @@ void bench_destroy(struct bench *b)
     sampled_free(&b->sampled);
     world_destroy(b->w);
     free(b->sent);
+    json_decref(b->about_line);
     free(b);
 }

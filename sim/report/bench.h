@@ -13,6 +13,7 @@
 #include "host/bench/row.h"
 #include "sim/report/congestion.h"
 #include "sim/report/link_counters.h"
+#include "sim/report/net_timeline.h"
 #include "sim/world/background_flow.h"
 
 #include <rte_mempool.h>
@@ -34,7 +35,9 @@ struct bench_cfg {
     unsigned threads;              /* as in world_cfg */
     net_tap_fn tap;                /* as in world_cfg */
     void *tap_ctx;
-    struct counters *counters;                 /* NULL: none */
+    struct counters *counters; /* NULL: none */
+    struct net_timeline *line; /* NULL: no time line; its tap is among `tap` */
+    unsigned line_row;         /* of this row of those that run, from 1; 0: the last */
     const struct background_hosts *background; /* NULL: no background flow */
     const volatile int *stop;                  /* not 0: end at the next event */
     bool terminal; /* stderr is one: progress is a line that is rewritten, else a line every 30 s */
@@ -55,11 +58,15 @@ int bench_create(struct bench **b, const struct bench_cfg *cfg, char *err);
 int bench_place(struct bench *b, struct row *r, int place, char *err);
 /* The algorithm that runs the row now: another than its own after a failover. */
 enum coll_algo bench_runs_by(struct bench *b, const struct row *r);
+int64_t bench_now(const struct bench *b); /* fabric time; b NULL: 0 */
 struct net *bench_net(const struct bench *b);
 /* As comm_granted(), of the first rank. */
 void bench_granted(const struct bench *b, struct coll_grant *g);
 const struct background_flow *bench_background_flow(const struct bench *b); /* NULL: none */
 void bench_congestion(const struct bench *b, struct congestion *c);
+/* What the recorded operation was, for "otherData" of its time line; the caller's. NULL: none was
+ * recorded. */
+struct json_t *bench_timeline(struct bench *b);
 void bench_state(const struct bench *b, struct bench_state *s);
 /* Leaves all groups and lets links drain. 0, or -ETIME: a rank could not leave. */
 int bench_leave(struct bench *b);

@@ -37,8 +37,16 @@ struct bench {
     bool few;  /* frame buffers ran short */
     uint64_t shown_events;
     struct stopwatch timed;
+    bool recorded;             /* the running loop, for a time line */
+    unsigned rows;             /* begun so far, in any place */
+    struct json_t *about_line; /* bench_timeline() */
 };
 
+/* Around the timed operations of a row, and when it is known how they went (bench_line.c); error: "" or
+ * why not. */
+void bench_line_begin(struct bench *b);
+void bench_line_end(struct bench *b);
+void bench_line_about(struct bench *b, const char *error);
 /* Whether frame buffers ran short: results then depend on threads. A shortage between two readings
  * of the pool's level shows as allocations that failed. */
 bool bench_too_few_frames(const struct bench *b);

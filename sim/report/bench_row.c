@@ -55,6 +55,8 @@ static bool stop(void *ctx)
     struct bench *b = ctx;
     uint64_t events = world_events(b->w);
 
+    if (unlikely(b->recorded) && b->what == timed_ops)
+        net_timeline_step(b->cfg.line);
     if (likely(b->what == timed_ops))
         stopwatch_tick(&b->timed, world_frames(b->w));
     if (events - b->pool_read >= POOL_EVENTS) {
@@ -200,7 +202,11 @@ static int operate_loop(struct bench *b, const char *what, unsigned n, struct jo
     b->begun_ps = world_now(b->w);
     b->begun_s = b->shown_s = wall_s();
     b->shown_events = b->begun_events = world_events(b->w);
+    if (what == timed_ops)
+        bench_line_begin(b);
     rc = job_loop_run(b->j, l);
+    if (what == timed_ops)
+        bench_line_end(b);
     stopwatch_end(&b->timed, world_frames(b->w));
     if (b->cfg.terminal)
         fprintf(stderr, "\r\033[K");
@@ -340,14 +346,13 @@ static void read_protocol(const struct bench *b, struct row_counters *r)
     protocol_counters_read(b->j, b->w, b->cfg.fab, b->cfg.nranks, b->row->algo, r);
 }
 
-int bench_place(struct bench *b, struct row *r, int place, char *err)
+static int run_place(struct bench *b, struct row *r, int place, char *err)
 {
     const struct perf_opts *o = b->cfg.o;
     struct run_result *run = &r->run[place];
     struct row_counters before;
     int rc;
 
-    T_ASSERT(place >= 0 && place < PLACES, "a row has no such place");
     b->row = r;
     b->place = place;
     rc = fill(b, err);
@@ -387,5 +392,16 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
         rc = check(b, run, err);
     if (!rc && o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op))
         rc = measure_error(b, r, err);
+    return rc;
+}
+
+int bench_place(struct bench *b, struct row *r, int place, char *err)
+{
+    int rc;
+
+    T_ASSERT(place >= 0 && place < PLACES, "a row has no such place");
+    b->rows += place == OUT_OF_PLACE || !r->run[OUT_OF_PLACE].valid;
+    rc = run_place(b, r, place, err);
+    bench_line_about(b, rc ? err : "");
     return rc;
 }

@@ -160,6 +160,8 @@ static void act(struct faults *f, const struct action *a)
         do_an(f, e);
     else if (e->die)
         do_death(f, e, a->entry);
+    if (a->what == AS_PLANNED && e->late_ps >= 0)
+        world_late(f->cfg.w, e->which, e->late_ps);
     if (a->what == AS_PLANNED && e->slow)
         do_slow(f, e);
 }

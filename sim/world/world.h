@@ -93,6 +93,9 @@ bool world_dead(const struct world *w, unsigned rank);
 /* The rank's process takes and gives frames this many times slower than its port's rate; 1: as fast
  * as they arrive. */
 void world_slow(struct world *w, unsigned rank, uint32_t times);
+/* The rank's operations begin so much later than it starts them; 0: at once. */
+void world_late(struct world *w, unsigned rank, int64_t ps);
+int64_t world_late_ps(const struct world *w, unsigned rank);
 /* Calls fn(ctx) at fabric time t >= now, before all else at that time; PS_NEVER: cancels. A world
  * has one alarm: fn sets the next. */
 void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx);

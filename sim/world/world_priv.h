@@ -36,6 +36,7 @@ struct rank {
     unsigned slot;
     unsigned index;
     bool dead, awaited, awake;
+    int64_t late_ps;            /* world_late() */
     uint64_t waiting;           /* bit of each port: see world_waiting() */
     struct world_sleep *sleeps; /* of the rank's communicators: the first port wakes it */
     struct rank *next;          /* of its host */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sleeps of ranks: timers of the first port of a rank, so that they follow the time of its host
- * where partitions run apart. Only the kick that follows a sleep knows that time.
+ * where partitions run apart. Only the kick that follows a sleep knows that time. And how long ranks
+ * sleep before each of their operations.
  */
 #include "sim/world/world_priv.h"
 
@@ -61,4 +62,15 @@ int64_t sleeps_next(const struct rank *r)
         if (!s->left_ps)
             t = RTE_MIN(t, s->end_ps);
     return t;
+}
+
+void world_late(struct world *w, unsigned rank, int64_t ps)
+{
+    T_ASSERT(rank < w->cfg.nranks, "a rank beyond the world's is late");
+    w->ranks[rank].late_ps = ps;
+}
+
+int64_t world_late_ps(const struct world *w, unsigned rank)
+{
+    return w->ranks[rank].late_ps;
 }

@@ -82,6 +82,7 @@ static unsigned begin(struct comm *c, struct coll_req *r, unsigned lane, int *rc
         *rc = give(c, r, st, stream_of(l));
         if (*rc)
             break;
+        exec_posted(c, r, lane, run->begun);
         r->given[lane * LANE_GPU + run->begun++ % LANE_GPU] =
             device_given(c->cfg.device, stream_of(l));
     }

@@ -156,6 +156,7 @@ unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane)
             post_message(c, a, r, st))
             break;
         a->slots_out += slots;
+        exec_posted(c, r, lane, *begun);
         ++*begun;
         did++;
     }

@@ -341,7 +341,7 @@ static unsigned run_send(struct comm *c, struct coll_req *r, unsigned lane)
         }
         if (send_step(c, k, r, st, st->awaited || run->begun == l->n - 1))
             break;
-        run->begun++;
+        exec_posted(c, r, lane, run->begun++);
         did++;
     }
     if (did && run->begun == l->n)

@@ -254,7 +254,7 @@ unsigned plane_run(struct comm *c, struct coll_req *r, unsigned lane)
 
         if (mmc_post(p->m, &s))
             break;
-        ++*begun;
+        exec_posted(c, r, lane, (*begun)++);
         did++;
     }
     check(c, p);

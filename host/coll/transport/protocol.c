@@ -402,6 +402,7 @@ unsigned protocol_run(struct comm *c, struct coll_req *r, unsigned lane)
     if (r->lane[lane].begun || !exec_may_start(r, lane, WAIT_START, lane_step(&r->s.lane[lane], 0)))
         return 0;
     r->lane[lane].begun = 1;
+    exec_posted(c, r, lane, 0);
     e->lane = lane;
     rc = proto_rank_start(e->half, &op, protocol_now(c));
     if (rc)

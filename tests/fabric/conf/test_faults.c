@@ -100,7 +100,8 @@ static void what_is_printed_reads_as_what_was_read(void **state)
         "{ link = \"all\"; clear = true; }, { at = \"0ns\"; node = \"leaf1\"; down = true; },"
         "{ at = \"2us\"; node = \"spine0\"; restart = \"50us\"; },"
         "{ at = \"2us\"; host = \"h7\"; slow = 4; die = true; told = \"1ms\"; },"
-        "{ at = \"1us\"; rank = 3; die = true; }, { an = \"spine1\"; mbufs = 0; });";
+        "{ at = \"1us\"; rank = 3; late = \"3us\"; die = true; }, { an = \"spine1\"; mbufs = 0; "
+        "});";
     struct fab_errors *e = calloc(1, sizeof(*e));
     struct fabric *f = load();
     struct fault_plan p, q;
@@ -118,6 +119,7 @@ static void what_is_printed_reads_as_what_was_read(void **state)
     assert_true(p.e[2].down && p.e[2].at_ps == 0);
     assert_true(p.e[4].loss == 0.01 && p.e[4].dup == 0.02 && p.e[4].reorder == 1 &&
                 p.e[4].corrupt == 0 && p.e[4].jitter_ps == 2000000 && p.e[4].seed == 7);
+    assert_true(p.e[3].of == FAULT_RANK && p.e[3].die && p.e[3].late_ps == 3000000);
     assert_true(p.e[5].restart_ps == 50000000 && p.e[5].told_ps == FAULT_NOBODY);
     assert_true(p.e[6].slow == 4 && p.e[6].die && p.e[6].told_ps == 1000000000);
     a = printed(&p, f);

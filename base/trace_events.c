@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/trace_events.h"
+
+#include "base/atomic_output.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define DIGITS JSON_REAL_PRECISION(15) /* picoseconds of a hundred seconds */
+
+struct trace_events {
+    FILE *f;
+    uint64_t n, most, left_out;
+    bool failed, separate; /* separate: the next event follows another one */
+};
+
+static double us(int64_t ps)
+{
+    return (double)ps / (double)PS_PER_US;
+}
+
+/* A line for each event. Takes ownership of j. */
+static void put(struct trace_events *t, json_t *j)
+{
+    if (!j || (t->separate && fputs(",\n", t->f) < 0) ||
+        json_dumpf(j, t->f, JSON_COMPACT | DIGITS) < 0)
+        t->failed = true;
+    t->separate = true;
+    json_decref(j);
+}
+
+bool trace_events_add(struct trace_events *t, const struct trace_event *e, json_t *args)
+{
+    char ph[2] = {e->ph, '\0'};
+    json_t *j;
+
+    if (t->n >= t->most) {
+        t->left_out++;
+        json_decref(args);
+        return false;
+    }
+    t->n++;
+    j = json_pack("{s:s, s:i, s:i, s:f, s:s, s:s}", "ph", ph, "pid", (int)e->pid, "tid",
+                  (int)e->tid, "ts", us(e->ps), "name", e->name, "cat", e->cat);
+    if (e->ph == 'X')
+        json_object_set_new(j, "dur", json_real(us(e->dur_ps)));
+    if (e->ph == 'i')
+        json_object_set_new(j, "s", json_string("t"));
+    if (e->ph == 'f')
+        json_object_set_new(j, "bp", json_string("e"));
+    if (e->id)
+        json_object_set_new(j, "id", json_string(e->id));
+    if (args)
+        json_object_set_new(j, "args", args);
+    put(t, j);
+    return true;
+}
+
+static void name(struct trace_events *t, const char *what, uint32_t pid, uint32_t tid,
+                 const char *text)
+{
+    put(t, json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:s}}", "ph", "M", "pid", (int)pid, "tid",
+                     (int)tid, "ts", 0.0, "name", what, "args", "name", text));
+}
+
+void trace_events_process(struct trace_events *t, uint32_t pid, const char *text)
+{
+    name(t, "process_name", pid, 0, text);
+    put(t, json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:i}}", "ph", "M", "pid", (int)pid, "tid", 0,
+                     "ts", 0.0, "name", "process_sort_index", "args", "sort_index", (int)pid));
+}
+
+void trace_events_thread(struct trace_events *t, uint32_t pid, uint32_t tid, const char *text)
+{
+    name(t, "thread_name", pid, tid, text);
+    put(t,
+        json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:i}}", "ph", "M", "pid", (int)pid, "tid", (int)tid,
+                  "ts", 0.0, "name", "thread_sort_index", "args", "sort_index", (int)tid));
+}
+
+uint64_t trace_events_count(const struct trace_events *t)
+{
+    return t->n;
+}
+
+uint64_t trace_events_left_out(const struct trace_events *t)
+{
+    return t->left_out;
+}
+
+static int copy(FILE *to, FILE *from)
+{
+    char buf[65536];
+    size_t n;
+
+    while ((n = fread(buf, 1, sizeof(buf), from)) > 0)
+        if (fwrite(buf, 1, n, to) != n)
+            return -EIO;
+    return ferror(from) ? -EIO : 0;
+}
+
+int trace_events_copy_to(struct trace_events *t, FILE *out)
+{
+    int rc;
+
+    rewind(t->f);
+    rc = t->failed ? -EIO : copy(out, t->f);
+    fseek(t->f, 0, SEEK_END);
+    return rc;
+}
+
+/* A line is an event. */
+int trace_events_append(struct trace_events *t, FILE *in)
+{
+    uint64_t lines = 1;
+    int c = getc(in);
+
+    if (c == EOF)
+        return 0;
+    for (; c != EOF; c = getc(in))
+        lines += c == '\n';
+    rewind(in);
+    t->n += lines;
+    if (t->separate && fputs(",\n", t->f) < 0)
+        return -EIO;
+    t->separate = true;
+    return copy(t->f, in);
+}
+
+int trace_events_write(struct trace_events *t, const char *path, json_t *other)
+{
+    FILE *whole = tmpfile();
+    int rc = whole ? 0 : -errno;
+
+    if (!rc && fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", whole) < 0)
+        rc = -EIO;
+    if (!rc)
+        rc = trace_events_copy_to(t, whole);
+    if (!rc && (fputs("\n],\"otherData\":", whole) < 0 ||
+                json_dumpf(other, whole, JSON_INDENT(1) | DIGITS) < 0 || fputs("}\n", whole) < 0))
+        rc = -EIO;
+    if (!rc)
+        rc = atomic_output_copy(path, whole);
+    if (whole)
+        fclose(whole);
+    json_decref(other);
+    return rc;
+}
+
+void trace_events_restart(struct trace_events *t)
+{
+    t->n = t->left_out = 0;
+    t->separate = false;
+    rewind(t->f);
+    t->failed = ftruncate(fileno(t->f), 0) != 0;
+}
+
+int trace_events_create(struct trace_events **out, uint64_t most)
+{
+    struct trace_events *t = calloc(1, sizeof(*t));
+
+    *out = NULL;
+    if (!t)
+        return -ENOMEM;
+    t->most = most;
+    t->f = tmpfile();
+    if (!t->f) {
+        int rc = -errno;
+
+        free(t);
+        return rc;
+    }
+    *out = t;
+    return 0;
+}
+
+void trace_events_destroy(struct trace_events *t)
+{
+    if (!t)
+        return;
+    fclose(t->f);
+    free(t);
+}
