@@ -443,8 +443,8 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
     if (!rc && (run->aggregated < run->iters || strcmp(a->before, s->fell_back) != 0))
         memcpy(run->fell_back, s->fell_back, sizeof(run->fell_back));
     if (!rc)
-        rc = ranks_timeline_record(s, r, place, start_after(s), 5 * wall_of(a, 1, run->dilation),
-                                   a);
+        rc =
+            ranks_timeline_record(s, r, place, start_after(s), 5 * wall_of(a, 1, run->dilation), a);
     sweep_show(s, "");
     return rc;
 }
