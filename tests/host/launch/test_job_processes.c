@@ -60,7 +60,7 @@ static int good_rank(int fd, unsigned rank)
 
     seen->pid[rank] = getpid();
     while (wait_msg(&in, fd, &m) > 0) {
-        struct msg_done d = {.ps = rank, .wrong = 1};
+        struct msg_done d = {.late_ns = rank, .wrong = 1};
         if (m.type == MSG_QUIT)
             return 0;
         if (m.type == MSG_ABORT) {
@@ -155,7 +155,7 @@ static int add(void *ctx, unsigned rank, const struct msg *m)
 
     (void)rank;
     memcpy(&d, m->body, sizeof(d));
-    *(int64_t *)ctx += d.ps;
+    *(int64_t *)ctx += d.late_ns;
     return 0;
 }
 
