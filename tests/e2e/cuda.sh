@@ -56,7 +56,7 @@ jq -e '[.results[] | select(.size_bytes > 1000)] | length > 3 and all(.staging_u
 unset TRIB_FAKE_CUDA
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1000 >/dev/null || fail "no fabric"
-perf_ok types --mem cuda -d all -o all -b 12000 -e 12000 -n 1 -w 0
+perf_ok types --mem cuda -d all -o sum,avg,bxor,minloc -b 12000 -e 12000 -n 1 -w 0
 perf_ok odd --mem cuda -g 5 -d half -b 2 -e 300000 -f 7 -n 2 -w 0
 perf_ok all_algos --mem cuda --algo all -b 100 -e 400K -f 4000 -n 2 -w 0
 TRIB_FAKE_CUDA=dmabuf=1 perf_ok reached --mem cuda --algo all -b 100 -e 400K -f 4000 -o avg -n 2 -w 0
