@@ -178,6 +178,23 @@ int atomic_output_text(const char *path, const char *text)
     return write_out(path, &(struct content){.text = text});
 }
 
+const char *atomic_output_path(const char *path)
+{
+    static char results[32]; /* /dev/fd/N, once it is asked for */
+
+    if (strcmp(path, "-") != 0)
+        return path;
+    if (!*results) {
+        int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+        fflush(stdout);
+        if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+            return NULL;
+        snprintf(results, sizeof(results), "/dev/fd/%d", fd);
+    }
+    return results;
+}
+
 int atomic_output_end(const char *program)
 {
     errno = 0;

@@ -29,6 +29,12 @@ int atomic_output_json(const char *path, const struct json_t *j, size_t flags);
 int atomic_output_copy(const char *path, FILE *from);
 /* The same for text. */
 int atomic_output_text(const char *path, const char *text);
+/*
+ * What path names: itself, but for "-", which is standard output. What the process prints there from
+ * then on goes to standard error, so that a reader gets the results alone; such results go into one
+ * stream in the order in which they are written. NULL: no descriptor is left (errno).
+ */
+const char *atomic_output_path(const char *path);
 /* Flushes standard output. 0, or -EIO with a message of `program` on stderr: not all was written. */
 int atomic_output_end(const char *program);
 

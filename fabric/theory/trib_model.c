@@ -129,7 +129,7 @@ static const struct option_row output[] = {
      .arg = "FILE",
      AT(json),
      .type = OPTION_TEXT,
-     .help = "write the results as JSON"},
+     .help = "write the results as JSON; -: to standard output, and the tables to standard error"},
 };
 static const struct option_row words[] = {
     {.arg = "CONF", AT(conf), .type = OPTION_TEXT, .help = "the fabric's conf file"},
@@ -313,6 +313,10 @@ int main(int argc, char **argv)
         return rc;
     if (check(&a))
         return 2;
+    if (a.json && !(a.json = atomic_output_path(a.json))) {
+        fprintf(stderr, "trib-model: -J: cannot write to standard output: %s\n", strerror(errno));
+        return 1;
+    }
     json = json_object();
     if (!json)
         return 1;

@@ -284,7 +284,7 @@ static const struct option_row output[] = {
      .arg = "FILE",
      AT(json),
      .type = OPTION_TEXT,
-     .help = "write the results as JSON"},
+     .help = "write the results as JSON; -: to standard output, and the table to standard error"},
     {.name = "csv",
      .arg = "FILE",
      AT(csv),

@@ -142,29 +142,31 @@ json_t *report_rows(const struct row *rows, unsigned n)
     return results;
 }
 
-bool report_can_write(const char *program, const struct perf_opts *o)
+bool report_can_write(const char *program, struct perf_opts *o)
 {
     const struct {
-        const char *option, *path;
-    } files[] = {{"-J", o->json}, {"--csv", o->csv}, {"--timeline", o->timeline}};
+        const char *option, **path;
+    } files[] = {{"-J", &o->json}, {"--csv", &o->csv}, {"--timeline", &o->timeline}};
 
-    for (unsigned i = 0; i < 3; i++) {
-        int rc = files[i].path ? atomic_output_can_write(files[i].path) : 0;
-
-        if (!rc)
-            continue;
-        fprintf(stderr, "%s: %s: cannot write %s: %s\n", program, files[i].option, files[i].path,
-                strerror(-rc));
-        return false;
-    }
     for (unsigned i = 0; i < 3; i++)
-        for (unsigned k = 0; files[i].path && k < i; k++)
-            if (files[k].path && !strcmp(files[i].path, files[k].path) &&
-                atomic_output_is_file(files[i].path)) {
+        for (unsigned k = 0; *files[i].path && k < i; k++)
+            if (*files[k].path && !strcmp(*files[i].path, *files[k].path) &&
+                (atomic_output_is_file(*files[i].path) || !strcmp(*files[i].path, "-"))) {
                 fprintf(stderr, "%s: %s: found %s, which is %s's file, expected another one\n",
-                        program, files[i].option, files[i].path, files[k].option);
+                        program, files[i].option, *files[i].path, files[k].option);
                 return false;
             }
+    for (unsigned i = 0; i < 3; i++) {
+        const char *path = *files[i].path ? atomic_output_path(*files[i].path) : NULL;
+        int rc = path ? atomic_output_can_write(path) : *files[i].path ? -errno : 0;
+
+        if (rc) {
+            fprintf(stderr, "%s: %s: cannot write %s: %s\n", program, files[i].option,
+                    *files[i].path, strerror(-rc));
+            return false;
+        }
+        *files[i].path = path;
+    }
     return true;
 }
 

@@ -25,7 +25,7 @@ struct json_t *report_rows(const struct row *rows, unsigned n);
 /* Writes them as CSV (report_csv.c). 0 or -errno. */
 int report_csv(const char *path, const struct row *rows, unsigned n);
 /* Whether -J, --csv and --timeline of o can be written, before anything runs whose results would be lost; if not,
- * says so in the name of `program`. */
-bool report_can_write(const char *program, const struct perf_opts *o);
+ * says so in the name of `program`. "-" becomes standard output (atomic_output_path()). */
+bool report_can_write(const char *program, struct perf_opts *o);
 
 #endif

@@ -87,6 +87,14 @@ for r, t in zip(rows, table):
 EOF
 trib sim leaf-spine-8.conf -b 4K -e 4K --csv /dev/full >"$tmp/full.out" 2>&1 && fail "a full disk: exit code 0"
 has 'cannot write /dev/full: No space' "$tmp/full.out"
+# "-" is standard output, and nothing else is there
+trib sim two-hosts.conf -b 4K -e 4K -J - 2>"$tmp/table.out" | jq -e '.results | length == 4' >/dev/null || fail "-J -"
+has '^# Out of bounds values : 0 OK' "$tmp/table.out"
+trib sim two-hosts.conf -b 4K -e 4K --timeline - 2>/dev/null | jq -e .traceEvents >/dev/null || fail "--timeline -"
+trib model two-hosts.conf -J - 2>/dev/null | jq -e .results >/dev/null || fail "trib model -J -"
+[ "$(trib sim two-hosts.conf -b 4K -e 4K --csv - 2>/dev/null | wc -l)" = 5 ] || fail "--csv -"
+trib sim two-hosts.conf -b 4K -e 4K -J - --csv - >"$tmp/both.out" 2>&1 && fail "- for both: exit code 0"
+has "found -, which is -J's file" "$tmp/both.out"
 trib sim leaf-spine-8.conf -b 4K -e 4K -J "$tmp/same" --csv "$tmp/same" >"$tmp/same.out" 2>&1 && fail "one file for both: exit code 0"
 has "found $tmp/same, which is -J's file" "$tmp/same.out"
 trib plan leaf-spine-8.conf --svg --dot >"$tmp/same.out" 2>&1 && fail "two pictures at once: exit code 0"
