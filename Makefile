@@ -47,11 +47,15 @@ CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidd
 # DPDK statically: only what a userspace fabric uses, and no driver directory is loaded into users' programs.
 DPDK_WHOLE := mempool_ring mempool_stack bus_vdev
 DPDK_PLAIN := pdump pcapng bpf ethdev meter net hash rcu telemetry kvargs mbuf mempool stack ring timer eal
-DPDK_EXTRA := bus_pci pci net_af_packet net_null net_pcap net_tap net_vhost vhost gso ip_frag cryptodev dmadev security cmdline
+# Ports to the outside. A static build has no drivers that need libraries of their own.
+DPDK_PORTS := bus_pci net_af_packet net_null net_pcap net_tap net_vhost net_virtio net_e1000 net_ixgbe net_i40e net_iavf net_ice
+DPDK_NICS  := bus_auxiliary net_af_xdp net_mlx5
+NIC_LIBS   := -lxdp -lbpf -lmlx5 -libverbs
+DPDK_EXTRA := pci common_iavf common_mlx5 vhost gso ip_frag cryptodev dmadev security cmdline
 static = $(addsuffix .a,$(addprefix -l:librte_,$(1)))
 DPDK_LIBS  := -Wl,--whole-archive $(call static,$(DPDK_WHOLE)) -Wl,--no-whole-archive \
               -Wl,--start-group $(call static,$(DPDK_PLAIN)) -Wl,--end-group
-DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_af_packet net_null net_pcap net_tap net_vhost) \
+DPDK_SWITCH_LIBS = -Wl,--whole-archive $(call static,$(DPDK_WHOLE) $(DPDK_PORTS) $(1)) \
               -Wl,--no-whole-archive -Wl,--start-group $(call static,$(DPDK_PLAIN) $(DPDK_EXTRA)) -Wl,--end-group
 SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lmd -lelf -lz -lm -ldl -lpthread
 
@@ -178,7 +182,7 @@ $(BUILD)/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric ba
 $(BUILD)/trib-switch: $(call obj,io/trib_switch.c) $(call lib,$(ON_io))
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
-	    $(DPDK_SWITCH_LIBS) -lcrypto $(SYS_LIBS) -o $@
+	    $(call DPDK_SWITCH_LIBS,$(DPDK_NICS)) -lcrypto $(NIC_LIBS) $(SYS_LIBS) -o $@
 
 # Its own objects, not their archive: --exclude-libs hides every symbol that comes out of one. It needs the real libibverbs
 # although it names nothing of it: what a program asks of this handle by name and is not here is found there (dlopen.c).
@@ -299,7 +303,7 @@ $(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c io/static/pcap_sources.c) $(
 $(STATIC):
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(static_link) $(if $(filter %trib-switch,$@),$(DPDK_SWITCH_LIBS),$(DPDK_LIBS)) $(STATIC_LIBS) -o $@
+	$(Q)$(static_link) $(if $(filter %trib-switch,$@),$(call DPDK_SWITCH_LIBS),$(DPDK_LIBS)) $(STATIC_LIBS) -o $@
 
 # ---- the two commands ---------------------------------------------------------------------------------
 demo:

@@ -415,7 +415,8 @@ static int add_outside(struct loop *l, const struct loop_cfg *cfg, uint16_t node
     c->on_link = p->link != FAB_NONE;
     if (c->on_link)
         c->dirlink = 2u * p->link + (l->fab->links[p->link].a == node);
-    rc = io_port_outside(&c->rp, p->external, cfg->rd->path, l->n_outside++, cfg->pool);
+    rc =
+        io_port_outside(&c->rp, p->external, cfg->rd->path, l->n_outside++, l->fab->mtu, cfg->pool);
     if (!rc)
         net_port_state(l->net, node, port, false, 0);
     return rc;

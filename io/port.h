@@ -74,10 +74,11 @@ int io_port_memif(struct io_port **p, const struct memif_cfg *cfg);
 /*
  * A port to the outside as a conf names it: "vhost:PATH" (a socket that a guest's virtio NIC is
  * connected to; a relative PATH is below dir), a DPDK vdev with its arguments
- * ("net_af_packet0,iface=eth1"), or a PCI address. n: its number among those of this process. One
+ * ("net_af_packet0,iface=eth1"), or a PCI address. n: its number among those of this process. mtu: the
+ * fabric's; a device whose own MTU is too small for its packets, and cannot be raised, is refused. One
  * queue pair, polled. 0 or -errno with a message on stderr.
  */
-int io_port_outside(struct io_port **p, const char *spec, const char *dir, unsigned n,
+int io_port_outside(struct io_port **p, const char *text, const char *dir, unsigned n, unsigned mtu,
                     struct rte_mempool *pool);
 void io_port_close(struct io_port *p);
 

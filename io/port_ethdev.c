@@ -4,33 +4,58 @@
  * is made one segment.
  */
 #include "io/port_impl.h"
+#include "io/port_pci.h"
+#include "io/port_spec.h"
 #include "roce/frame.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <rte_dev.h>
-#include <rte_ethdev.h>
 #include <rte_errno.h>
+#include <rte_ethdev.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #define ETHDEV_RING 512
+#define XDP_PAGES   8192u /* its rings hold half of them; with no more it stops receiving */
+#define XDP_ROOM    3648u /* with headroom */
+#define XDP_MTU     3300u /* of that, less the headrooms of DPDK and of the kernel */
+/* IPv6, UDP, BTH, the longest of what follows it, ICRC; 4,200 with an MTU of 4,096. */
+#define HEADERS_MAX 104u
 
 struct ethdev {
     struct io_port port;
     uint16_t id;
     bool up;
+    struct rte_mempool
+        *frames; /* af_xdp: what arrives is copied into its buffers; NULL: not copied */
+    struct rte_mempool *pages; /* af_xdp: the driver's buffers, a page each */
 };
+
+/* Returns how many are left: without a free buffer a frame is lost, as in a NIC. */
+static uint16_t copy_all(struct ethdev *e, struct rte_mbuf **m, uint16_t n)
+{
+    uint16_t k = 0;
+
+    for (uint16_t i = 0; i < n; i++) {
+        struct rte_mbuf *c = rte_pktmbuf_copy(m[i], e->frames, 0, UINT32_MAX);
+
+        e->port.stats.rx_bad += c == NULL;
+        rte_pktmbuf_free(m[i]);
+        if (c)
+            m[k++] = c;
+    }
+    return k;
+}
 
 static uint16_t ethdev_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct ethdev *e = (struct ethdev *)p;
     uint16_t got = queue ? 0 : rte_eth_rx_burst(e->id, 0, m, n), k = 0;
 
+    if (e->frames)
+        got = copy_all(e, m, got);
     for (uint16_t i = 0; i < got; i++) {
         if (unlikely(m[i]->nb_segs > 1 && rte_pktmbuf_linearize(m[i]))) {
             p->stats.rx_bad++;
@@ -125,6 +150,7 @@ static void ethdev_close(struct io_port *p)
     rte_eth_dev_close(e->id);
     if (known && info.device)
         rte_dev_remove(info.device);
+    rte_mempool_free(e->pages);
     free(e);
 }
 
@@ -139,36 +165,88 @@ static const struct io_port_ops ethdev_ops = {
     .close = ethdev_close,
 };
 
-static int ethdev_start(uint16_t id, struct rte_mempool *pool)
+/* Of the kernel's interface or of a NIC; UINT_MAX: a virtual device without one carries all. */
+static unsigned mtu_of(uint16_t id, const struct port_spec *s)
+{
+    uint16_t mtu;
+
+    if (*s->iface)
+        return port_spec_mtu(s);
+    return port_pci_is(s->text) && !rte_eth_dev_get_mtu(id, &mtu) ? mtu : UINT_MAX;
+}
+
+/* A frame of af_xdp is in one page, and drivers refuse an interface whose MTU is longer. */
+static int xdp_fits(const struct port_spec *s, unsigned need)
+{
+    unsigned has = port_spec_mtu(s);
+    char why[200];
+
+    if (!port_spec_is_xdp(s) || (need <= XDP_MTU && has <= XDP_MTU))
+        return 0;
+    if (need > XDP_MTU)
+        return port_refuse(s->text, 0,
+                           "found a fabric whose packets do not fit the pages of af_xdp, expected "
+                           "mtu = 2048 or less, or net_af_packet");
+    snprintf(why, sizeof(why), "found an MTU of %u, expected at most %u (ip link set %s mtu %u)",
+             has, XDP_MTU, s->iface, need);
+    return port_refuse(s->text, 0, why);
+}
+
+/* Makes the device carry packets of need bytes: what is longer than its MTU is lost without a word. */
+static int ethdev_set_mtu(uint16_t id, const struct port_spec *s, unsigned need)
+{
+    struct rte_eth_dev_info info;
+    unsigned has = mtu_of(id, s);
+    char why[200];
+
+    if (has < need && !rte_eth_dev_info_get(id, &info) && info.max_mtu >= need &&
+        !rte_eth_dev_set_mtu(id, (uint16_t)need))
+        has = mtu_of(id, s);
+    if (has >= need)
+        return 0;
+    snprintf(why, sizeof(why), "found an MTU of %u, expected %u for the fabric's packets", has,
+             need);
+    if (*s->iface)
+        snprintf(why + strlen(why), sizeof(why) - strlen(why), " (ip link set %s mtu %u)", s->iface,
+                 need);
+    return port_refuse(s->text, 0, why);
+}
+
+/* af_xdp's buffers are at most a page with all that DPDK has in it, ours are longer. */
+static struct rte_mempool *make_pages(struct ethdev *e, struct rte_mempool *frames)
+{
+    char name[RTE_MEMPOOL_NAMESIZE];
+
+    snprintf(name, sizeof(name), "pages%u", e->id);
+    e->frames = frames;
+    e->pages = rte_pktmbuf_pool_create(name, XDP_PAGES, 0, 0, XDP_ROOM, SOCKET_ID_ANY);
+    return e->pages;
+}
+
+static int ethdev_start(struct ethdev *e, const struct port_spec *s, unsigned mtu,
+                        struct rte_mempool *pool)
 {
     struct rte_eth_conf conf = {0};
-    uint16_t rxd = ETHDEV_RING, txd = ETHDEV_RING;
-    int rc = rte_eth_dev_configure(id, 1, 1, &conf);
+    uint16_t rxd = ETHDEV_RING, txd = ETHDEV_RING, id = e->id;
+    int rc = rte_eth_dev_configure(id, 1, 1, &conf), refused = 0;
 
+    if (!rc && port_spec_is_xdp(s) && !(pool = make_pages(e, pool)))
+        rc = -rte_errno;
     if (!rc)
         rc = rte_eth_dev_adjust_nb_rx_tx_desc(id, &rxd, &txd);
     if (!rc)
         rc = rte_eth_rx_queue_setup(id, 0, rxd, rte_eth_dev_socket_id(id), NULL, pool);
     if (!rc)
         rc = rte_eth_tx_queue_setup(id, 0, txd, rte_eth_dev_socket_id(id), NULL);
-    /* Many virtual devices have no MTU and no promiscuous mode: they receive every frame. */
     if (!rc)
-        rte_eth_dev_set_mtu(id, 4200);
-    if (!rc)
+        refused = ethdev_set_mtu(id, s, mtu + HEADERS_MAX);
+    if (!rc && !refused)
         rc = rte_eth_dev_start(id);
-    if (!rc)
-        rte_eth_promiscuous_enable(id);
-    return rc;
-}
-
-/* ---- from the conf's text ---- */
-
-static bool is_pci(const char *spec)
-{
-    unsigned domain, bus, slot, fn;
-
-    return sscanf(spec, "%x:%x:%x.%x", &domain, &bus, &slot, &fn) == 4 ||
-           sscanf(spec, "%x:%x.%x", &bus, &slot, &fn) == 3;
+    if (rc)
+        return port_refuse(s->text, rc, "found a device that does not start");
+    if (!refused)
+        rte_eth_promiscuous_enable(id); /* many virtual devices receive every frame anyway */
+    return refused;
 }
 
 /* The port of a device by its arguments: "net_tap0,iface=x", "01:00.0,...". */
@@ -182,99 +260,33 @@ static int ethdev_find(const char *devargs, uint16_t *id)
                                                                                            : 0;
 }
 
-static int refuse(const char *spec, int rc, const char *why)
-{
-    fprintf(stderr, "tributary: port \"%s\": %s%s%s\n", spec, why, rc ? ": " : "",
-            rc ? rte_strerror(-rc) : "");
-    return rc ? rc : -EINVAL;
-}
-
-/*
- * Removes a socket without a listener, which a killed process left behind. Any other file stays.
- */
-static int clear_socket(const char *spec, const char *path)
-{
-    struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    struct stat st;
-    int fd, rc;
-
-    if (strlen(path) >= sizeof(sa.sun_path))
-        return refuse(spec, -ENAMETOOLONG, "found a path too long for a socket");
-    memcpy(sa.sun_path, path, strlen(path));
-    if (lstat(path, &st))
-        return 0;
-    if (!S_ISSOCK(st.st_mode))
-        return refuse(spec, -EEXIST, "found something that is no socket at its path");
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return refuse(spec, -errno, "cannot look at its socket");
-    rc = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) ? -errno : 0;
-    close(fd);
-    if (rc != -ECONNREFUSED)
-        return refuse(spec, -EADDRINUSE, "found another process that listens at its socket");
-    unlink(path);
-    return 0;
-}
-
-/* Device arguments of "vhost:PATH". We listen, so that guests may come and go. */
-static int vhost_args(const char *spec, const char *dir, unsigned n, char *args, size_t size)
-{
-    const char *given = spec + strlen("vhost:"), *slash;
-    char path[512], parent[512];
-    int rc;
-
-    if (strchr(given, ','))
-        return refuse(spec, 0, "found a comma in the path, expected none");
-    snprintf(path, sizeof(path), "%s%s%s", given[0] == '/' ? "" : dir, given[0] == '/' ? "" : "/",
-             given);
-    slash = strrchr(path, '/');
-    snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path) + 1, path);
-    if (access(parent, W_OK | X_OK)) {
-        rc = -errno;
-        fprintf(stderr, "tributary: port \"%s\": cannot make a socket in %s: %s\n", spec, parent,
-                strerror(-rc));
-        return rc;
-    }
-    rc = clear_socket(spec, path);
-    if (!rc && snprintf(args, size, "net_vhost_port%u,iface=%s,queues=1", n, path) >= (int)size)
-        rc = refuse(spec, -ENAMETOOLONG, "found a path too long for a socket");
-    return rc;
-}
-
-int io_port_outside(struct io_port **p, const char *spec, const char *dir, unsigned n,
+int io_port_outside(struct io_port **p, const char *text, const char *dir, unsigned n, unsigned mtu,
                     struct rte_mempool *pool)
 {
     uint16_t id = RTE_MAX_ETHPORTS;
+    struct port_spec s;
     struct ethdev *e;
-    char args[512];
-    int rc = 0;
+    int rc = port_spec_read(&s, text, dir, n);
 
     *p = NULL;
-    if (!strncmp(spec, "vhost:", 6))
-        rc = vhost_args(spec, dir, n, args, sizeof(args));
-    else
-        snprintf(args, sizeof(args), "%s", spec);
     if (rc)
         return rc;
-    if (ethdev_find(args, &id)) { /* EAL has probed PCI devices at its start */
-        rc = rte_dev_probe(args);
-        if (rc || ethdev_find(args, &id))
-            return refuse(spec, rc ? rc : -ENODEV,
-                          is_pci(spec)
-                              ? "found no such PCI device bound to a driver that DPDK uses "
-                                "(dpdk-devbind.py --status)"
-                              : "found a device that DPDK does not make, expected "
-                                "vhost:PATH, or net_af_packet, net_tap, net_pcap, "
-                                "net_null, net_vhost with a number and their arguments");
+    if (ethdev_find(s.args, &id)) { /* EAL has probed PCI devices at its start */
+        rc = rte_dev_probe(s.args);
+        if (rc || ethdev_find(s.args, &id))
+            return port_spec_refuse(&s, rc);
     }
-    rc = ethdev_start(id, pool);
-    if (rc)
-        return refuse(spec, rc, "found a device that does not start");
     e = calloc(1, sizeof(*e));
     if (!e)
         return -ENOMEM;
     e->port.ops = &ethdev_ops;
     e->id = id;
-    *p = &e->port;
-    return 0;
+    rc = xdp_fits(&s, mtu + HEADERS_MAX);
+    if (!rc)
+        rc = ethdev_start(e, &s, mtu, pool);
+    if (rc)
+        ethdev_close(&e->port);
+    else
+        *p = &e->port;
+    return rc;
 }

@@ -24,8 +24,9 @@ refused "vhost:$tmp/no/such/g.sock" 'cannot make a socket in .*/no/such/: No suc
 refused "vhost:$tmp/file" 'found something that is no socket at its path'
 refused "vhost:$tmp/$(printf 'x%.0s' {1..96})" 'found a path too long'
 refused net_nonsense0 'found a device that DPDK does not make, expected vhost:PATH'
-refused 0000:ff:1f.7 'found no such PCI device'
-refused 'net_af_packet0,iface=nosuch' 'net_af_packet0,iface=nosuch'
+refused 0000:ff:1f.7 'found no PCI device 0000:ff:1f.7, expected one of dpdk-devbind.py --status'
+refused 'net_af_packet0,iface=nosuch' 'found no interface nosuch, expected one of .*lo'
+refused net_af_packet0 'found no interface, expected ",iface=NAME"'
 
 # The socket of a switch that was killed is in nobody's way; that of one that lives is.
 conf_with "vhost:$tmp/g.sock"
