@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the Debian packages that are missing, by name: setup.sh build | test | bench | interop | verbs-suite | torch | fuzz | coverage | lint | deb
+# Installs the Debian packages that are missing, by name: setup.sh build | test | bench | interop | verbs-suite | torch | python | fuzz | coverage | lint | deb
 # Silent and quick when nothing is missing. Needs root or sudo only when something is.
 set -u
 
@@ -14,6 +14,7 @@ interop="$build tshark ibverbs-utils ibverbs-providers perftest procps qemu-syst
 fuzz="$test clang-14 libclang-rt-14-dev libfuzzer-14-dev"
 verbs_suite="$build python3-pyverbs"
 torch="$build python3-torch" # 150 MB to download, 630 MB installed
+python="$build python3-pandas python3-matplotlib python3-libconf python3-nbconvert python3-ipykernel jupyter-nbconvert mypy"
 coverage="$test gcovr"
 lint="git clang-format-14 cppcheck"
 deb="$build debhelper dh-python dpkg-dev fakeroot debootstrap"
@@ -25,12 +26,13 @@ bench) want=$bench ;;
 interop) want=$interop ;;
 verbs-suite) want=$verbs_suite ;;
 torch) want=$torch ;;
+python) want=$python ;;
 fuzz) want=$fuzz ;;
 coverage) want=$coverage ;;
 lint) want=$lint ;;
 deb) want=$deb ;;
 *)
-    echo "setup.sh: found '${1:-}', expected build, test, bench, interop, verbs-suite, torch, fuzz, coverage, lint or deb" >&2
+    echo "setup.sh: found '${1:-}', expected build, test, bench, interop, verbs-suite, torch, python, fuzz, coverage, lint or deb" >&2
     exit 2
     ;;
 esac

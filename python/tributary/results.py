@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results of trib as pandas DataFrames: from a run, or from files of results alone.
+
+A frame has a row for each row of -J, with the columns of --csv (docs/results.md): names end in their units (_bytes, _us, _GBps), what is
+nested is flattened with dots (fidelity.ok). Before them: conf, ranks, clock ("virtual", "real"), seed, payload, faults (the plan's name, or
+""), and run, the row's place in ``frame.attrs["runs"]``, which has where each comes from.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, Union
+
+from ._sizes import Size, size_list, size_options
+from ._trib import PathLike, TribError, call, need, shipped, trib, why
+from .conf import Conf, libconfig
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 1
+Words = Union[str, Sequence[str]]
+Plan = Union[PathLike, Sequence[Mapping[str, Any]]]
+CONTEXT = ("conf", "ranks", "clock", "seed", "payload", "faults", "run")
+LEFT_OUT = 4  # trib perf's exit code where --max-wall left rows out
+
+
+def joined(words: Words) -> str:
+    """A list for the command line."""
+    return words if isinstance(words, str) else ",".join(words)
+
+
+def options(
+    *,
+    clock: str = "virtual",
+    ranks: Optional[int] = None,
+    algos: Optional[Words] = None,
+    types: Optional[Words] = None,
+    ops: Optional[Words] = None,
+    seed: Optional[int] = None,
+    faults: Optional[str] = None,
+    payload: Optional[str] = None,
+    place: str = "out",
+    iters: Optional[int] = None,
+    warmup: Optional[int] = None,
+    counters: bool = False,
+) -> list[str]:
+    """Options of ``trib sim`` (clock "virtual") or ``trib perf`` ("real"), sizes left out. ValueError: one that the clock does not have."""
+    if clock not in ("virtual", "real"):
+        raise ValueError(f'found clock={clock!r}, expected "virtual" or "real"')
+    if place not in ("out", "in", "both"):
+        raise ValueError(f'found place={place!r}, expected "out", "in" or "both"')
+    virtual = clock == "virtual"
+    for name, value in (("seed", seed), ("faults", faults), ("payload", payload), ("counters", counters or None)):
+        if value is not None and not virtual:
+            raise ValueError(f'found {name}={value!r} with clock="real", expected it with clock="virtual"')
+    pairs = (
+        ("-g", ranks),
+        ("--algo", algos and joined(algos)),
+        ("-d", types and joined(types)),
+        ("-o", ops and joined(ops)),
+        ("--seed", seed),
+        ("--faults", faults),
+        ("--payload", payload),
+        ("--place", place if virtual else None),
+        ("-n", iters),
+        ("-w", warmup),
+    )
+    words = [word for name, value in pairs if value is not None for word in (name, str(value))]
+    return words + ["--counters"] * counters
+
+
+def conf_word(conf: PathLike, folder: str = "") -> str:
+    """A conf's or a fault plan's path, or its name where it comes with trib. FileNotFoundError: it is neither."""
+    word = os.fspath(conf)
+    if not os.path.isfile(word) and shipped(word, folder) is None:
+        kind = "fault plan" if folder else "conf file"
+        raise FileNotFoundError(f"found no {kind} '{word}', expected a path or the name of one that comes with trib")
+    return word
+
+
+def write_plan(faults: Plan, path: Path) -> None:
+    """Writes a fault plan, a list of its entries (docs/confs.md), to a file."""
+    path.write_text(libconfig({"faults": tuple(faults)}), encoding="utf-8")  # type: ignore[arg-type]
+
+
+def run(
+    conf: Union[PathLike, Conf],
+    collective: str = "all_reduce",
+    *,
+    sizes: Optional[Union[Size, Iterable[Size]]] = None,
+    algos: Optional[Words] = None,
+    types: Optional[Words] = None,
+    ops: Optional[Words] = None,
+    clock: str = "virtual",
+    ranks: Optional[int] = None,
+    seed: Optional[int] = None,
+    faults: Optional[Plan] = None,
+    payload: Optional[str] = None,
+    place: str = "out",
+    iters: Optional[int] = None,
+    warmup: Optional[int] = None,
+    counters: bool = False,
+    args: Sequence[str] = (),
+    json: Optional[PathLike] = None,
+) -> pd.DataFrame:
+    """Runs a collective by ``trib sim`` (clock "virtual") or ``trib perf`` ("real") and returns its rows. docs/python.md has every argument.
+
+    What is None is trib's default. TribError: trib refused or failed, or an element is wrong; ValueError: an argument that the clock does
+    not have. A warning names rows that --max-wall left out.
+    """
+    with tempfile.TemporaryDirectory(prefix="trib-") as folder:
+        if isinstance(conf, Conf):
+            conf = conf.write(Path(folder) / f"{conf.name}.conf")
+        if faults is not None and not isinstance(faults, (str, os.PathLike)):
+            write_plan(faults, Path(folder) / "faults.conf")
+            faults = Path(folder) / "faults.conf"
+        if clock == "virtual":  # in real time it can be the name of a fabric that is up
+            conf = conf_word(conf)
+        words = options(
+            clock=clock, ranks=ranks, algos=algos, types=types, ops=ops, seed=seed, payload=payload, place=place,
+            faults=None if faults is None else os.fspath(faults), iters=iters, warmup=warmup, counters=counters,
+        )  # fmt: skip
+        runs = [[]] if sizes is None else size_options(size_list(sizes))
+        if json is not None and len(runs) > 1:
+            raise ValueError(
+                f"found {len(runs)} series of sizes with json=, expected one, in equal steps or with one factor"
+            )
+        files = []
+        for i, of_size in enumerate(runs):
+            files.append(Path(folder) / f"{i}.json")
+            command = [str(trib()), "sim" if clock == "virtual" else "perf", os.fspath(conf), collective]
+            _run_one([*command, *words, *of_size, *args], files[-1])
+        if json is not None:
+            shutil.copyfile(files[0], json)
+        frame = read(files)
+        for at, provenance in enumerate(frame.attrs["runs"]):
+            provenance["file"] = None if json is None or at else os.fspath(json)
+        if clock == "real" and place != "both":
+            frame = frame[frame["in_place"] == (place == "in")].reset_index(drop=True)
+    return frame
+
+
+def _run_one(command: list[str], file: Path) -> None:
+    code, stderr = call([*command, "-J", str(file)])
+    if code == LEFT_OUT:
+        warnings.warn(f"trib left rows out: {why(code, stderr)}", stacklevel=4)
+    elif code != 0:
+        try:
+            rows = read(file)
+        except (OSError, ValueError):
+            rows = None
+        raise TribError(why(code, stderr), command, code, rows)
+
+
+def flatten(value: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Nested objects as keys with dots; lists stay."""
+    flat: dict[str, Any] = {}
+    for key, v in value.items():
+        if isinstance(v, Mapping):
+            flat.update(flatten(v, f"{before}{key}."))
+        else:
+            flat[before + key] = v
+    return flat
+
+
+def load(path: PathLike) -> dict[str, Any]:
+    """A file of results. ValueError: it is none, or of another schema."""
+    with open(path, encoding="utf-8") as f:
+        try:
+            result = json.load(f)
+        except ValueError as e:
+            raise ValueError(f"{os.fspath(path)}: found no JSON ({e}), expected a file of trib's -J") from None
+    if not isinstance(result, dict) or not isinstance(result.get("results"), list):
+        raise ValueError(
+            f"{os.fspath(path)}: found no rows, expected results of a collective by trib sim, trib perf or trib-sweep --merge"
+        )
+    if result.get("schema", SCHEMA) != SCHEMA:
+        raise ValueError(f"{os.fspath(path)}: found schema {result['schema']}, expected {SCHEMA}")
+    return result
+
+
+def _stem(path: Any) -> str:
+    name = os.path.basename(str(path))
+    return name[:-5] if name.endswith(".conf") else name
+
+
+def _context(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What all rows of a file share, by the names of CONTEXT."""
+    command = result.get("run", {}).get("command", [])
+    at = command.index("--faults") + 1 if "--faults" in command else len(command)
+    virtual = result.get("virtual")
+    return {
+        "conf": _stem(result.get("conf", "")),
+        "ranks": result.get("ranks"),
+        "clock": "real" if virtual is None else "virtual",
+        "seed": (virtual or {}).get("seed"),
+        "payload": (virtual or {}).get("payload", "data"),
+        "faults": _stem(command[at]) if at < len(command) else "",
+    }
+
+
+def _rows(result: Mapping[str, Any], run_number: int) -> list[dict[str, Any]]:
+    context = _context(result)
+    if "conf" not in result:  # of trib-sweep --merge, where each row has its own
+        context["clock"] = "virtual"
+    rows = []
+    for row in result["results"]:
+        if "algo" not in row:
+            raise ValueError("found a training step, expected rows of collectives")
+        merged: dict[str, Any] = {**context, "run": run_number, **flatten(row)}
+        merged["conf"] = _stem(merged["conf"])
+        rows.append(merged)
+    return rows
+
+
+def _provenance(path: PathLike, result: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {k: v for k, v in result.items() if k != "results"}
+    if "links" in kept.get("virtual", {}):
+        kept["virtual"] = {k: v for k, v in kept["virtual"].items() if k != "links"}
+    return {"file": os.fspath(path), **kept}
+
+
+def _files(source: Union[PathLike, Iterable[PathLike]]) -> list[Path]:
+    if not isinstance(source, (str, os.PathLike)):
+        return [file for one in source for file in _files(one)]
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(path.glob("[0-9]*.json"), key=lambda p: (len(p.name), p.name)) or sorted(path.glob("*.json"))
+    elif not path.exists() and glob.has_magic(str(path)):
+        found = sorted(Path(p) for p in glob.glob(str(path)))
+    else:
+        found = [path]
+    if not found:
+        raise FileNotFoundError(f"found no results in {path}, expected files of trib's -J")
+    return found
+
+
+def read(source: Union[PathLike, Iterable[PathLike]]) -> pd.DataFrame:
+    """The rows of files of results: a path, a pattern such as "*.json", the DIR of a sweep, or several of these.
+
+    Files of trib sim and trib perf (-J), and of trib-sweep --merge. Rows of a run that did not end are there; ``attrs["runs"]`` has its
+    "error". ValueError: a file has no such rows; FileNotFoundError: there is none.
+    """
+    rows: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
+    for number, path in enumerate(_files(source)):
+        result = load(path)
+        try:
+            rows += _rows(result, number)
+        except ValueError as e:
+            raise ValueError(f"{path}: {e}") from None
+        runs.append(_provenance(path, result))
+    return frame_of(rows, runs)
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The DataFrame of flat rows and of where they come from."""
+    pd = need("pandas", "python3-pandas")
+    frame = pd.DataFrame(list(rows)) if rows else pd.DataFrame(columns=list(CONTEXT))
+    for column in ("wrong", "seed", "aggregated_iters"):
+        if column in frame:
+            frame[column] = frame[column].astype("Int64")  # whole numbers, of which some are not known
+    frame.attrs["schema"] = SCHEMA
+    frame.attrs["runs"] = list(runs)
+    return frame
+
+
+def links(frame: pd.DataFrame) -> pd.DataFrame:
+    """Links of rows that were measured with counters=True: a row for each direction of a link, with the columns of docs/results.md, and
+    conf, ranks, collective, algo, size_bytes, type, op, seed and faults of the row that it belongs to. ValueError: no row has any."""
+    pd = need("pandas", "python3-pandas")
+    keys = [k for k in ("conf", "ranks", "collective", "algo", "size_bytes", "type", "op", "in_place", "seed", "faults") if k in frame]
+    found = []
+    if "links" in frame:
+        for of, measured in zip(frame[keys].to_dict("records"), frame["links"]):
+            found += [{**of, **flatten(link)} for link in (measured if isinstance(measured, list) else ())]
+    if not found:
+        raise ValueError("found no links, expected rows measured with counters=True (trib sim --counters)")
+    return pd.DataFrame(found)

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sweeps: many simulations over the cores of a machine, resumable, in the files of ``trib-sweep``, by which a cluster runs the same.
+
+DIR has ``list``, a simulation a line; of line I ``IIIII.json`` (results) and ``IIIII.out`` (first the line itself, then what was printed);
+and the confs and fault plans that were given as objects. A line is done where its .out begins with it, its .json is one object with
+rows and no "error" (trib writes "not finished" until the end), no element is wrong, and the files that it was run with are as they are now.
+The list only grows, so numbers stay: a sweep with more seeds runs the new ones alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
+
+from ._sizes import Size, size_list, size_options
+from ._sweep_progress import Line, Progress
+from ._trib import PathLike, trib, why
+from .conf import Conf
+from .results import Plan, Words, conf_word, options, read, write_plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+OneOrMore = Union[T, Iterable[T]]
+FaultPlans = Union[None, PathLike, Sequence[Union[None, PathLike]], Mapping[str, Optional[Plan]]]
+_POLL_S = 0.005
+
+
+def _each(what: Any) -> list[Any]:
+    """One value or several as a list."""
+    return [what] if what is None or isinstance(what, (str, os.PathLike, Conf, int)) else list(what)
+
+
+def _put(folder: Path, name: str, text: str, used: dict[str, str]) -> str:
+    """Writes a conf or plan of the sweep into its DIR, and returns its path. ValueError: another one has the name."""
+    name = re.sub(r"[^\w.=%+-]", "_", name) + ".conf"
+    if used.setdefault(name, text) != text:
+        raise ValueError(f"found two confs or fault plans named {name[:-5]!r}, expected names that differ (Conf.copy(name=...))")
+    path = folder / name
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        new = folder / f".{name}.{os.getpid()}"
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    return str(path)
+
+
+def _plans(faults: FaultPlans, folder: Path, used: dict[str, str]) -> list[Optional[str]]:
+    """Paths or names of fault plans; those that are given as entries are written to DIR."""
+    if not isinstance(faults, Mapping):
+        return [None if f is None else _word(f, "faults") for f in _each(faults)]
+    found: list[Optional[str]] = []
+    for label, plan in faults.items():
+        if plan is None or isinstance(plan, (str, os.PathLike)):
+            found.append(None if plan is None else _word(plan, "faults"))
+        else:
+            with tempfile.TemporaryDirectory(prefix="trib-") as scratch:
+                write_plan(plan, Path(scratch) / "plan")
+                text = (Path(scratch) / "plan").read_text(encoding="utf-8")
+            found.append(_put(folder, label, text, used))
+    return found
+
+
+def _word(path: PathLike, folder: str = "") -> str:
+    """A conf or plan as a word of a line: one that comes with trib by its name, another one by its whole path."""
+    word = conf_word(path, folder)
+    return os.path.abspath(word) if os.path.isfile(word) else word
+
+
+def _lines(folder: Path, grid: Mapping[str, Any], series: Sequence[Sequence[str]], args: Sequence[str], common: Mapping[str, Any]) -> list[str]:
+    """The simulations of a grid, the last dimension fastest."""
+    found = []
+    for point in itertools.product(*grid.values()):
+        at = dict(zip(grid, point))
+        words = [at.pop("conf"), at.pop("collective"), *options(**at, **common)]
+        found += [[*words, *of_size, *args] for of_size in series]
+    for word in itertools.chain.from_iterable(found):
+        if word == "" or re.search(r"\s", word):
+            raise ValueError(f"found {word!r}, expected no word of a sweep's line to be empty or to have a blank")
+    return list(dict.fromkeys(" ".join(words) for words in found))
+
+
+def _listed(folder: Path, wanted: Sequence[str]) -> dict[str, int]:
+    """DIR's list with the wanted lines added; each line's number."""
+    path = folder / "list"
+    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    lines = [line for line in old if line.strip() and not line.lstrip().startswith("#")]
+    lines += [line for line in wanted if line not in set(lines)]
+    if lines != old:
+        new = folder / f".list.{os.getpid()}"
+        new.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        new.replace(path)
+    numbers: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        numbers.setdefault(line, number)
+    return numbers
+
+
+def _same_files(result: Mapping[str, Any]) -> bool:
+    """Whether the files that a result was made with are what they were. One that is not here cannot be compared."""
+    for used in result.get("run", {}).get("files", []):
+        try:
+            now = hashlib.sha256(Path(used["path"]).read_bytes()).hexdigest()
+        except OSError:
+            continue
+        if now != used["sha256"]:
+            return False
+    return True
+
+
+def finished(base: Path, line: str) -> bool:
+    """Whether the files BASE.json and BASE.out are the results of this very line, whole and right."""
+    try:
+        with open(f"{base}.out", encoding="utf-8", errors="replace") as out:
+            if out.readline() != f"# trib sim {line}\n":
+                return False
+        with open(f"{base}.json", encoding="utf-8") as f:
+            result = json.load(f)
+    except (OSError, ValueError):
+        return False
+    rows = result.get("results") if isinstance(result, dict) else None
+    right = isinstance(rows, list) and all(isinstance(r, dict) and not r.get("wrong") for r in rows)
+    return right and "error" not in result and _same_files(result)
+
+
+class _Simulation:
+    """One line, running: trib sim with its output in DIR."""
+
+    def __init__(self, line: Line, base: Path, threads: Optional[int]) -> None:
+        self.line, self.base = line, base
+        conf, *rest = line.text.split()
+        one = [] if threads is None else ["--threads", str(threads)]
+        base.with_suffix(".json").unlink(missing_ok=True)
+        self.out: IO[bytes] = open(f"{base}.out", "wb")
+        self.out.write(f"# trib sim {line.text}\n".encode())
+        self.out.flush()
+        self.err: IO[bytes] = tempfile.TemporaryFile()
+        command = [*_dies_with_us(), str(trib()), "sim", conf, *one, *rest, "-J", f"{base}.json"]
+        line.started()
+        self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+
+    def ended(self) -> Optional[str]:
+        """None: it runs; "": it is done; else why it failed."""
+        code = self.child.poll()
+        if code is None:
+            return None
+        self.line.ended()
+        self.err.seek(0)
+        stderr = self.err.read()
+        self.out.write(stderr)
+        self.out.close()
+        self.err.close()
+        return "" if code == 0 else why(code, stderr.decode(errors="replace"))
+
+    def stop(self) -> None:
+        self.child.terminate()
+        self.child.wait()
+        self.out.close()
+        self.err.close()
+
+
+def _dies_with_us() -> list[str]:
+    """A prefix by which a simulation ends with this process, even if that is killed."""
+    setpriv = "/usr/bin/setpriv"
+    return [setpriv, "--pdeathsig", "TERM"] if os.access(setpriv, os.X_OK) else []
+
+
+def _run(todo: Sequence[tuple[Line, Path]], workers: int, progress: Progress) -> dict[str, str]:
+    """Runs the lines, the longest first; returns why lines failed. Ctrl-C ends those that run."""
+    waiting = sorted(todo, key=lambda t: -t[0].weight)
+    running: list[_Simulation] = []
+    failed: dict[str, str] = {}
+    threads = 1 if workers > 1 else None
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                line, base = waiting.pop(0)
+                running.append(_Simulation(line, base, threads))
+            for simulation in list(running):
+                reason = simulation.ended()
+                if reason is None:
+                    continue
+                running.remove(simulation)
+                if reason:
+                    failed[simulation.line.text] = reason
+                    progress.say(f"failed: trib sim {simulation.line.text}: {reason}")
+            progress.show()
+            time.sleep(_POLL_S)
+    finally:
+        for simulation in running:
+            simulation.stop()
+        progress.end()
+    return failed
+
+
+def sweep(
+    confs: OneOrMore[Union[PathLike, Conf]],
+    collectives: OneOrMore[str] = "all_reduce",
+    *,
+    ranks: Optional[OneOrMore[int]] = None,
+    sizes: Optional[OneOrMore[Size]] = None,
+    algos: Optional[OneOrMore[str]] = None,
+    types: Optional[OneOrMore[str]] = None,
+    ops: Optional[OneOrMore[str]] = None,
+    seeds: Optional[OneOrMore[int]] = None,
+    faults: FaultPlans = None,
+    payload: Optional[str] = None,
+    place: str = "out",
+    iters: Optional[int] = None,
+    warmup: Optional[int] = None,
+    counters: bool = False,
+    args: Sequence[str] = (),
+    dir: Optional[PathLike] = None,
+    workers: Optional[int] = None,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Simulates every combination, one process each for all sizes, and returns the rows of all. docs/python.md has every argument.
+
+    dir      where results are kept: what is done there is not run again; None: nowhere
+    workers  simulations at a time; None: one a core; 0: none, only ``dir/list`` is written, for ``trib-sweep dir/list dir``
+    A simulation that fails is named by a warning and in ``attrs["sweep"]["failed"]``, and does not stop the others. ValueError: a wrong
+    argument, before anything runs. Ctrl-C leaves what is done.
+    """
+    if dir is None:
+        with tempfile.TemporaryDirectory(prefix="trib-sweep-") as scratch:
+            again = {k: v for k, v in locals().items() if k not in ("scratch", "dir")}
+            return sweep(**again, dir=scratch)
+    folder = Path(dir).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    used: dict[str, str] = {}
+    grid = {
+        "conf": [_put(folder, c.name, c.text(), used) if isinstance(c, Conf) else _word(c) for c in _each(confs)],
+        "collective": _each(collectives),
+        "ranks": _each(ranks),
+        "types": _each(types),
+        "ops": _each(ops),
+        "faults": _plans(faults, folder, used),
+        "algos": _each(algos),
+        "seed": _each(seeds),
+    }
+    common = {"payload": payload, "place": place, "iters": iters, "warmup": warmup, "counters": counters}
+    series = [[]] if sizes is None else size_options(size_list(sizes))
+    wanted = _lines(folder, grid, series, args, common)
+    numbers = _listed(folder, wanted)
+    bases = {line: folder / f"{numbers[line]:05d}" for line in wanted}
+    lines = {line: Line(line) for line in wanted}
+    done = {line for line in wanted if finished(bases[line], line)}
+    todo = [line for line in wanted if line not in done]
+    for line in todo:  # for trib-sweep, which does not compare confs
+        bases[line].with_suffix(".json").unlink(missing_ok=True)
+    began = time.monotonic()
+    cores = len(os.sched_getaffinity(0)) if workers is None else workers
+    failed: dict[str, str] = {}
+    if todo and cores > 0:
+        shown = Progress([lines[line] for line in todo], len(done), cores, sys.stderr if progress else None)
+        failed = _run([(lines[line], bases[line]) for line in todo], cores, shown)
+    right = [line for line in wanted if finished(bases[line], line)]
+    frame = read([bases[line].with_suffix(".json") for line in right])
+    frame.attrs["sweep"] = {
+        "lines": len(wanted),
+        "found": len(done),
+        "failed": failed,
+        "missing": [line for line in wanted if line not in right and line not in failed],
+        "workers": cores,
+        "wall_s": time.monotonic() - began,
+        "simulations_s": sum(lines[line].took_s for line in todo),
+    }
+    if failed:
+        some = "".join(f"\n  trib sim {line}: {reason}" for line, reason in itertools.islice(failed.items(), 5))
+        warnings.warn(f"{len(failed)} of {len(wanted)} simulations failed{some}", stacklevel=2)
+    return frame
