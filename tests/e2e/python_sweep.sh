@@ -12,7 +12,7 @@ finished() { grep -L '"error"' "$1"/*.json 2>/dev/null | wc -l; }
 some_finished() { [ "$(finished "$1")" -ge 5 ]; }
 
 # Killed in the middle: nothing of it goes on, and what was half written does not count.
-check sweep "$tmp/a" >"$tmp/killed.out" 2>&1 &
+$python "$root/tests/tools/sweep_check.py" sweep "$tmp/a" >"$tmp/killed.out" 2>&1 & # no function: a shell of its own would be killed instead
 pid=$!
 until_true 20 some_finished "$tmp/a" || fail "no simulation ended"
 kill -KILL $pid

@@ -62,7 +62,9 @@ def figures(folder, out):
         if legend is not None:
             at = legend.get_window_extent()
             assert not at.overlaps(ax.get_window_extent()) and at.x1 <= whole.x1 + 1, f"{name}: the legend"
-        texts = [t for t in (ax.xaxis.label, ax.yaxis.label, ax.title, *ax.get_xticklabels(), *ax.get_yticklabels()) if t.get_text() and t.get_visible()]
+        ticks = [label for axis in (ax.xaxis, ax.yaxis) for at, label in zip(axis.get_majorticklocs(), axis.get_majorticklabels())
+                 if min(axis.get_view_interval()) <= at <= max(axis.get_view_interval())]  # others are not drawn
+        texts = [t for t in (ax.xaxis.label, ax.yaxis.label, ax.title, *ticks) if t.get_text() and t.get_visible()]
         for text in texts:
             box = text.get_window_extent()
             assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1, f"{name}: {text.get_text()!r} is cut off"
