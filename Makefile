@@ -11,6 +11,7 @@
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   torch torch2                            PyTorch on the backend "trib": Debian's (600 MB of packages); FSDP on 2.x from PyPI
+#   python-test                             the Python package's runs, sweeps, figures and notebooks, with Debian's pandas and matplotlib
 #   wheel                                   the Python package, in $(BUILD)/wheel
 #   deb deb-test                            the Debian package, in $(BUILD)/deb; installed, run and removed in a bare Debian (root)
 #   docs-test                               commands and links of README.md and docs/
@@ -128,7 +129,7 @@ MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/c
 MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
 PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result validate torch torch2 wheel deb deb-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result validate torch torch2 python-test wheel deb deb-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -468,6 +469,12 @@ torch2:
 	$(Q)[ -x build/torch2/bin/python ] || python3 -m venv build/torch2
 	$(Q)build/torch2/bin/python -c 'import torch' 2>/dev/null || build/torch2/bin/pip install --quiet torch numpy || true
 	$(Q)TRIB_BUILD=$(BUILD) TORCH_PYTHON=$(CURDIR)/build/torch2/bin/python bash tests/e2e/torch.sh || [ $$? = 77 ]
+
+# The Python package's runs, sweeps and figures, and the notebooks of docs/labs: a minute beside the packages; "skipped" where they cannot be had.
+python-test:
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)scripts/setup.sh python || true
+	$(Q)for t in results sweep lab; do TRIB_BUILD=$(BUILD) bash tests/e2e/python_$$t.sh || [ $$? = 77 ] || exit 1; done
 
 # Needs setuptools and wheel (Debian: python3-setuptools, python3-wheel), no network. The library is not in it: TRIB_LIB, TRIB_BUILD or the system's loader finds it.
 wheel:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import results
+from ._plot_timeline import timeline as timeline
 from ._sizes import Size, size_bytes, size_text
 from ._trib import need
 

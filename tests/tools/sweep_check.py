@@ -24,6 +24,11 @@ def sweep(folder, **more):
     return tributary.sweep(["leaf-spine-8", slow], dir=folder, **{**GRID, **more})
 
 
+def timeline(out):
+    tributary.run("leaf-spine-8", algos="ring", sizes="64K", args=["--timeline", f"{out}/timeline.json"])
+    return f"{out}/timeline.json"
+
+
 def figures(folder, out):
     from matplotlib.colors import to_hex
 
@@ -37,6 +42,7 @@ def figures(folder, out):
         "speedup": plot.speedup(one, "ring"),
         "scaling": plot.scaling(frame[frame["conf"] == "slow"], size="256K"),
         "links": plot.links(tributary.run("leaf-spine-8", algos=["ring", "sharp"], sizes="64K", counters=True)),
+        "timeline": plot.timeline(timeline(out), links=4),
         "facets": plot.facets(frame, row="ranks", col=["conf", "faults"])[1, 3],
     }
     for name, ax in drawn.items():
