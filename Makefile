@@ -72,7 +72,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/trib_telemetry.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/trib_telemetry.c io/live/trib_status.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -85,6 +85,7 @@ ROOM_check       := protocols/check
 ROOM_roce        := $(addprefix roce,/ /cc)
 ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
 ROOM_io          := $(addprefix io,/ /memif /telemetry)
+ROOM_live        := io/live
 ROOM_clock       := host/clock
 ROOM_hca         := $(addprefix host/hca,/ /memory /io)
 ROOM_kernels     := host/kernels
@@ -95,7 +96,7 @@ ROOM_sharp       := plugins/sharp
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols check roce switch io clock hca kernels coll bench session sharp launch sim support
+ROOMS := base fabric aggregation protocols check roce switch io live clock hca kernels coll bench session sharp launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -109,6 +110,7 @@ ON_check       := check $(ON_protocols)
 ON_roce        := roce $(ON_aggregation)
 ON_switch      := switch protocols $(ON_roce)
 ON_io          := io $(ON_switch)
+ON_live        := live $(ON_io)
 ON_clock       := clock $(ON_io)
 ON_hca         := hca io roce aggregation fabric base
 ON_coll        := coll kernels protocols aggregation fabric base
@@ -120,7 +122,7 @@ ON_sim         := sim launch bench coll kernels hca clock $(ON_io)
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status \
          $(BUILD)/trib-check-protocol \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5
 
@@ -243,6 +245,11 @@ $(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
 $(BUILD)/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -ljansson -o $@
+
+# Clients of telemetry: nothing of DPDK is linked.
+$(BUILD)/trib-status: $(call obj,io/live/trib_status.c) $(call lib,live) $(call obj,switch/queue/drops.c) $(BUILD)/libagent.a $(call lib,fabric base)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -lpthread -o $@
 
 # It loads shared objects, and needs nothing of DPDK.
 $(BUILD)/trib-check-protocol: $(call obj,protocols/check/trib_check_protocol.c) $(call lib,check protocols aggregation base)
@@ -574,11 +581,11 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched)
-PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep trib-calibrate trib-explain trib-check-protocol)
+PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-sweep trib-calibrate trib-explain trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce_pmix.c all_reduce.py train.py)

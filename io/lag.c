@@ -20,8 +20,8 @@ static unsigned lag_bucket(int64_t ns)
     return (e - SUB_BITS + 1) * SUB + ((v >> (e - SUB_BITS)) & (SUB - 1));
 }
 
-/* The largest value of bucket b, so that quantiles are upper bounds. */
-static int64_t lag_bucket_top(unsigned b)
+/* So that quantiles are upper bounds. */
+int64_t lag_bucket_top(unsigned b)
 {
     unsigned shift;
 

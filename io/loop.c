@@ -347,6 +347,7 @@ bool loop_link_io(const struct loop *l, unsigned i, struct link_io_info *info)
         .port = c->port,
         .slot = c->slot,
         .up = c->up,
+        .pid = c->up ? io_port_peer(c->rp) : 0,
         .rx = s->rx,
         .tx = s->tx,
         .rx_bad = s->rx_bad,

@@ -56,6 +56,7 @@ struct link_io_info {
     uint16_t node, port;
     unsigned slot;
     bool up;
+    int pid; /* of a slot: the process that is connected; 0: unknown */
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects, overflow;
     uint64_t refused;     /* connections, without the host's token or not finished */
     uint64_t stall_drops; /* of a slot: frames that its process did not accept in time */

@@ -36,6 +36,11 @@ struct port_page *io_port_page(const struct io_port *p)
     return p->ops->page ? p->ops->page(p) : NULL;
 }
 
+int io_port_peer(const struct io_port *p)
+{
+    return p->peer_pid;
+}
+
 int io_port_refused(const struct io_port *p, const char **why)
 {
     *why = p->refused_why;

@@ -126,6 +126,8 @@ struct io_port_stats {
     uint64_t refused; /* connections that were ended before they were up */
 };
 const struct io_port_stats *io_port_stats(const struct io_port *p);
+/* Of a server: the process at the other end; 0: unknown. */
+int io_port_peer(const struct io_port *p);
 /* Whom the last connection belonged to that was refused (stats.refused), and why. Of a client: why the
  * server last refused it; *why NULL: it has not. */
 int io_port_refused(const struct io_port *p, const char **why);

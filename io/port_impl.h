@@ -23,6 +23,7 @@ struct io_port_ops {
 struct io_port {
     const struct io_port_ops *ops;
     struct io_port_stats stats;
+    int peer_pid; /* of a server: the process that is connected; 0: unknown */
     int refused_pid;
     const char *refused_why;
     char refused_text[96]; /* of a client: what the server said */

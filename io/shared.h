@@ -244,6 +244,7 @@ void lateness_forget(struct lateness_log *g);
 
 /* lag.c */
 void lag_record(struct lag_hist *h, int64_t ns, unsigned n);
+int64_t lag_bucket_top(unsigned b); /* the largest value of a bucket, in ns */
 void lag_snapshot(const struct shared *sh, struct lag_hist *sum); /* adds up all writers */
 int64_t lag_quantile(const struct lag_hist *before, const struct lag_hist *after,
                      double q); /* ns; 0 when empty */

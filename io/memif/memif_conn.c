@@ -62,15 +62,21 @@ int memif_send(struct memif *mf, const struct memif_msg *msg, int fd)
     return sendmsg(mf->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*msg) ? 0 : -EPIPE;
 }
 
-int memif_refuse(struct memif *mf, const char *reason)
+static int peer_pid(int fd)
 {
-    struct memif_msg msg = {.type = MEMIF_DISCONNECT};
     struct ucred peer = {0};
     socklen_t len = sizeof(peer);
 
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+    return peer.pid;
+}
+
+int memif_refuse(struct memif *mf, const char *reason)
+{
+    struct memif_msg msg = {.type = MEMIF_DISCONNECT};
+
     if (mf->listener && mf->state != MEMIF_UP) {
-        getsockopt(mf->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-        mf->port.refused_pid = peer.pid;
+        mf->port.refused_pid = peer_pid(mf->fd);
         mf->port.refused_why = reason;
         mf->port.stats.refused++;
     }
@@ -265,6 +271,7 @@ static void server_accept(struct memif *mf)
 {
     mf->fd = accept4(mf->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     mf->accepted_ns = clock_mono_ns();
+    mf->port.peer_pid = mf->fd >= 0 ? peer_pid(mf->fd) : 0;
     if (mf->fd >= 0 && serve_hello(mf))
         memif_drop(mf);
 }

@@ -7,6 +7,7 @@
 #include "io/telemetry/capture.h"
 #include "io/link_reader.h"
 #include "io/telemetry/telemetry_link.h"
+#include "io/telemetry/telemetry_tables.h"
 #include "switch/net/net_stats.h"
 #include "switch/protocol/protocol_node.h"
 #include "switch/reduce/an.h"
@@ -367,6 +368,8 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
 
 /* ---- DPDK's side ---- */
 
+#define TABLE_HELP(what) what ", as numbers: telemetry_tables.h. Parameters: first row"
+
 #define COMMANDS(X)                                                                                \
     X(nodes, "/trib/nodes", "Nodes of this process. Takes no parameters")                          \
     X(ports, "/trib/ports", "Ports; counters of one. Parameters: NODE:PORT")                       \
@@ -378,6 +381,11 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
       "Processes that have sent what they may not send. Takes no parameters")                      \
     X(link_bytes, "/trib/link_bytes",                                                              \
       "Bytes sent into links: pairs of link * 2 + direction, bytes. Parameters: first of them")    \
+    X(telemetry_ports, "/trib/table/ports", TABLE_HELP("Ports with links"))                        \
+    X(telemetry_groups, "/trib/table/groups", TABLE_HELP("Children of groups"))                    \
+    X(telemetry_slots, "/trib/table/slots", TABLE_HELP("Slots of hosts' processes"))               \
+    X(telemetry_lag, "/trib/table/lag", TABLE_HELP("Lateness of hand-offs"))                       \
+    X(telemetry_kinds, "/trib/table/kinds", "Kinds of groups, by number. Takes no parameters")     \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
     X(dilation, "/trib/dilation", "Fabric time runs N times slower. Parameters: N, a new one")     \
     X(capture_begin, "/trib/capture/start",                                                        \

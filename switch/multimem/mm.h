@@ -7,6 +7,7 @@
 #ifndef TRIB_SWITCH_MULTIMEM_MM_H
 #define TRIB_SWITCH_MULTIMEM_MM_H
 
+#include "aggregation/group_view.h"
 #include "fabric/fabric.h"
 #include "roce/rnic.h"
 #include "switch/multimem/mm_counters.h"
@@ -48,7 +49,8 @@ int mm_create(struct mm **mm, struct an *a, const struct mm_cfg *cfg);
 void mm_destroy(struct mm *mm);
 uint32_t mm_max_qps(const struct mm_cfg *cfg);
 bool mm_idle(const struct mm *mm);
-unsigned mm_groups_of(const struct mm *mm, uint64_t key); /* groups under this key */
+unsigned mm_groups_of(const struct mm *mm, uint64_t key);        /* groups under this key */
+void mm_view(const struct mm *mm, group_view_fn *fn, void *ctx); /* each member of each group */
 void mm_check_all(const struct mm *mm); /* asserts what must hold between two calls */
 const struct mm_counters *mm_counters(const struct mm *mm);
 void mm_counters_print(const struct mm *mm, void (*emit)(void *ctx, const char *name, uint64_t v),

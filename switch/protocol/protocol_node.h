@@ -7,6 +7,7 @@
 #ifndef TRIB_SWITCH_PROTOCOL_PROTOCOL_NODE_H
 #define TRIB_SWITCH_PROTOCOL_PROTOCOL_NODE_H
 
+#include "aggregation/group_view.h"
 #include "fabric/fabric.h"
 #include "roce/endpoint.h"
 
@@ -29,6 +30,8 @@ void protocol_node_peer_down(struct protocol_node *p, uint16_t peer_node, int64_
 void protocol_node_cut_off(struct protocol_node *p, int64_t now_ps);
 bool protocol_node_idle(const struct protocol_node *p); /* no job, slot or frame is held */
 unsigned protocol_node_jobs_of(const struct protocol_node *p, uint64_t key); /* under this key */
+/* Calls fn for each child of each job. */
+void protocol_node_view(const struct protocol_node *p, group_view_fn *fn, void *ctx);
 /* Names and values for telemetry: "switchml_jobs" and so on; nothing before the first job. */
 void protocol_node_print(const struct protocol_node *p,
                          void (*emit)(void *ctx, const char *name, uint64_t v), void *ctx);

@@ -6,6 +6,7 @@
 #ifndef TRIB_SWITCH_REDUCE_AN_H
 #define TRIB_SWITCH_REDUCE_AN_H
 
+#include "aggregation/group_view.h"
 #include "fabric/fabric.h"
 #include "roce/endpoint.h"
 #include "switch/multimem/mm.h"
@@ -32,6 +33,8 @@ struct endpoint an_endpoint(struct an *a);
 int an_idle(const struct an *a);
 /* Groups under this key that it holds, of trees and of multimem. */
 unsigned an_groups_of(const struct an *a, uint64_t key);
+/* Calls fn for each child of each of them. */
+void an_view(const struct an *a, group_view_fn *fn, void *ctx);
 /* The link to a child or parent node is down (io/ detects that in wall time). */
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
 /* All links are down: no member or neighbour is blamed. */

@@ -3,7 +3,7 @@
 # What programs say of their options: --help has every option of the table, --version, the nearest name for a mistyped one, exit codes,
 # manual pages that render without a warning, completion.
 . "$(dirname "$0")/lib.sh"
-programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-keep trib-enter trib-sweep trib-calibrate trib-explain trib-check-protocol trib'
+programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-keep trib-enter trib-sweep trib-calibrate trib-explain trib-check-protocol trib'
 program() {
     case "$1" in trib | trib-sweep | trib-calibrate | trib-explain) echo "$root/scripts/$1" ;; *) echo "$TRIB_BUILD/$1" ;; esac
 }
@@ -51,6 +51,7 @@ typo trib-plan 'found no CONF, expected' -v
 typo trib-model 'found --workloda, .*did you mean --workload\?' two-hosts.conf --workloda x
 typo trib-switch 'found --dilaton, .*did you mean --dilation\?' two-hosts.conf --dilaton 5
 typo trib-telemetry 'found no DIR, expected'
+typo trib-status 'found --lnks, .*did you mean --links\?' --lnks
 typo trib-keep 'COMMAND: found "lst", expected one of start, .*did you mean list\?' lst
 typo trib-keep 'stop: found 0 arguments, expected 1' stop
 typo trib-enter 'found no LIBRARY, expected' h0
