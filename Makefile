@@ -72,7 +72,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/trib_telemetry.c io/live/trib_status.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -122,7 +122,7 @@ ON_sim         := sim launch bench coll kernels hca clock $(ON_io)
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status \
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status $(BUILD)/trib-metrics $(BUILD)/trib-top \
          $(BUILD)/trib-check-protocol \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5
 
@@ -246,10 +246,15 @@ $(BUILD)/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -ljansson -o $@
 
-# Clients of telemetry: nothing of DPDK is linked.
-$(BUILD)/trib-status: $(call obj,io/live/trib_status.c) $(call lib,live) $(call obj,switch/queue/drops.c) $(BUILD)/libagent.a $(call lib,fabric base)
+# Clients of telemetry: nothing of DPDK is linked. Without libmicrohttpd trib-metrics does not serve, without ncurses trib-top has --batch alone.
+MHD     := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo -lmicrohttpd)
+NCURSES := $(shell pkg-config --libs ncursesw 2>/dev/null)
+$(BUILD)/io/live/metrics_http.o: private CFLAGS += $(if $(MHD),-DTRIB_MICROHTTPD)
+$(BUILD)/io/live/top_screen.o: private CFLAGS += $(if $(NCURSES),-DTRIB_NCURSES)
+LIVE := $(addprefix $(BUILD)/trib-,status metrics top)
+$(LIVE): $(BUILD)/trib-%: $(BUILD)/io/live/trib_%.o $(call lib,live) $(call obj,switch/queue/drops.c) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -lpthread -o $@
+	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -lpthread $(if $(filter %metrics,$@),$(MHD)) $(if $(filter %top,$@),$(NCURSES)) -o $@
 
 # It loads shared objects, and needs nothing of DPDK.
 $(BUILD)/trib-check-protocol: $(call obj,protocols/check/trib_check_protocol.c) $(call lib,check protocols aggregation base)
@@ -581,11 +586,11 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
-CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched)
-PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-sweep trib-calibrate trib-explain trib-check-protocol)
+CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched conf/grafana/*.json)
+PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-sweep trib-calibrate trib-explain trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce_pmix.c all_reduce.py train.py)
@@ -598,7 +603,7 @@ COMPLETIONS := share/bash-completion/completions
 PACKAGE := lib/python3/dist-packages/tributary
 PYTHON  := $(wildcard python/tributary/*.py) python/tributary/py.typed
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
-CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules)
+CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules grafana)
 install: all
 	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img"
 	install -m 755 $(BIN) "$(TO)/bin"

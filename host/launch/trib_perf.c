@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_CUT = 4, EXIT_INTERRUPTED = 130 };
@@ -338,8 +339,10 @@ int main(int argc, char **argv)
     int code;
 
     proto_name_ends(EXIT_WRONG);
-    if (argc == 3 && !strcmp(argv[1], "--rank-process"))
+    if (argc == 3 && !strcmp(argv[1], "--rank-process")) {
+        prctl(PR_SET_NAME, "trib-perf"); /* it was started as /proc/self/exe */
         return rank_main(atoi(argv[2]), false);
+    }
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
         return rank_main(STDIN_FILENO, true);
     if (perf_load_protocols(argc, argv))

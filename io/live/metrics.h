@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a look at fabrics says, as metrics: OpenMetrics text, or Prometheus' older text format, in
+ * which a counter's family has the suffix _total too and there are no units.
+ */
+#ifndef TRIB_IO_METRICS_H
+#define TRIB_IO_METRICS_H
+
+#include "io/live/live.h"
+
+#include <stdio.h>
+
+enum metrics_format { METRICS_OPENMETRICS, METRICS_PROMETHEUS };
+void metrics_print(const struct live *l, enum metrics_format format, FILE *out);
+
+#endif
