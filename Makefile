@@ -139,7 +139,7 @@ all:
 programs: $(PROGS) $(BUILD)/man/trib.1
 
 # Manual pages and completion, from what the programs print of their tables.
-$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep trib-calibrate trib-explain completion.bash completion.zsh)
+$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep trib-calibrate trib-explain trib-report completion.bash completion.zsh)
 	@echo "  MAN   $(@D)"
 	$(Q)scripts/manuals.sh $(BUILD)
 
@@ -486,7 +486,9 @@ torch2:
 python-test:
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)scripts/setup.sh python || true
-	$(Q)for t in results sweep lab; do TRIB_BUILD=$(BUILD) bash tests/e2e/python_$$t.sh || [ $$? = 77 ] || exit 1; done
+	$(Q)[ -f build/axe/axe_core_python/axe.min.js ] || { mkdir -p build/axe && pip download --quiet --no-deps --dest build/axe axe-core-python==0.1.0 && \
+	    python3 -m zipfile -e build/axe/*.whl build/axe; } >build/axe.log 2>&1 || true
+	$(Q)for t in results sweep lab report; do TRIB_BUILD=$(BUILD) bash tests/e2e/python_$$t.sh || [ $$? = 77 ] || exit 1; done
 
 # Needs setuptools and wheel (Debian: python3-setuptools, python3-wheel), no network. The library is not in it: TRIB_LIB, TRIB_BUILD or the system's loader finds it.
 wheel:
@@ -551,6 +553,7 @@ bench-programs: $(BENCHES) $(filter $(BUILD)/tests/tools/mpi_%,$(TOOLS))
 # Every command block of README.md and docs/ is run, every link looked up.
 docs-test:
 	$(Q)scripts/setup.sh test
+	$(Q)scripts/setup.sh python
 	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) tests/docs.sh
 
@@ -586,11 +589,11 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched conf/grafana/*.json)
-PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-sweep trib-calibrate trib-explain trib-check-protocol)
+PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-sweep trib-calibrate trib-explain trib-report trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce_pmix.c all_reduce.py train.py)
@@ -601,7 +604,7 @@ TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
 # Where Debian's python3 looks below /usr and /usr/local.
 PACKAGE := lib/python3/dist-packages/tributary
-PYTHON  := $(wildcard python/tributary/*.py) python/tributary/py.typed
+PYTHON  := $(wildcard python/tributary/*.py python/tributary/report/*.py) python/tributary/py.typed
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
 CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules grafana)
 install: all
@@ -630,8 +633,8 @@ install: all
 	for f in $(EXAMPLES); do install -m $$([ -x "$$f" ] && echo 755 || echo 644) "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 host/session/tributary_coll.3 "$(TO)/share/man/man3"
 	install -D -m 644 wireshark/tributary.lua "$(TO)/share/tributary/wireshark/tributary.lua"
-	install -d "$(TO)/$(PACKAGE)"
-	install -m 644 $(PYTHON) "$(TO)/$(PACKAGE)"
+	install -d "$(TO)/$(PACKAGE)/report"
+	for f in $(PYTHON:python/tributary/%=%); do install -m 644 "python/tributary/$$f" "$(TO)/$(PACKAGE)/$$f" || exit 1; done
 uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
 	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
@@ -646,9 +649,9 @@ uninstall:
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc" "$(TO)/share/tributary/wireshark/tributary.lua"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for f in $(notdir $(PYTHON)); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
-	rm -rf "$(TO)/$(PACKAGE)/__pycache__"
-	for d in $(PACKAGE) include/tributary lib/tributary/openmpi $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
+	rm -rf "$(TO)/$(PACKAGE)/__pycache__" "$(TO)/$(PACKAGE)/report/__pycache__"
+	for d in $(PACKAGE)/report $(PACKAGE) include/tributary lib/tributary/openmpi $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -168,7 +168,12 @@ def _size_axis(ax: Axes, values: Sequence[int]) -> None:
 
 def _finish(ax: Axes, y: str, title: str, log: bool, legend: bool) -> Axes:
     if log:
+        ticker = need("matplotlib.ticker", "python3-matplotlib")
         ax.set_yscale("log")
+        low, high = ax.get_ylim()
+        ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
+        ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+        ax.yaxis.set_minor_formatter(ticker.NullFormatter())
     else:
         ax.set_ylim(bottom=0)
     ax.set_ylabel(UNITS.get(y, y))

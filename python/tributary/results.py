@@ -206,14 +206,32 @@ def _context(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+NUMBERS = ("size_bytes", "count", "time_us", "algbw_GBps", "busbw_GBps")
+NUMBERS_OR_NONE = ("predicted_us", "min_us", "median_us", "p99_us", "stddev_us", "wrong")  # null, or not there at all
+TEXTS = ("collective", "algo", "type")
+
+
+def _check_row(row: Mapping[str, Any], at: int) -> None:
+    """ValueError: a row lacks what all have, or a value is of another kind."""
+    for key in (*NUMBERS, *NUMBERS_OR_NONE, *TEXTS):
+        value = row.get(key)
+        if value is None and key in NUMBERS_OR_NONE:
+            continue
+        kind: tuple[type, ...] = (str,) if key in TEXTS else (int, float)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            what = "text" if key in TEXTS else "a number"
+            raise ValueError(f"found {key} {value!r} in results[{at}], expected {what}")
+
+
 def _rows(result: Mapping[str, Any], run_number: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
     context = _context(result)
     if "conf" not in result:  # of trib-sweep --merge, where each row has its own
         context["clock"] = "virtual"
-    rows = []
     for row in result["results"]:
         if "algo" not in row:
             raise ValueError("found a training step, expected rows of collectives")
+        _check_row(row, len(rows))
         merged: dict[str, Any] = {**context, "run": run_number, **flatten(row)}
         merged["conf"] = _stem(merged["conf"])
         rows.append(merged)

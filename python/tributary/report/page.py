@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is on the page of a report, from files of results and time lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
+from .. import _plot_timeline, plot, results
+from .._sizes import size_text
+from .._trib import PathLike, need, trib
+from . import figures
+from .html import figure, number, page, pre, section, table, text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LINKS = 12  # of the busiest, in a table
+
+
+def _load(path: PathLike) -> dict[str, Any]:
+    """A file that trib wrote. ValueError: it is none, or of another schema."""
+    with open(path, encoding="utf-8") as f:
+        try:
+            found = json.load(f)
+        except (ValueError, RecursionError) as e:
+            raise ValueError(f"{os.fspath(path)}: found no JSON ({e}), expected a file of trib's -J or --timeline") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{os.fspath(path)}: found no object, expected a file of trib's -J or --timeline")
+    return found
+
+
+def _known(value: Any) -> Any:
+    """The value; None where pandas has none."""
+    return None if value is None or (not isinstance(value, (list, dict)) and need("pandas", "python3-pandas").isna(value)) else value
+
+
+def _kind(found: Mapping[str, Any]) -> str:
+    if isinstance(found.get("otherData"), dict):
+        return "timeline"
+    if isinstance(found.get("results"), list):
+        return "rows"
+    return "other" if any(isinstance(found.get(k), list) for k in ("jobs", "collectives")) else ""
+
+
+class Report:
+    """Sections in their order. Figures count, since ids on a page are unique."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.body: list[str] = []
+        self.figures = 0
+
+    def add(self, title: str, body: str) -> None:
+        if body:
+            title = f"{title} ({len(self.parts)})" if title in self.parts else title
+            self.parts.append(title)
+            self.body.append(section(title, body))
+
+    def draw(self, make: Any, label: str) -> str:
+        self.figures += 1
+        return figure(figures.drawn(make, f"f{self.figures}", label), label)
+
+
+# ---- rows of collectives --------------------------------------------------------------------------------
+
+
+def _named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Files with the same conf are told apart by their names."""
+    confs = [set(frame[frame["run"] == i]["conf"]) for i in range(len(names))]
+    if sum(len(c) for c in confs) > len(set().union(*confs)):
+        frame["conf"] = [f"{c}, {names[r]}" for c, r in zip(frame["conf"], frame["run"])]
+    return frame
+
+
+def _panels(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """What is in one figure: a collective, out of place where it ran so. The table has the rows of both places."""
+    found = []
+    for collective, rows in frame.groupby("collective", sort=False):
+        out = rows[~rows["in_place"].astype(bool)]
+        where = "" if len(out) else ", in place"
+        found.append((str(collective).replace("_", " ") + where, (out if len(out) else rows).reset_index(drop=True)))
+    return found
+
+
+def _bandwidth(report: Report, frame: pd.DataFrame) -> None:
+    shown = frame[frame["busbw_GBps"] > 0]
+    body = ""
+    for what, rows in _panels(shown):
+        body += report.draw(lambda rows=rows: plot.busbw(rows), f"Bus bandwidth of {what} by size, GB/s of fabric time")
+        body += report.draw(lambda rows=rows: plot.time(rows, model=True), f"Time of {what} by size, µs of fabric time; grey: predicted")
+    report.add("Bandwidth and time", body)
+    body = ""
+    for what, rows in _panels(shown):
+        algos = list(dict.fromkeys(rows["asked"].fillna(rows["algo"]) if "asked" in rows else rows["algo"]))
+        if len(algos) > 1:
+            body += report.draw(lambda rows=rows, base=algos[0]: plot.speedup(rows, base), f"How many times as fast as {algos[0]}, {what}")
+    report.add("Speed-up", body)
+
+
+def _fidelity_text(row: Mapping[str, Any]) -> str:
+    return "ok" if row.get("fidelity.ok") in (None, True) else f"lag, needs dilation {number(row.get('fidelity.dilation_needed'))}"
+
+
+def _all_rows(report: Report, frame: pd.DataFrame) -> None:
+    rows = []
+    for r in ({k: _known(v) for k, v in row.items()} for row in frame.to_dict("records")):
+        predicted = r.get("predicted_us")
+        spread = "" if r.get("min_us") is None else f"{number(r['min_us'])} to {number(r['p99_us'])}"
+        rows.append((
+            str(r["conf"]), str(r["collective"]), str(r.get("asked") or r["algo"]), size_text(float(r["size_bytes"])), str(r["type"]),
+            str(r.get("op") or ""), "in" if r["in_place"] else "out", float(r["time_us"]), spread, float(r["algbw_GBps"]), float(r["busbw_GBps"]),
+            float(r["time_us"]) / float(predicted) if predicted else None, "" if r.get("wrong") is None else str(r["wrong"]), _fidelity_text(r),
+        ))  # fmt: skip
+    heads = ("conf", "collective", "algorithm", "size", "type", "op", "place", "time (µs)", "min to p99 (µs)", "algbw (GB/s)", "busbw (GB/s)", "time/model", "wrong elements", "fidelity")
+    report.add("All rows", table(f"{len(rows)} rows; times are of fabric time", heads, rows, numbers_from=7))
+
+
+def _conf_text(run: Mapping[str, Any]) -> str:
+    files = run.get("run", {}).get("files", []) if isinstance(run.get("run"), dict) else []
+    return str(files[0].get("text", "")) if files else ""
+
+
+def _what_binds(report: Report, frame: pd.DataFrame, sources: Sequence[Mapping[str, Any]]) -> None:
+    body = ""
+    for i, source in enumerate(sources):
+        mine = frame[frame["run"] == i]
+        with_links = mine[[isinstance(v, list) for v in mine["links"]]] if "links" in mine else mine[:0]
+        for algo, rows in with_links.groupby("algo", sort=False):
+            row = rows.sort_values("size_bytes").iloc[-1]
+            busiest = sorted(row["links"], key=lambda d: -float(d["utilisation"] or 0))
+            name = f"{row['conf']}, {row['collective'].replace('_', ' ')} by {algo}, {size_text(float(row['size_bytes']))}"
+            top = busiest[0] if busiest else None
+            if top is None:
+                continue
+            label = f"Utilisation of links, {name}: the busiest is {top['from']} to {top['to']}, {100 * float(top['utilisation'] or 0):.0f} %"
+            drawing = figures.fabric(_conf_text(source), row["links"], label)
+            body += f"<h3>{text(name)}</h3>\n" + (figure(drawing, label) + figures.legend() if drawing else f'<p class="note">{text(label)}.</p>\n')
+            body += table(
+                f"The busiest of {len(busiest)} directions of links, {name}",
+                ("from", "to", "used (%)", "bytes", "longest queue (bytes)", "paused (µs)", "ECN marks", "drops"),
+                [
+                    (d["from"], d["to"], 100 * float(d["utilisation"] or 0), d["link_bytes"], d["queue_peak_bytes"], float(d["paused_us"]), d["ecn_marks"], sum(d["drops"].values()))
+                    for d in busiest[:LINKS]
+                ],
+                numbers_from=2,
+            )
+        if not len(with_links) and len(mine):
+            row = mine.sort_values("size_bytes").iloc[-1]
+            if _known(row.get("link_utilisation")) is not None:
+                body += (
+                    f"<p>{text(row['conf'])}, {text(row['collective'])} by {text(row['algo'])}, {size_text(float(row['size_bytes']))}: the busiest direction of a link carries "
+                    f"{number(int(row['link_bytes']))} bytes, and is busy {100 * float(row['link_utilisation']):.1f} % of the time. "
+                    "<code>trib sim --counters</code> keeps those of every link.</p>\n"
+                )
+    report.add("What binds", body)
+
+
+def _fidelity(report: Report, frame: pd.DataFrame, sources: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+    body = ""
+    for i, source in enumerate(sources):
+        mine = frame[frame["run"] == i]
+        lag = int((~mine["fidelity.ok"].astype(bool)).sum()) if "fidelity.ok" in mine else 0
+        name = text(names[i])
+        if source.get("virtual") is not None:
+            body += f"<p>{name}: virtual time, exact: the machine's speed does not show.</p>\n"
+        elif lag:
+            body += f'<p class="warn">{name}: {lag} of {len(mine)} rows lag: the machine did not keep up, and their times are its own, not the fabric\'s.</p>\n'
+        else:
+            body += f"<p>{name}: the emulation kept up in all {len(mine)} rows.</p>\n"
+        wrong = int(mine["wrong"].fillna(0).sum()) if "wrong" in mine else 0
+        if wrong:
+            body += f'<p class="warn">{name}: {wrong} elements are wrong.</p>\n'
+        if source.get("error"):
+            body += f'<p class="warn">{name}: it did not end: {text(source["error"])}</p>\n'
+        if source.get("not_measured"):
+            body += f'<p class="warn">{name}: {len(source["not_measured"])} rows were not measured.</p>\n'
+        fell = sorted({str(v) for v in mine["fell_back"].dropna() if v}) if "fell_back" in mine else []
+        for why in fell:
+            body += f'<p class="warn">{name}: fell back: {text(why)}</p>\n'
+    report.add("Fidelity and failures", body)
+
+
+def _again(report: Report, sources: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+    body = ""
+    for source, name in zip(sources, names):
+        run: Mapping[str, Any] = source["run"] if isinstance(source.get("run"), dict) else {}
+        body += f"<h3>{text(name)}</h3>\n"
+        if run.get("command"):
+            body += pre(shlex.join(str(w) for w in run["command"]), f"Command of {name}")
+        machine = run.get("machine", {})
+        virtual: Mapping[str, Any] = source["virtual"] if isinstance(source.get("virtual"), dict) else {}
+        facts = [
+            ("Tributary", run.get("version", source.get("version"))), ("commit", run.get("commit")), ("date", run.get("date")),
+            ("machine", ", ".join(str(v) for v in machine.values()) if isinstance(machine, dict) else machine), ("seed", virtual.get("seed", source.get("seed"))),
+            ("environment", " ".join(f"{k}={v}" for k, v in run.get("environment", {}).items()) if isinstance(run.get("environment"), dict) else None),
+        ]  # fmt: skip
+        body += "<dl>" + "".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in facts if v not in (None, "")) + "</dl>\n"
+        for used in run.get("files", []):
+            body += f"<details><summary>{text(used.get('path'))}, SHA-256 {text(str(used.get('sha256', ''))[:16])}…</summary>"
+            body += pre(used.get("text", ""), f"Text of {used.get('path')}, of {name}") + "</details>\n"
+    report.add("How to run it again", body)
+
+
+# ---- the rest ---------------------------------------------------------------------------------------------
+
+
+def _tables_of(found: Mapping[str, Any], name: str) -> str:
+    """Lists of objects as tables: jobs, a training step's collectives."""
+    body = ""
+    for key, value in found.items():
+        rows = [results.flatten(v) for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+        if not rows or key == "links":
+            continue
+        columns = [k for k in dict.fromkeys(k for r in rows for k in r) if not any(isinstance(r.get(k), list) for r in rows)]
+        body += table(f"{key} of {name}", columns, [[r.get(k) if r.get(k) is not None else "" for k in columns] for r in rows])
+    return body
+
+
+def _timeline(report: Report, path: PathLike, name: str) -> None:
+    label = f"Time line of an operation, {name}: what ranks do, and the busiest links"
+    body = report.draw(lambda: _plot_timeline.timeline(path), label)
+    explain = trib().parent / "trib-explain"
+    if explain.is_file():
+        said = subprocess.run([str(explain), os.fspath(path)], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        if said.returncode == 0:
+            body += pre(said.stdout, f"trib explain {name}")
+    report.add(f"Time line: {name}", body)
+
+
+def _title(frame: pd.DataFrame) -> str:
+    def of(column: str, most: int = 3) -> str:
+        found = list(dict.fromkeys(str(v).replace("_", " ") for v in frame[column]))
+        return ", ".join(found[:most]) + (", ..." if len(found) > most else "")
+
+    return f"{of('collective')} on {of('conf')}"
+
+
+def make(paths: Sequence[PathLike], title: str = "") -> str:
+    """The page of these files. ValueError: one is no file of trib's; OSError: it cannot be read."""
+    report = Report()
+    rows: list[PathLike] = []
+    loaded = [(path, _load(path)) for path in paths]
+    for path, found in loaded:
+        kind = _kind(found)
+        if not kind:
+            raise ValueError(f"{os.fspath(path)}: found neither rows nor a time line, expected a file of trib's -J or --timeline")
+        if kind == "rows":
+            rows.append(path)
+    stems = [Path(p).stem for p in rows]
+    names = [s if stems.count(s) == 1 else os.fspath(p) for s, p in zip(stems, rows)]
+    if rows:
+        frame = results.read(rows)
+        sources = [found for _, found in loaded if _kind(found) == "rows"]
+        if len(frame):
+            frame = _named(frame, names)
+            title = title or _title(frame)
+            _bandwidth(report, frame)
+            _what_binds(report, frame, sources)
+            _fidelity(report, frame, sources, names)
+            _all_rows(report, frame)
+        else:
+            why = "; ".join(str(s["error"]) for s in sources if s.get("error"))
+            report.add("Results", f'<p class="warn">No row was measured{text(": " + why if why else "")}.</p>\n')
+    for path, found in loaded:
+        name = Path(path).stem
+        if _kind(found) == "timeline":
+            _timeline(report, path, name)
+        elif _kind(found) == "other":
+            report.add(f"Results: {name}", _tables_of(found, name))
+    _again(report, [found for _, found in loaded if _kind(found) != "timeline"], [Path(p).stem for p, found in loaded if _kind(found) != "timeline"])
+    return page(title or "Results of Tributary", "".join(report.body), report.parts)
+
+
+def write(paths: Sequence[PathLike], to: PathLike, title: str = "") -> None:
+    """Writes the page to a file, as a whole or not at all."""
+    made = make(paths, title)
+    target = Path(to)
+    new = target.with_name(f".{target.name}.{os.getpid()}")
+    new.write_text(made, encoding="utf-8")
+    new.replace(target)
