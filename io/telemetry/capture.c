@@ -22,8 +22,10 @@ struct capture {
     char *file;
     unsigned link;
     pid_t owner;
-    int err; /* errno of the first frame that could not be written */
-    uint64_t frames;
+    int err;               /* errno of the first frame that could not be written */
+    uint64_t seen, frames; /* of the link; of them in the file */
+    bool filtered;
+    struct bpf_program filter;
     uint8_t buf[SNAP];
 };
 
@@ -44,6 +46,8 @@ static int end(struct capture **cp)
         err = errno;
     if (c->out)
         pcap_dump_close(c->out);
+    if (c->filtered)
+        pcap_freecode(&c->filter);
     if (c->pcap)
         pcap_close(c->pcap);
     free(c->file);
@@ -61,6 +65,8 @@ static void write_frame(struct capture *c, struct rte_mbuf *m, int64_t now_ps)
     h.ts.tv_sec = now_ps / PS_PER_S;
     h.ts.tv_usec = now_ps % PS_PER_S / PS_PER_NS; /* a nanosecond file: this field holds them */
     data = rte_pktmbuf_read(m, 0, h.caplen, c->buf);
+    if (data && c->filtered && !pcap_offline_filter(&c->filter, &h, data))
+        return;
     if (data && !c->err)
         pcap_dump((u_char *)c->out, &h, data);
     if (ferror(pcap_dump_file(c->out)) && !c->err)
@@ -75,7 +81,7 @@ static void capture_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64
     for (struct capture **cp = &cs->first, *c; (c = *cp);) {
         if (c->link == dirlink / 2) {
             write_frame(c, m, now_ps);
-            if (c->frames % OWNER_CHECK == 0 && abandoned(c)) {
+            if (++c->seen % OWNER_CHECK == 0 && abandoned(c)) {
                 end(cp);
                 continue;
             }
@@ -126,9 +132,22 @@ static int open_file(struct capture *c)
     return f ? -EIO : -EPERM;
 }
 
-int capture_start(struct captures *cs, unsigned link, const char *file, pid_t owner, char *why,
-                  size_t size)
+/* 0, or -EINVAL with libpcap's words in why. */
+static int set_filter(struct capture *c, const char *filter, char *why, size_t size)
 {
+    if (!filter || !*filter)
+        return 0;
+    if (pcap_compile(c->pcap, &c->filter, filter, 1, PCAP_NETMASK_UNKNOWN)) {
+        snprintf(why, size, "filter: %s", pcap_geterr(c->pcap));
+        return -EINVAL;
+    }
+    c->filtered = true;
+    return 0;
+}
+
+int capture_start(struct captures *cs, const struct capture_cfg *cfg, char *why, size_t size)
+{
+    const char *file = cfg->file;
     struct capture *c;
     unsigned n = 0;
     int rc;
@@ -147,12 +166,16 @@ int capture_start(struct captures *cs, unsigned link, const char *file, pid_t ow
         return refuse(cs, ENOMEM, "no memory", why, size);
     c->next = cs->first;
     cs->first = c;
-    c->link = link;
-    c->owner = owner;
+    c->link = cfg->link;
+    c->owner = cfg->owner;
     c->file = strdup(file);
     c->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, SNAP, PCAP_TSTAMP_PRECISION_NANO);
     if (!c->file || !c->pcap)
         return refuse(cs, ENOMEM, "no memory", why, size);
+    if (set_filter(c, cfg->filter, why, size)) {
+        end(&cs->first);
+        return -EINVAL;
+    }
     rc = open_file(c);
     if (rc)
         return refuse(cs, -rc,
@@ -161,6 +184,13 @@ int capture_start(struct captures *cs, unsigned link, const char *file, pid_t ow
                       why, size);
     tap(cs);
     return 0;
+}
+
+int capture_flush(struct captures *cs, const char *file)
+{
+    struct capture **cp = find(cs, file);
+
+    return !*cp ? -ENOENT : pcap_dump_flush((*cp)->out) ? -errno : 0;
 }
 
 int capture_stop(struct captures *cs, const char *file, uint64_t *frames, char *why, size_t size)

@@ -18,9 +18,17 @@ struct captures {
     struct capture *first;
 };
 
-/* Starts a capture. 0, or -errno with the reason in why. It ends when the process `owner` ends. */
-int capture_start(struct captures *cs, unsigned link, const char *file, pid_t owner, char *why,
-                  size_t size);
+struct capture_cfg {
+    unsigned link;
+    const char *file;
+    const char *filter; /* of libpcap; NULL or "": all frames */
+    pid_t owner;        /* the capture ends when this process ends */
+};
+
+/* Starts a capture. 0, or -errno with the reason in why. */
+int capture_start(struct captures *cs, const struct capture_cfg *cfg, char *why, size_t size);
+/* Puts into the file what has been captured so far. 0 or -errno; -ENOENT: no such capture. */
+int capture_flush(struct captures *cs, const char *file);
 /* Ends the capture to that file; *frames: how many it has. -ENOENT: no such capture; any other
  * error: why has the reason why frames were not written. */
 int capture_stop(struct captures *cs, const char *file, uint64_t *frames, char *why, size_t size);

@@ -291,24 +291,14 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
 
 /* ---- capture ---- */
 
-/* LINK,PID,FILE. The process of a link's end a captures both directions; of end b where a is
- * outside. */
-static void capture_begin(struct loop *l, const char *params, struct rte_tel_data *d)
+/* The process of a link's end a captures both directions; of end b where a is outside. */
+static void capture_link(struct loop *l, const char *link, const char *filter, const char *file,
+                         long owner, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
-    const char *comma = params ? strchr(params, ',') : NULL;
-    char link[128], why[256] = "", *file = NULL;
-    long owner;
-    int i;
+    int i = fabric_link_by_name(f, link);
+    char why[256] = "";
 
-    owner = comma ? strtol(comma + 1, &file, 10) : 0;
-    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || owner > INT_MAX ||
-        *file != ',') {
-        telemetry_say(d, "error", "expected LINK,PID,FILE");
-        return;
-    }
-    snprintf(link, sizeof(link), "%.*s", (int)(comma - params), params);
-    i = fabric_link_by_name(f, link);
     if (i < 0) {
         snprintf(why, sizeof(why), "found %s, %s", link,
                  i == -EINVAL ? "which fits several links"
@@ -321,11 +311,60 @@ static void capture_begin(struct loop *l, const char *params, struct rte_tel_dat
         return;
     }
     captures.loop = l;
-    if (capture_start(&captures, (unsigned)i, file + 1, (pid_t)owner, why, sizeof(why))) {
+    if (capture_start(&captures, &(struct capture_cfg){(unsigned)i, file, filter, (pid_t)owner},
+                      why, sizeof(why)))
         telemetry_say(d, "error", why);
+    else
+        telemetry_say(d, "capturing", f->links[i].name);
+}
+
+/* The numbers before the last text may not be in it: FILE and FILTER may have commas. */
+static void capture_begin(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const char *comma = params ? strchr(params, ',') : NULL;
+    char link[128], *file = NULL;
+    long owner = comma ? strtol(comma + 1, &file, 10) : 0;
+
+    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || owner > INT_MAX ||
+        *file != ',') {
+        telemetry_say(d, "error", "expected LINK,PID,FILE");
         return;
     }
-    telemetry_say(d, "capturing", f->links[i].name);
+    snprintf(link, sizeof(link), "%.*s", (int)(comma - params), params);
+    capture_link(l, link, NULL, file + 1, owner, d);
+}
+
+static void capture_filtered(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const char *comma = params ? strchr(params, ',') : NULL;
+    char link[128], filter[512], *at = NULL;
+    long owner = comma ? strtol(comma + 1, &at, 10) : 0;
+    unsigned long n = comma && *at == ',' ? strtoul(at + 1, &at, 10) : 0;
+
+    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || owner > INT_MAX || !n ||
+        n >= sizeof(filter) || *at != ',' || strlen(at + 1) < n + 2 || at[n + 1] != ',') {
+        telemetry_say(d, "error",
+                      "expected LINK,PID,LENGTH,FILTER,FILE, a filter of at most 511 "
+                      "characters");
+        return;
+    }
+    snprintf(link, sizeof(link), "%.*s", (int)(comma - params), params);
+    snprintf(filter, sizeof(filter), "%.*s", (int)n, at + 1);
+    capture_link(l, link, filter, at + n + 2, owner, d);
+}
+
+static void capture_flushed(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    int rc = params ? capture_flush(&captures, params) : -ENOENT;
+
+    (void)l;
+    telemetry_say(d,
+                  rc == -ENOENT ? "elsewhere"
+                  : rc          ? "error"
+                                : "flushed",
+                  rc == -ENOENT ? "no such capture"
+                  : rc          ? strerror(-rc)
+                                : params);
 }
 
 static void capture_end(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -390,6 +429,10 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
     X(dilation, "/trib/dilation", "Fabric time runs N times slower. Parameters: N, a new one")     \
     X(capture_begin, "/trib/capture/start",                                                        \
       "Writes a link's frames while PID runs. Parameters: LINK,PID,FILE")                          \
+    X(capture_filtered, "/trib/capture/filtered",                                                  \
+      "The same of frames that pass libpcap's FILTER. Parameters: LINK,PID,LENGTH,FILTER,FILE")    \
+    X(capture_flushed, "/trib/capture/flush",                                                      \
+      "Puts what has been captured so far into the file. Parameters: FILE")                        \
     X(capture_end, "/trib/capture/stop", "Ends a capture. Parameters: FILE")
 
 #define X(fn, path, help)                                                                          \

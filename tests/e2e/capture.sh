@@ -20,7 +20,12 @@ refuses() { # refuses TEXT ARG...: and what stands in a file stays there
 }
 refuses 'cannot capture nowhere: found nowhere, expected a link' nowhere -o "$tmp/y.pcap"
 refuses "found -t 'abc'" h0-leaf0 -o "$tmp/y.pcap" -t abc
-refuses "found links 'h0-leaf0' and 'h1-leaf0'" h0-leaf0 h1-leaf0 -o "$tmp/y.pcap" -t 1
+refuses 'filter: .*syntax error' h0-leaf0 -o "$tmp/y.pcap" -t 1 --filter 'udp and and'
+refuses 'filter: .*syntax error' h0-leaf0 h1-leaf0 -o "$tmp/y.pcap" -t 1 --filter 'udp and and'
+ln -s "$tmp/y.pcap" "$tmp/link.pcapng"
+refuses 'Too many levels of symbolic links|no plain file' h0-leaf0 -o "$tmp/link.pcapng" -t 1
+refuses 'found no filter' h0-leaf0 -o "$tmp/y.pcap" --filter ''
+refuses 'found nowhere, expected a link' h0-leaf0 nowhere -o "$tmp/y.pcap" -t 1
 refuses 'found no plain file' h0-leaf0 -o "$tmp" -t 1
 trib capture nowhere -o "$tmp/z.pcap" >/dev/null 2>&1
 [ -e "$tmp/z.pcap" ] && fail "a refused capture left a file"
@@ -32,6 +37,28 @@ tshark -r "$tmp/x.pcap" -Y '_ws.malformed' >"$tmp/malformed.out" 2>/dev/null
 has_not . "$tmp/malformed.out"
 "$TRIB_BUILD/tests/tools/icrc_check" "$tmp/x.pcap" >"$tmp/icrc.out" 2>&1 || fail "ICRC: $(cat "$tmp/icrc.out")"
 cat "$tmp/icrc.out"
+
+# several links in one file: an interface for each, by the name of its link; in order of time; a filter keeps what it says
+"$root/scripts/trib" capture leaf0-spine0 h0-leaf0 h4-leaf1 -o "$tmp/m.pcapng" --filter 'udp port 4791, or arp' >"$tmp/many.out" 2>&1 && fail "a comma is no filter"
+"$root/scripts/trib" capture leaf0-spine0 h0-leaf0 h4-leaf1 -o "$tmp/m.pcapng" --filter 'udp and host 10.0.0.1' >"$tmp/many.out" 2>&1 &
+many=$!
+until_true 10 grep -q capturing "$tmp/many.out" || fail "several links: $(cat "$tmp/many.out")"
+"$root/scripts/trib" capture h1-leaf0 h2-leaf0 -o - 2>"$tmp/live.err" | tshark -l -r - -c 40 -T fields -e frame.interface_name >"$tmp/live.out" 2>/dev/null &
+live=$!
+until_true 10 grep -q capturing "$tmp/live.err" || fail "-o -: $(cat "$tmp/live.err")"
+perf_ok job -b 4K -e 64K -f 16 -n 2
+until_true 10 eval '! kill -0 $live 2>/dev/null' || fail "tshark saw $(wc -l <"$tmp/live.out") frames while the job ran"
+[ "$(sort "$tmp/live.out" | uniq -c | awk '$1 > 5' | wc -l)" = 2 ] || fail "-o -: $(sort "$tmp/live.out" | uniq -c)"
+kill -TERM $many
+wait $many || fail "several links: $(cat "$tmp/many.out")"
+tshark -r "$tmp/m.pcapng" -T fields -e frame.interface_name -e frame.time_epoch -e ip.addr >"$tmp/many.tsv" 2>/dev/null || fail "tshark of several links"
+has "^$(wc -l <"$tmp/many.tsv") frames in" "$tmp/many.out"
+[ "$(cut -f 1 "$tmp/many.tsv" | sort -u | paste -sd' ')" = 'h0:0-leaf0:0 h4:0-leaf1:0 leaf0:4-spine0:0' ] || fail "interfaces: $(cut -f 1 "$tmp/many.tsv" | sort | uniq -c)"
+[ "$(cut -f 3 "$tmp/many.tsv" | grep -vc '10\.0\.0\.1\b')" = 0 ] && [ "$(wc -l <"$tmp/many.tsv")" -gt 50 ] || fail "the filter: $(cut -f 3 "$tmp/many.tsv" | sort | uniq -c)"
+sort -c -n -k 2,2 "$tmp/many.tsv" || fail "frames out of order"
+tshark -r "$tmp/m.pcapng" -Y '_ws.malformed' >"$tmp/malformed.out" 2>/dev/null
+has_not . "$tmp/malformed.out"
+compgen -G '/tmp/trib-capture.*' >/dev/null && fail "parts are left in /tmp"
 
 # several at a time, each with the frames of its own link, and none in the way of the next one however it ended
 begin() { # begin NAME LINK FILE
