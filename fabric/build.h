@@ -45,7 +45,7 @@ struct link_props {
 struct draft_link {
     uint16_t a, b;
     int a_port, b_port; /* PORT_AUTO: the lowest free one */
-    int line;
+    int line, changed_line; /* 0: no `of` names it */
     struct link_props p;
     char external[128];
 };
@@ -151,6 +151,8 @@ void conf_link_props(struct build *b, config_setting_t *s, struct link_props *p)
 int build_add_link(struct build *b, uint16_t a, uint16_t z, const struct link_props *p,
                    int line); /* p->cables of them */
 void conf_links(struct build *b, config_setting_t *s);
+/* When all links are read: what the file leaves open of them. */
+void conf_links_complete(struct build *b);
 /* Group `name` of parent over the file's link_defaults. A mistake in it leaves placeholders. */
 void conf_link_group(struct build *b, config_setting_t *parent, const char *name,
                      struct link_props *p);

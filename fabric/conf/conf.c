@@ -174,6 +174,7 @@ static void read_nodes_and_links(struct build *b, config_setting_t *root)
         conf_nodes(b, nodes);
     if (links)
         conf_links(b, links);
+    conf_links_complete(b);
 }
 
 /* Hosts outside run in real time. */

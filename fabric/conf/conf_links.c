@@ -6,7 +6,8 @@
  *   links = ( { a = "leaf0"; b = "spine0:3"; rate = "400Gb/s"; cables = 2; },
  *             { a = ( "h0", "h1" ); b = "leaf0"; rate = "400Gb/s"; },      every a with every b
  *             { a = "g0"; b = "leaf0"; port = "vhost:g0.sock"; rate = "10Gb/s"; },   g0 is outside
- *             { a = "leaf0"; port = "net_af_packet0,iface=eth1"; rate = "10Gb/s"; } );
+ *             { a = "leaf0"; port = "net_af_packet0,iface=eth1"; rate = "10Gb/s"; },
+ *             { of = "leaf0-spine1"; rate = "100Gb/s"; } );     changes a link that is there, a template's too
  */
 #include "fabric/build.h"
 
@@ -160,8 +161,6 @@ static int add_cables(struct build *b, struct draft_link proto)
 {
     unsigned n = proto.p.cables ? proto.p.cables : 1;
 
-    apply_efficiency(&proto.p);
-    complete_props(b, &proto.p);
     for (unsigned i = 0; i < n; i++) {
         struct draft_link *l = add_draft(b, proto.line);
 
@@ -321,6 +320,81 @@ static int check_ends(struct build *b, int line, const config_setting_t *a,
     return b->errs->total > before ? -EINVAL : 0;
 }
 
+/* ---- links that are there, by their nodes: "leaf0-spine1" ---- */
+
+/* Splits text at each of its dashes, since names may have some, until both parts are nodes. */
+static bool find_pair(const struct build *b, const char *text, uint16_t *a, uint16_t *z)
+{
+    for (const char *dash = strchr(text, '-'); dash; dash = strchr(dash + 1, '-')) {
+        int from = build_find_node(b, text, (size_t)(dash - text));
+        int to = build_find_node(b, dash + 1, strlen(dash + 1));
+
+        if (from >= 0 && to >= 0) {
+            *a = (uint16_t)from;
+            *z = (uint16_t)to;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool joins(const struct draft_link *l, uint16_t a, uint16_t z)
+{
+    return (l->a == a && l->b == z) || (l->a == z && l->b == a);
+}
+
+/* Changes all cables between two nodes by the keys of g. */
+static void change_links(struct build *b, config_setting_t *g, const config_setting_t *of)
+{
+    static const struct key keys[] = {LINK_KEYS, {"of", KEY_OWN, 0, 0, 0}};
+    const char *text = config_setting_get_string(of);
+    unsigned n = 0, before = b->errs->total;
+    int line = (int)config_setting_source_line(g);
+    uint16_t a, z;
+
+    if (!text) {
+        keys_expected(b, of, "the nodes of a link as \"leaf0-spine1\"");
+        return;
+    }
+    if (config_setting_get_member(g, "cables")) {
+        build_error(b, line, "cables: found it with of, expected it where the link is made");
+        return;
+    }
+    if (!find_pair(b, text, &a, &z)) {
+        if (!b->nodes_unknown)
+            build_error(b, line, "of: found \"%s\", expected two nodes as \"leaf0-spine1\"", text);
+        return;
+    }
+    for (unsigned i = 0; i < b->n_links && b->errs->total == before; i++) {
+        struct draft_link *l = &b->links[i];
+
+        if (!joins(l, a, z))
+            continue;
+        n++;
+        if (l->changed_line) {
+            build_error(b, line, "of: found \"%s\" a second time, expected its keys at line %d",
+                        text, l->changed_line);
+            return;
+        }
+        l->changed_line = line;
+        keys_read(b, g, keys, LEN(keys), &l->p);
+        check_props(b, line, &l->p);
+    }
+    if (!n && !b->graph_broken)
+        build_error(b, line,
+                    "of: found \"%s\", which no link joins, expected one above, or of the "
+                    "template",
+                    text);
+}
+
+void conf_links_complete(struct build *b)
+{
+    for (unsigned i = 0; i < b->n_links; i++) {
+        apply_efficiency(&b->links[i].p);
+        complete_props(b, &b->links[i].p);
+    }
+}
+
 static void read_link(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
@@ -338,6 +412,10 @@ static void read_link(struct build *b, config_setting_t *g)
     if (!config_setting_is_group(g)) {
         keys_expected(b, g, "a group { a; b; rate; latency; } that describes a link");
         b->graph_broken = true;
+        return;
+    }
+    if (config_setting_get_member(g, "of")) {
+        change_links(b, g, config_setting_get_member(g, "of"));
         return;
     }
     keys_read(b, g, keys, LEN(keys), &k);

@@ -213,6 +213,19 @@ static const struct {
      3, "found links of host \"g\" with port and without"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; b = \"switch0:zz\"; } );", 3,
      "b: found \"switch0:zz\""},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0\"; loss = 0.5; } );", 3,
+     "of: found \"h0\", expected two nodes"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0-h1\"; loss = 0.5; } );", 3,
+     "of: found \"h0-h1\", which no link joins"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = 7; loss = 0.5; } );", 3,
+     "of: found 7, expected the nodes of a link"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0-switch0\"; cables = 2; } );", 3,
+     "cables: found it with of"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0-switch0\"; loss = 0.5; },\n"
+           " { of = \"switch0-h0\"; dup = 0.5; } );",
+     4, "of: found \"switch0-h0\" a second time, expected its keys at line 3"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0-switch0\"; los = 0.5; } );", 3,
+     "found unknown key \"los\""},
     {LINKS "nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; },\n { name = (\"s0\", \"s1\"); "
            "role = \"leaf\"; } );\n"
            "links = ( { a = \"h0\"; b = \"s0\"; }, { a = \"h1\"; b = \"s1\"; } );",
@@ -378,6 +391,32 @@ static void every_setting_of_a_link_arrives(void **state)
     fabric_free(f);
 }
 
+static void one_link_of_a_template_is_changed(void **state)
+{
+    struct fabric *f;
+    unsigned changed = 0;
+
+    (void)state;
+    f = load_text(
+        "link_defaults = { rate = \"400Gb/s\"; latency = \"1us\"; efficiency = 0.5; };\n"
+        "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; spine_link = { cables "
+        "= 2; }; };\n"
+        "links = ( { of = \"spine1-leaf0\"; rate = \"100Gb/s\"; latency = \"1ms\"; loss = "
+        "0.25; } );");
+    for (unsigned i = 0; i < f->n_links; i++) {
+        const struct fab_link *l = &f->links[i];
+        bool is = l->loss > 0;
+
+        changed += is;
+        assert_true(!is || (!strncmp(l->name, "leaf0:", 6) && strstr(l->name, "-spine1:")));
+        assert_int_equal(l->rate_bps, is ? 50000000000ull : 200000000000ull); /* half of it */
+        assert_int_equal(l->latency_ps, is ? 1000000000 : 1000000);
+        assert_int_equal(l->buffer_bytes, is ? 8 * 6250000ull : 1u << 20);
+    }
+    assert_int_equal(changed, 2); /* cables */
+    fabric_free(f);
+}
+
 static void a_long_link_has_a_buffer_of_four_round_trips(void **state)
 {
     struct fabric *f;
@@ -489,6 +528,7 @@ int main(void)
         cmocka_unit_test(what_is_left_out_has_defaults),
         cmocka_unit_test(switches_forward_as_the_file_or_their_node_says),
         cmocka_unit_test(every_setting_of_a_link_arrives),
+        cmocka_unit_test(one_link_of_a_template_is_changed),
         cmocka_unit_test(a_long_link_has_a_buffer_of_four_round_trips),
         cmocka_unit_test(a_switch_reduces_as_it_says_and_else_as_the_fabric_says),
         cmocka_unit_test(a_host_behind_a_port_is_outside_and_has_its_place_all_the_same),
