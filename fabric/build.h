@@ -44,7 +44,7 @@ struct link_props {
  * fabric behind it. */
 struct draft_link {
     uint16_t a, b;
-    int a_port, b_port; /* PORT_AUTO: the lowest free one */
+    int a_port, b_port;     /* PORT_AUTO: the lowest free one */
     int line, changed_line; /* 0: no `of` names it */
     struct link_props p;
     char external[128];
