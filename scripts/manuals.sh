@@ -21,7 +21,7 @@ print() {
 # Options and arguments of a program, a line each: long;short;value;values[;help].
 rows() { # rows PROGRAM FIELDS
     local complete=("$build/$1")
-    case "$1" in trib-sweep | trib-calibrate | trib-explain | trib-report) complete=("$here/$1") ;; esac
+    case "$1" in trib-sweep | trib-calibrate | trib-explain | trib-report | trib-import) complete=("$here/$1") ;; esac
     "${complete[@]}" --help=complete | cut -f"$2" | tr ';' ',' | tr '\t' ';'
 }
 
@@ -30,7 +30,7 @@ table() { printf "_trib_options_%s='%s\n'\n" "${1//-/_}" "$(rows "$1" "$2" | sed
 
 tables() { # tables FIELDS
     local p
-    for p in $programs trib-sweep trib-calibrate trib-explain trib-report; do table "$p" "$1"; done
+    for p in $programs trib-sweep trib-calibrate trib-explain trib-report trib-import; do table "$p" "$1"; done
     # sections that only the script trib has
     "$here/trib" --help=complete | awk -F'|' '$3 != "" {
         printf "_trib_options_trib_%s='\''", $1
@@ -44,11 +44,11 @@ bash_file() {
     echo '# SPDX-License-Identifier: BSD-3-Clause'
     tables 1-4
     tail -n +2 "$here/completion.bash"
-    echo "complete -o filenames -F _trib trib $programs trib-sweep trib-calibrate trib-explain trib-report"
+    echo "complete -o filenames -F _trib trib $programs trib-sweep trib-calibrate trib-explain trib-report trib-import"
 }
 
 zsh_file() {
-    echo "#compdef trib $programs trib-sweep trib-calibrate trib-explain trib-report"
+    echo "#compdef trib $programs trib-sweep trib-calibrate trib-explain trib-report trib-import"
     echo '# SPDX-License-Identifier: BSD-3-Clause'
     tables 1-5
     tail -n +2 "$here/completion.zsh"
@@ -60,6 +60,7 @@ print "$build/man/trib-sweep.1" "$here/trib-sweep" --help=man
 print "$build/man/trib-calibrate.1" "$here/trib-calibrate" --help=man
 print "$build/man/trib-explain.1" "$here/trib-explain" --help=man
 print "$build/man/trib-report.1" "$here/trib-report" --help=man
+print "$build/man/trib-import.1" "$here/trib-import" --help=man
 for p in $pages; do print "$build/man/$p.1" "$build/$p" --help=man; done
 print "$build/completion/trib.bash" bash_file
 print "$build/completion/_trib" zsh_file
