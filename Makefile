@@ -608,13 +608,14 @@ PYTHON  := $(wildcard python/tributary/*.py python/tributary/report/*.py) python
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
 CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules grafana)
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img" "$(TO)/share/doc/tributary/labs"
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
 	for f in $(CONFS); do install -m 644 "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 $(DOCS) "$(TO)/share/doc/tributary"
 	install -m 644 $(wildcard docs/img/*) "$(TO)/share/doc/tributary/img"
+	install -m 644 $(wildcard docs/labs/*) "$(TO)/share/doc/tributary/labs"
 	install -d "$(TO)/share/man/man1" "$(TO)/share/man/man3" "$(TO)/$(COMPLETIONS)" "$(TO)/share/zsh/site-functions"
 	install -m 644 $(addprefix $(BUILD)/man/,$(PAGES)) "$(TO)/share/man/man1"
 	install -m 644 $(BUILD)/completion/trib.bash "$(TO)/$(COMPLETIONS)/trib"
@@ -645,13 +646,13 @@ uninstall:
 	for f in $(notdir $(SHARP_HEADERS)); do rm -f "$(TO)/$(SHARP)/include/sharp/api/$$f"; done
 	rm -f "$(TO)/share/zsh/site-functions/_trib"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
-	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
+	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/* docs/labs/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc" "$(TO)/share/tributary/wireshark/tributary.lua"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
 	rm -rf "$(TO)/$(PACKAGE)/__pycache__" "$(TO)/$(PACKAGE)/report/__pycache__"
-	for d in $(PACKAGE)/report $(PACKAGE) include/tributary lib/tributary/openmpi $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary; do \
+	for d in $(PACKAGE)/report $(PACKAGE) include/tributary lib/tributary/openmpi $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

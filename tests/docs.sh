@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs every command block of README.md and docs/*.md and checks every link of every *.md. usage: tests/docs.sh [FILE...]
+# Runs every command block of README.md, docs/*.md and docs/labs/*.md and checks every link of every *.md. usage: tests/docs.sh [FILE...]
 #
 # A block fenced as ```sh is run by `bash -eu -o pipefail` with a time limit; it must exit with 0 and leave no fabric up. Its working
 # directory has the checkout's files by link, so that files written there stay out of the checkout; `trib` is on the PATH and
@@ -14,7 +14,7 @@ root=$PWD
 build=$(cd "${BUILD:-build}" 2>/dev/null && pwd) || { echo "docs: found no ${BUILD:-build}; run make first" >&2; exit 1; }
 limit=${LIMIT:-60}
 docs=("$@")
-[ ${#docs[@]} -gt 0 ] || docs=(README.md docs/*.md)
+[ ${#docs[@]} -gt 0 ] || docs=(README.md docs/*.md docs/labs/*.md)
 tmp=$(mktemp -d /tmp/td.XXXXXX)
 failed=0 ran=0 skipped=0 links=0
 trap 'rm -rf "$tmp"' EXIT
