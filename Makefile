@@ -616,6 +616,8 @@ install: all
 	install -m 644 $(DOCS) "$(TO)/share/doc/tributary"
 	install -m 644 $(wildcard docs/img/*) "$(TO)/share/doc/tributary/img"
 	install -m 644 $(wildcard docs/labs/*) "$(TO)/share/doc/tributary/labs"
+	install -d "$(TO)/lib/systemd/system"
+	sed 's|@BIN@|$(PREFIX)/bin|' packaging/systemd/tributary@.service.in >"$(TO)/lib/systemd/system/tributary@.service"
 	install -d "$(TO)/share/man/man1" "$(TO)/share/man/man3" "$(TO)/$(COMPLETIONS)" "$(TO)/share/zsh/site-functions"
 	install -m 644 $(addprefix $(BUILD)/man/,$(PAGES)) "$(TO)/share/man/man1"
 	install -m 644 $(BUILD)/completion/trib.bash "$(TO)/$(COMPLETIONS)/trib"
@@ -644,7 +646,7 @@ uninstall:
 	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1" "$(TO)/lib/tributary/openmpi/mca_coll_trib.so"
 	rm -f "$(TO)/$(SHARP)/lib/libsharp_coll.so" "$(TO)/$(SHARP)/lib/libsharp_coll.so.5"
 	for f in $(notdir $(SHARP_HEADERS)); do rm -f "$(TO)/$(SHARP)/include/sharp/api/$$f"; done
-	rm -f "$(TO)/share/zsh/site-functions/_trib"
+	rm -f "$(TO)/share/zsh/site-functions/_trib" "$(TO)/lib/systemd/system/tributary@.service"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/* docs/labs/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
@@ -652,7 +654,7 @@ uninstall:
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
 	rm -rf "$(TO)/$(PACKAGE)/__pycache__" "$(TO)/$(PACKAGE)/report/__pycache__"
-	for d in $(PACKAGE)/report $(PACKAGE) include/tributary lib/tributary/openmpi $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary; do \
+	for d in lib/systemd/system lib/systemd $(PACKAGE)/report $(PACKAGE) include/tributary lib/tributary/openmpi $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:
