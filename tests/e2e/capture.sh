@@ -55,7 +55,7 @@ tshark -r "$tmp/m.pcapng" -T fields -e frame.interface_name -e frame.time_epoch 
 has "^$(wc -l <"$tmp/many.tsv") frames in" "$tmp/many.out"
 [ "$(cut -f 1 "$tmp/many.tsv" | sort -u | paste -sd' ')" = 'h0:0-leaf0:0 h4:0-leaf1:0 leaf0:4-spine0:0' ] || fail "interfaces: $(cut -f 1 "$tmp/many.tsv" | sort | uniq -c)"
 [ "$(cut -f 3 "$tmp/many.tsv" | grep -vcE '10\.(0\.0\.[15]|1\.0\.1)\b')" = 0 ] && [ "$(wc -l <"$tmp/many.tsv")" -gt 50 ] || fail "the filter: $(cut -f 3 "$tmp/many.tsv" | sort | uniq -c)"
-sort -c -n -k 2,2 "$tmp/many.tsv" || fail "frames out of order"
+sort -c -s -n -k 2,2 "$tmp/many.tsv" || fail "frames out of order"
 tshark -r "$tmp/m.pcapng" -Y '_ws.malformed' >"$tmp/malformed.out" 2>/dev/null
 has_not . "$tmp/malformed.out"
 compgen -G '/tmp/trib-capture.*' >/dev/null && fail "parts are left in /tmp"
