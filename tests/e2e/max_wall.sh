@@ -28,7 +28,7 @@ has 'cut by --max-wall, out-of-place: .*[0-9]+ of 1000000 iterations|not measure
 trib down >/dev/null || fail "down"
 # the same at a dilation that is given: one operation of 40 us lasts 40 s, which is said and not waited for
 trib up leaf-spine-8 --dilation 1000000 >/dev/null || fail "up"
-timed 10 4 --algo ring -b 1M -e 1M --max-wall 2
+timed 18 4 --algo ring -b 1M -e 1M --max-wall 2
 has 'cut by --max-wall, in-place: not measured' "$tmp/timed.out"
 has 'Not measured  *: 2 of 2 runs' "$tmp/timed.out"
 [ "$(jq '.not_measured | length' "$tmp/x.json")" = 2 ] || fail "the JSON does not name what was not measured"
