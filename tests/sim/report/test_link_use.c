@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "host/bench/op_times.h"
 #include "sim/report/bench.h"
 #include "tests/support/eal.h"
 
@@ -163,6 +164,8 @@ static struct sums row_sums(struct fabric *f, enum coll_algo algo)
                   link_use_bytes(&r.run[IN_PLACE].link, OPS), row_link_ratio(&r, &r.run[IN_PLACE]),
                   sums.lost);
     counters_destroy(cfg.counters);
+    op_times_free(&r.run[OUT_OF_PLACE].times);
+    op_times_free(&r.run[IN_PLACE].times);
     return sums;
 }
 
