@@ -84,7 +84,7 @@ ROOM_protocols   := $(addprefix protocols,/ /host)
 ROOM_check       := protocols/check
 ROOM_roce        := $(addprefix roce,/ /cc)
 ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
-ROOM_io          := $(addprefix io,/ /memif /telemetry)
+ROOM_io          := $(addprefix io,/ /memif /telemetry /trunk)
 ROOM_live        := io/live
 ROOM_clock       := host/clock
 ROOM_hca         := $(addprefix host/hca,/ /memory /io)
@@ -283,7 +283,7 @@ TEST_LIBS = $(call lib,support $(ON_sim))
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
-	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 
 # Protocols need nothing but their public header: no DPDK is linked.
 STAR := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/protocols/star*.c))
@@ -352,7 +352,7 @@ HOSTILE := $(patsubst %.c,$(BUILD)/%,$(filter-out tests/hostile/raw.c,$(wildcard
 $(BUILD)/tests/hostile/%: $(BUILD)/tests/hostile/%.o $(BUILD)/tests/hostile/raw.o $(TEST_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
-	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 # Those that are ordinary programs.
 $(addprefix $(BUILD)/tests/hostile/,page telemetry slots): $(BUILD)/tests/hostile/%: tests/hostile/%.c
 	@mkdir -p $(@D)
@@ -568,7 +568,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(TEST_LIBS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
-	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 format:

@@ -3,7 +3,7 @@
  * A fabric while it is being built; private to this room. fabric_load() runs the stages in this
  * order:
  *
- *   conf.c      read the file: settings, templates, nodes, links, processes
+ *   conf.c      read the file: settings, templates, nodes, links, machines, processes
  *   ports.c     links to ports
  *   topology.c  tiers, flooding tree, ordinals of hosts
  *   domain.c    GPU nodes
@@ -171,6 +171,8 @@ bool template_missing(struct build *b, int line, const char *key, uint32_t value
 void template_give_up(struct build *b);
 
 void conf_processes(struct build *b, config_setting_t *s);
+/* conf_machines.c: machines, trunk_key. Nodes know their machine afterwards. */
+void conf_machines(struct build *b, config_setting_t *root);
 
 /* ---- stages ---- */
 void ports_build(struct build *b);

@@ -118,6 +118,7 @@ struct fab_node {
     uint16_t n_hosts; /* switches: hosts linked to it */
     uint16_t dest; /* index in dests[] of port 0, the other ports follow; a switch's own address */
     uint16_t proc; /* index of the trib-switch process that runs it (procs[]) */
+    uint16_t machine; /* index in machines[]; FAB_NONE: there are none */
     uint16_t n_ports;
     struct fab_port *ports; /* a host has one port per HCA port; ports[p] of a host carries address
                                ip + mac of that HCA port */
@@ -216,9 +217,19 @@ struct fab_tree {
                          neighbour: switches that do not reduce are skipped. */
 };
 
+/* A machine that runs nodes (libconfig list `machines`), and where its trunk receives. */
+#define FAB_MAX_MACHINES 64
+#define FAB_TRUNK        "trunk" /* the name of each machine's process that joins it to the others */
+struct fab_machine {
+    char name[FAB_NAME];
+    uint32_t ip; /* host order */
+    uint16_t port;
+};
+
 /* A trib-switch process and the nodes it runs. */
 struct fab_proc {
     char name[FAB_NAME];
+    uint16_t machine; /* as of its nodes */
     uint16_t n_nodes;
     uint16_t *nodes;
 };
@@ -251,6 +262,9 @@ struct fabric {
     struct fab_dest *dests;
     struct fab_tree *trees;
     struct fab_proc *procs;
+    uint16_t n_machines; /* 0: one, without a name */
+    struct fab_machine *machines;
+    char trunk_key[128]; /* shared secret of the machines' trunks */
     uint32_t mtu;      /* path MTU, 256..4096 */
     uint32_t dilation; /* 0: auto */
     enum fab_ecmp ecmp;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric's clock. Readers check a sequence number, so that a change of dilation is one point in
+ * The fabric's clock. Readers check a sequence number, so that a change of speed is one point in
  * both times; fabric time overflows after 106 days.
  */
 #include "io/shared.h"
@@ -61,6 +61,8 @@ static struct clock_state clock_read(const struct clock_page *c, int64_t *mono_n
         v.change_ps = __atomic_load_n(&s->change_ps, __ATOMIC_RELAXED);
         v.before = __atomic_load_n(&s->before, __ATOMIC_RELAXED);
         v.dilation = __atomic_load_n(&s->dilation, __ATOMIC_RELAXED);
+        v.before_skew_ppb = __atomic_load_n(&s->before_skew_ppb, __ATOMIC_RELAXED);
+        v.skew_ppb = __atomic_load_n(&s->skew_ppb, __ATOMIC_RELAXED);
         if (mono_ns)
             *mono_ns = clock_mono_ns();
         atomic_thread_fence(memory_order_acquire);
@@ -72,21 +74,31 @@ static struct clock_state clock_read(const struct clock_page *c, int64_t *mono_n
     return v;
 }
 
+#define PPB 1000000000
+
+static inline int64_t skewed(int64_t ps, int32_t ppb)
+{
+    return ppb ? ps + (int64_t)((__int128)ps * ppb / PPB) : ps;
+}
+
 /* Rounded down; away from the change, so that no time before it is later than the change. */
-static int64_t fabric_of(const struct clock_state *v, int64_t mono_ns)
+int64_t clock_line_ps(const struct clock_state *v, int64_t mono_ns)
 {
     int64_t ns = mono_ns - v->change_ns;
 
     if (ns >= 0)
-        return v->change_ps + ns * 1000 / v->dilation;
-    return v->change_ps - (-ns * 1000 + v->before - 1) / v->before;
+        return v->change_ps + skewed(ns * 1000 / v->dilation, v->skew_ppb);
+    return v->change_ps - skewed((-ns * 1000 + v->before - 1) / v->before, v->before_skew_ppb);
 }
 
-/* The first ns at which fabric_of() is `fabric_ps` or later. */
+/* The first ns at which clock_line_ps() is `fabric_ps` or later; with a skew, or a ns after it. */
 static __int128 mono_of(const struct clock_state *v, int64_t fabric_ps)
 {
     __int128 ps = (__int128)fabric_ps - v->change_ps;
+    int32_t ppb = ps > 0 ? v->skew_ppb : v->before_skew_ppb;
 
+    if (ppb)
+        ps = ps * PPB / (PPB + ppb) + (ps > 0);
     if (ps > 0)
         return v->change_ns + (ps * v->dilation + 999) / 1000;
     return v->change_ns - -ps * v->before / 1000;
@@ -96,7 +108,7 @@ int64_t clock_fabric_at(const struct shared *sh, int64_t mono_ns)
 {
     struct clock_state v = clock_read(sh->clock, NULL);
 
-    return fabric_of(&v, mono_ns);
+    return clock_line_ps(&v, mono_ns);
 }
 
 int64_t clock_fabric_ps(const struct shared *sh)
@@ -104,7 +116,7 @@ int64_t clock_fabric_ps(const struct shared *sh)
     int64_t mono_ns;
     struct clock_state v = clock_read(sh->clock, &mono_ns);
 
-    return fabric_of(&v, mono_ns);
+    return clock_line_ps(&v, mono_ns);
 }
 
 uint32_t clock_dilation(const struct shared *sh)
@@ -123,6 +135,22 @@ static void announce(struct clock_page *c, uint32_t turn, const struct clock_sta
     __atomic_store_n(&next->change_ps, change->change_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&next->before, change->before, __ATOMIC_RELAXED);
     __atomic_store_n(&next->dilation, change->dilation, __ATOMIC_RELAXED);
+    __atomic_store_n(&next->before_skew_ppb, change->before_skew_ppb, __ATOMIC_RELAXED);
+    __atomic_store_n(&next->skew_ppb, change->skew_ppb, __ATOMIC_RELAXED);
+}
+
+static void take_effect(struct clock_page *c, uint32_t turn)
+{
+    atomic_store_explicit(&c->turn, turn + 1 ? turn + 1 : 2, memory_order_release);
+}
+
+static void start_real(struct clock_page *c, int64_t mono_ns, int64_t before_ns)
+{
+    struct timespec real;
+
+    clock_gettime(CLOCK_REALTIME, &real);
+    c->start_ns = mono_ns - before_ns;
+    c->start_real_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - before_ns;
 }
 
 /*
@@ -141,30 +169,57 @@ void clock_set_dilation(struct clock_page *c, uint32_t dilation)
         sched_yield();
     turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
     if (!turn) { /* fabric time starts here, at 0 */
-        struct timespec real;
-
-        clock_gettime(CLOCK_REALTIME, &real);
         next.change_ns = clock_mono_ns();
-        c->start_ns = next.change_ns;
-        c->start_real_ns = (int64_t)real.tv_sec * 1000000000 + real.tv_nsec;
+        start_real(c, next.change_ns, 0);
         next.before = next.dilation;
         announce(c, turn, &next);
     } else {
         was = clock_read(c, NULL);
         next.before = was.dilation;
+        next.before_skew_ppb = next.skew_ppb = was.skew_ppb;
         do {
             next.change_ns = clock_mono_ns() + LEAD_NS;
             /* Rounded up by one: a reader that takes the new state never goes back. */
-            next.change_ps = fabric_of(&was, next.change_ns) + 1;
+            next.change_ps = clock_line_ps(&was, next.change_ns) + 1;
             announce(c, turn, &next);
         } while (clock_mono_ns() > next.change_ns - LEAD_NS / 2);
     }
-    atomic_store_explicit(&c->turn, turn + 1 ? turn + 1 : 2, memory_order_release);
+    take_effect(c, turn);
     while (clock_mono_ns() < next.change_ns)
         clock_nanosleep(
             CLOCK_MONOTONIC, TIMER_ABSTIME,
             &(struct timespec){next.change_ns / 1000000000, next.change_ns % 1000000000}, NULL);
     atomic_store_explicit(&c->writing, 0, memory_order_release);
+}
+
+struct clock_state clock_state_of(const struct clock_page *c)
+{
+    return clock_read(c, NULL);
+}
+
+void clock_start_at(struct clock_page *c, const struct clock_state *s)
+{
+    uint32_t turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
+    int64_t now = clock_mono_ns();
+
+    start_real(c, now, clock_line_ps(s, now) / 1000 * s->dilation);
+    announce(c, turn, s);
+    take_effect(c, turn);
+}
+
+void clock_follow(struct clock_page *c, int64_t at_ns, uint32_t dilation, int32_t skew_ppb)
+{
+    struct clock_state was = clock_read(c, NULL);
+    struct clock_state next = {.change_ns = at_ns,
+                               .change_ps = clock_line_ps(&was, at_ns) + 1,
+                               .before = was.dilation,
+                               .before_skew_ppb = was.skew_ppb,
+                               .dilation = dilation,
+                               .skew_ppb = skew_ppb};
+    uint32_t turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
+
+    announce(c, turn, &next);
+    take_effect(c, turn);
 }
 
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps)
@@ -173,7 +228,7 @@ int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps)
     struct clock_state v = clock_read(sh->clock, &mono_ns);
     __int128 ns = mono_of(&v, fabric_ps) - mono_ns;
 
-    if (fabric_ps <= fabric_of(&v, mono_ns))
+    if (fabric_ps <= clock_line_ps(&v, mono_ns))
         return 0;
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }

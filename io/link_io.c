@@ -186,6 +186,8 @@ static void link_changed(struct link_io *c, int64_t now_ps)
     if (c->kind == LINK_IO_LINK) {
         link_peer_changed(c);
         c->l->n_links_up += c->up ? 1u : -1u;
+        if (!c->away)
+            c->l->n_missing -= c->up ? 1u : -1u;
         T_ASSERT(c->l->n_links_up <= c->l->n_links, "more links are up, or down, than there are");
         cuts_state(c->l, c->dirlink / 2, !c->up);
         cuts_take(c->l, now_ps); /* before nodes send announcements, so that these use other
@@ -394,6 +396,8 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
     if (!c)
         return -ENOMEM;
     l->n_links++;
+    c->away = l->fab->nodes[lk->a].machine != l->fab->nodes[lk->b].machine;
+    l->n_missing += !c->away;
     c->on_link = true;
     c->dirlink = 2u * l->fab->nodes[node].ports[port].link + is_a;
     mc.socket = sock;
@@ -401,6 +405,8 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
         rc = io_port_memif(&c->rp, &mc);
     if (!rc)
         net_port_state(l->net, node, port, false, 0);
+    if (!rc && c->away) /* it may come hours later: routes avoid it until then */
+        cuts_state(l, c->dirlink / 2, true);
     return rc;
 }
 

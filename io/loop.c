@@ -245,7 +245,7 @@ void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *c
     prctl(PR_SET_TIMERSLACK, 1);
     while (!*stop) {
         loop_round(l);
-        if (!was_ready && l->n_links_up == l->n_links) {
+        if (!was_ready && !l->n_missing) {
             was_ready = true;
             ready(ctx);
         }

@@ -36,7 +36,8 @@ unsigned loop_pool_frames(const struct fabric *fab, const bool *mine);
 
 int loop_create(struct loop **l, const struct loop_cfg *cfg);
 void loop_destroy(struct loop *l);
-/* Runs until *stop. ready(ctx) is called once, when every link to another process is up. */
+/* Runs until *stop. ready(ctx) is called once, when every link to another process
+ * of this machine is up. */
 void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *ctx), void *ctx);
 
 /* Calls fn in the loop's thread, between two rounds, and waits for it. 0, or -ETIMEDOUT when the

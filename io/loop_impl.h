@@ -31,6 +31,7 @@ struct link_io {
     unsigned rung_frames;           /* sent since then */
     uint32_t also_name;             /* port_page.also, and the slot that it names */
     const struct link_io *also;
+    bool away;        /* its other end is on another machine */
     bool on_link;     /* a link of the conf; false: a slot, or a port to unknown devices */
     unsigned dirlink; /* direction of the frames received here; links only */
     bool up;
@@ -73,6 +74,7 @@ struct loop {
     bool slot_failed;                        /* a slot could not be opened, and that was reported */
     unsigned n_doors, max_doors, max_ios;
     unsigned n_ios, n_live, n_links, n_links_up, n_outside;
+    unsigned n_missing; /* links to processes of this machine that are not up */
     uint32_t dilation;
     unsigned late_calls;
     int64_t late_now_ps;

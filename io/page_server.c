@@ -114,7 +114,7 @@ void page_server_stop(struct page_server *s)
 
 /* ---- pages ---- */
 
-static int make_clock(struct shared *sh, struct page_server *s, uint32_t dilation)
+static int make_clock(struct shared *sh, struct page_server *s, const struct page_server_cfg *cfg)
 {
     int *fd = &s->fds[PAGE_CLOCK], rc;
     struct clock_page *c = shared_make("clock", sizeof(*c), fd);
@@ -123,7 +123,10 @@ static int make_clock(struct shared *sh, struct page_server *s, uint32_t dilatio
         return *fd;
     c->magic = SHARED_MAGIC;
     c->version = SHARED_VERSION;
-    clock_set_dilation(c, dilation);
+    if (cfg->clock)
+        clock_start_at(c, cfg->clock);
+    else
+        clock_set_dilation(c, cfg->dilation);
     rc = shared_seal(*fd);
     sh->clock = sh->own_clock = c;
     return rc;
@@ -157,8 +160,8 @@ static int start_locked(struct shared *sh, struct page_server *s, const struct p
 {
     int rc = shared_find(sh, cfg->dir, &s->fds[PAGE_CLOCK]);
 
-    if (rc == -ENOENT)
-        rc = make_clock(sh, s, cfg->dilation);
+    if (rc == -ENOENT && !cfg->joins)
+        rc = make_clock(sh, s, cfg);
     rc = rc ? rc : make_pages(sh, s, cfg);
     return rc ? rc : start_serving(s, cfg->dir, cfg->name);
 }
@@ -179,7 +182,7 @@ int page_server_start(struct page_server **ps, struct shared **out,
         lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
         rc = lock < 0 || flock(lock, LOCK_EX) ? -errno : start_locked(sh, s, cfg);
     }
-    if (rc)
+    if (rc && !(cfg->joins && rc == -ENOENT))
         fprintf(stderr, "tributary: cannot share memory in %s: %s%s\n", cfg->dir, strerror(-rc),
                 rc == -EINVAL ? " (expected Linux 5.1 or later)" : "");
     if (lock >= 0)

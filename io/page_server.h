@@ -21,6 +21,8 @@ struct page_server_cfg {
     const struct fabric *fab;
     const bool *mine;  /* [fab->n_nodes]; NULL: all */
     uint32_t dilation; /* of a clock that is made */
+    const struct clock_state *clock; /* the line of a clock that is made; NULL: it starts now */
+    bool joins; /* another process of this directory makes the clock: -ENOENT until it has */
 };
 
 /*

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC    0x74726962u
-#define SHARED_VERSION  10u
+#define SHARED_VERSION  11u
 #define BELLS           32768 /* loops that can sleep: trib-switch processes, then host slots */
 #define BELL_HOST0      128
 #define LAG_BUCKETS     512
@@ -40,6 +40,9 @@
  * goes back. A change is written into the state that is not in use, and then turn is incremented: a
  * writer that dies in between leaves the clock as it was.
  *
+ * Where several machines run a fabric, one has its clock and the others' follow it (io/trunk): skew_ppb
+ * corrects the difference of their clocks' speeds, and unsure_ns bounds the error.
+ *
  * The start is written before the first turn, and never again.
  */
 struct clock_page {
@@ -47,9 +50,11 @@ struct clock_page {
     int64_t start_ns, start_real_ns; /* CLOCK_MONOTONIC and CLOCK_REALTIME at fabric time 0 */
     _Atomic uint32_t turn;           /* state[turn % 2] is in use */
     _Atomic uint32_t writing;        /* of the writer's threads */
+    _Atomic int64_t unsure_ns;       /* wall time; 0: this is the fabric's only clock */
     struct clock_state {
-        int64_t change_ns, change_ps; /* the last change of dilation, in both times */
+        int64_t change_ns, change_ps; /* the last change of speed, in both times */
         uint32_t before, dilation;
+        int32_t before_skew_ppb, skew_ppb; /* fabric time is so much faster than 1 / dilation */
     } state[2];
 };
 
@@ -173,6 +178,12 @@ int64_t clock_mono_ns(void);
 uint32_t clock_dilation(const struct shared *sh);
 void clock_set_dilation(struct clock_page *c, uint32_t dilation);        /* its writer only */
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps); /* <= 0: due */
+/* For a clock that follows another (its writer only; the change before must be over): from at_ns on,
+ * some ms ahead, its speed is this one. The first call starts the clock, at state `s` itself. */
+void clock_start_at(struct clock_page *c, const struct clock_state *s);
+void clock_follow(struct clock_page *c, int64_t at_ns, uint32_t dilation, int32_t skew_ppb);
+struct clock_state clock_state_of(const struct clock_page *c);
+int64_t clock_line_ps(const struct clock_state *s, int64_t mono_ns); /* fabric time by it */
 /*
  * Sets the scheduling policy of the calling thread. With a dilation, the lateness of hand-offs
  * counts: a thread that is woken preempts the running one. At line speed, throughput counts: the

@@ -9,6 +9,7 @@
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
 #include "io/telemetry/telemetry_server.h"
+#include "io/trunk/trunk.h"
 #include "protocols/host/call.h"
 #include "protocols/host/load.h"
 #include "roce/frame.h"
@@ -27,10 +28,12 @@
 #include <unistd.h>
 
 struct options {
-    const char *conf, *nodes, *proc, *run, *lcores, *ask;
+    const char *conf, *nodes, *proc, *machine, *run, *lcores, *ask;
     unsigned dilation, frames;
     uint64_t seed;
 };
+
+#define TRUNK_WAIT_US 10000
 
 #define AT(f)   .offset = offsetof(struct options, f)
 #define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
@@ -46,7 +49,14 @@ static const struct option_row which[] = {
      .arg = "NAME",
      AT(proc),
      .type = OPTION_TEXT,
-     .help = "run the nodes that the conf assigns to this process"},
+     .help = "run the nodes that the conf assigns to this process; \"" FAB_TRUNK
+             "\": join this machine to the others"},
+    {.name = "machine",
+     .arg = "NAME",
+     AT(machine),
+     .type = OPTION_TEXT,
+     .shown = "by its addresses",
+     .help = "the machine of the conf that this one is"},
 };
 static const struct option_row how[] = {
     {.name = "run",
@@ -152,6 +162,11 @@ static int choose_named(const struct fabric *f, const char *list, bool *mine)
     return rc;
 }
 
+static bool is_trunk(const struct fabric *f, const struct options *o)
+{
+    return f->n_machines && o->proc && !strcmp(o->proc, FAB_TRUNK);
+}
+
 /* Fills mine[]; *proc: the process whose bell and histogram it uses, *name: the name that it runs
  * under. */
 static int choose_nodes(const struct fabric *f, const struct options *o, bool *mine, unsigned *proc,
@@ -160,6 +175,10 @@ static int choose_nodes(const struct fabric *f, const struct options *o, bool *m
     uint16_t first = 0;
 
     *proc = 0;
+    if (is_trunk(f, o)) {
+        snprintf(name, size, FAB_TRUNK);
+        return 0;
+    }
     if (o->proc) {
         while (*proc < f->n_procs && strcmp(f->procs[*proc].name, o->proc))
             ++*proc;
@@ -250,6 +269,8 @@ struct process {
     struct rundir rd;
     struct page_server *pages;
     struct loop *loop;
+    struct trunk *trunk; /* instead of a loop */
+    struct rte_mempool *pool;
     bool *mine;
     unsigned proc;
     int pid_fd;
@@ -297,6 +318,28 @@ static unsigned find_outside(const struct fabric *f, const bool *mine, const cha
     return n;
 }
 
+static int begin_trunk(struct process *p, uint32_t dilation)
+{
+    int machine = trunk_machine(p->fab, p->opt.machine);
+    struct trunk_cfg cfg = {p->fab, &p->rd, (unsigned)machine, dilation};
+
+    return machine < 0 ? machine : trunk_begin(&p->trunk, &p->pages, &cfg, &stop);
+}
+
+/* Where the trunk makes the clock, it has to agree with other machines first. */
+static int join_pages(struct process *p, const struct page_server_cfg *cfg)
+{
+    int rc = page_server_start(&p->pages, &p->rd.sh, cfg);
+
+    while (rc == -ENOENT && cfg->joins && !stop) {
+        shared_free(p->rd.sh);
+        page_server_stop(p->pages);
+        usleep(TRUNK_WAIT_US);
+        rc = page_server_start(&p->pages, &p->rd.sh, cfg);
+    }
+    return rc;
+}
+
 /* The first process makes the clock; ports to the outside run in wall time only. */
 static int share_pages(struct process *p)
 {
@@ -316,7 +359,10 @@ static int share_pages(struct process *p)
                 cfg.dilation);
         cfg.dilation = 1;
     }
-    rc = page_server_start(&p->pages, &p->rd.sh, &cfg);
+    if (is_trunk(p->fab, &p->opt))
+        return begin_trunk(p, cfg.dilation);
+    cfg.joins = p->fab->n_machines && p->opt.proc;
+    rc = join_pages(p, &cfg);
     if (!rc && p->opt.dilation && clock_dilation(p->rd.sh) != cfg.dilation)
         fprintf(stderr,
                 "trib-switch: found dilation %u, the clock that another process of this fabric "
@@ -386,12 +432,15 @@ static int start(struct process *p)
     if (rc)
         return rc;
     lc.pool = frame_pool_create("frames", frames, 256);
+    p->pool = lc.pool;
     lc.parts = lc.pool ? frame_parts_create("parts", NET_PARTS, 256) : NULL;
     if (!lc.parts) {
         fprintf(stderr, "trib-switch: no memory for %u frames: %s\n", frames,
                 rte_strerror(rte_errno));
         return -ENOMEM;
     }
+    if (p->trunk)
+        return 0;
     rc = loop_create(&p->loop, &lc);
     if (rc)
         fprintf(stderr, "trib-switch: %s: %s\n", p->name, strerror(-rc));
@@ -415,6 +464,7 @@ static void finish(struct process *p)
 
     telemetry_serve(NULL, NULL);
     loop_destroy(p->loop);
+    trunk_end(p->trunk);
     if (p->pid_fd >= 0) {
         if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name))
             unlink(path);
@@ -447,7 +497,10 @@ int main(int argc, char **argv)
     rc = load(&p);
     if (!rc)
         rc = start(&p);
-    if (!rc) {
+    if (!rc && p.trunk) {
+        serve_telemetry(&p);
+        rc = trunk_run(p.trunk, p.pool, &stop, say_ready, &p);
+    } else if (!rc) {
         telemetry_serve(p.loop, p.mine);
         serve_telemetry(&p);
         loop_run(p.loop, &stop, say_ready, &p);

@@ -17,8 +17,9 @@
  *   leaf_spine, single_switch, full_mesh      templates (template.c)
  *   gpu_nodes, rails                          template of GPU nodes (template_gpu.c)
  *   nodes, links                              single nodes and links, beside a template or alone
+ *   machines, trunk_key                       how nodes are spread over machines (conf_machines.c)
  *   processes                                 how nodes are spread over trib-switch processes
- * (procs.c)
+ * (conf_procs.c)
  */
 #include "fabric/build.h"
 
@@ -56,6 +57,8 @@ static const struct key top_keys[] = {
     {"rails", KEY_OWN, 0, 0, 0},
     {"nodes", KEY_OWN, 0, 0, 0},
     {"links", KEY_OWN, 0, 0, 0},
+    {"machines", KEY_OWN, 0, 0, 0},
+    {"trunk_key", KEY_OWN, 0, 0, 0},
     {"processes", KEY_OWN, 0, 0, 0},
 };
 
@@ -219,7 +222,8 @@ static void read_conf(struct build *b, config_setting_t *root)
     conf_congestion(b, root);
     check_external(b);
     for (unsigned i = 0; i < b->f->n_nodes; i++)
-        b->f->nodes[i].proc = FAB_NONE;
+        b->f->nodes[i].proc = b->f->nodes[i].machine = FAB_NONE;
+    conf_machines(b, root);
     s = config_setting_get_member(root, "processes");
     if (s)
         conf_processes(b, s);

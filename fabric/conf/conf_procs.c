@@ -2,7 +2,8 @@
 /*
  * Which trib-switch process runs which node:
  *
- *   processes = "one";         all of them in a process named "fabric"
+ *   processes = "one";         all of them in a process named "fabric"; with machines, those of each
+ *                              in a process named like it
  *   processes = "per_node";    one per switch, named like it; a host's NIC lives with its switch
  *   processes = ( { name = "left"; nodes = ( "leaf0", "spine0" ); }, ... );    hosts not named live
  * with their switch
@@ -62,6 +63,7 @@ static void read_proc(struct build *b, config_setting_t *g)
         if (p.name[0] && !strcmp(f->procs[i].name, p.name))
             build_error(b, (int)config_setting_source_line(g),
                         "name: found \"%s\", expected a name that no other process has", p.name);
+    p.machine = FAB_NONE;
     f->procs[f->n_procs] = p;
     if (!nodes || !(config_setting_is_list(nodes) || config_setting_is_array(nodes)) ||
         !config_setting_length(nodes))
@@ -110,7 +112,7 @@ void conf_processes(struct build *b, config_setting_t *s)
                         f->nodes[i].name);
 }
 
-static int add_proc(struct build *b, const char *name)
+static int add_proc(struct build *b, const char *name, uint16_t machine)
 {
     struct fabric *f = b->f;
 
@@ -120,26 +122,69 @@ static int add_proc(struct build *b, const char *name)
         return -ENOSPC;
     }
     snprintf(f->procs[f->n_procs].name, sizeof(f->procs->name), "%s", name);
+    f->procs[f->n_procs].machine = machine;
     return f->n_procs++;
 }
 
-/* A host's NIC runs in the process of the node at the other end of its first port; two hosts back
- * to back share a process named after the first. A host outside gets the process of its switch,
- * too: its bells are never rung. */
+/* Processes named after machines: a single one runs everything where there are none. */
+static int proc_of_machine(struct build *b, uint16_t machine)
+{
+    const char *name = machine == FAB_NONE ? "fabric" : b->f->machines[machine].name;
+
+    for (int i = 0; i < b->f->n_procs; i++)
+        if (b->f->procs[i].machine == machine && !strcmp(b->f->procs[i].name, name))
+            return i;
+    return add_proc(b, name, machine);
+}
+
+/* A host's NIC runs in the process of the node at the other end of its first port, if that is on
+ * its machine; two hosts back to back share a process named after the first. A host outside gets
+ * the process of its switch, too: its bells are never rung. */
 static int place_host(struct build *b, struct fab_node *n)
 {
     struct fab_node *peer = &b->f->nodes[n->ports[0].peer_node];
     int proc = peer->proc;
 
+    if (n->machine == FAB_NONE)
+        n->machine = peer->machine;
     if (n->proc != FAB_NONE)
         return 0;
-    if (proc == FAB_NONE) {
-        proc = add_proc(b, n->name);
+    if (proc == FAB_NONE || n->machine != peer->machine) {
+        proc = n->machine == FAB_NONE ? add_proc(b, n->name, FAB_NONE)
+                                      : proc_of_machine(b, n->machine);
         if (proc < 0)
             return proc;
     }
     n->proc = (uint16_t)proc;
     return 0;
+}
+
+/* Every process is on one machine, which has a process of the trunk's name beside. */
+static void check_machines(struct build *b)
+{
+    struct fabric *f = b->f;
+
+    for (unsigned i = 0; i < f->n_nodes && f->n_machines; i++) {
+        struct fab_proc *p = &f->procs[f->nodes[i].proc];
+
+        if (p->machine == FAB_NONE)
+            p->machine = f->nodes[i].machine;
+        if (f->nodes[i].machine == FAB_NONE)
+            build_error(b, b->node_line[i],
+                        "machines: found host \"%s\", and what it is linked to, on none, expected "
+                        "it on one",
+                        f->nodes[i].name);
+        else if (p->machine != f->nodes[i].machine)
+            build_error(b, b->proc_line,
+                        "processes: found \"%s\" of process \"%s\" on machine \"%s\", expected all "
+                        "of its nodes on \"%s\"",
+                        f->nodes[i].name, p->name, f->machines[f->nodes[i].machine].name,
+                        f->machines[p->machine].name);
+        if (!strcmp(p->name, FAB_TRUNK))
+            build_error(b, b->proc_line,
+                        "processes: found \"" FAB_TRUNK "\", expected another name: machines have "
+                        "a process of that name");
+    }
 }
 
 static int place_nodes(struct build *b)
@@ -148,12 +193,14 @@ static int place_nodes(struct build *b)
 
     for (unsigned i = 0; i < f->n_nodes && b->proc_mode != PROCS_LISTED; i++) {
         struct fab_node *n = &f->nodes[i];
-        int proc = 0;
+        int proc;
 
-        if (b->proc_mode == PROCS_PER_NODE && n->kind == FAB_HOST)
+        if (n->kind == FAB_HOST && (b->proc_mode == PROCS_PER_NODE || f->n_machines))
             continue;
-        if (b->proc_mode == PROCS_PER_NODE || f->n_procs == 0)
-            proc = add_proc(b, b->proc_mode == PROCS_ONE ? "fabric" : n->name);
+        if (b->proc_mode == PROCS_PER_NODE)
+            proc = add_proc(b, n->name, n->machine);
+        else
+            proc = proc_of_machine(b, n->machine);
         if (proc < 0)
             return proc;
         n->proc = (uint16_t)proc;
@@ -175,6 +222,7 @@ void procs_build(struct build *b)
         f->procs = build_alloc(b, FAB_MAX_PROCS, sizeof(*f->procs));
     if (!f->procs || place_nodes(b))
         return;
+    check_machines(b);
     for (unsigned p = 0; p < f->n_procs; p++) {
         struct fab_proc *proc = &f->procs[p];
 

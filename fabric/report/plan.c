@@ -151,7 +151,8 @@ static void plan_trees(const struct fabric *f, FILE *out)
 static void plan_processes(const struct fabric *f, FILE *out)
 {
     static const char *const heads[] = {"process", "nodes", "runs", NULL};
-    struct table *t = table_new(heads);
+    static const char *const spread[] = {"process", "nodes", "runs", "machine", NULL};
+    struct table *t = table_new(f->n_machines ? spread : heads);
 
     for (unsigned i = 0; i < f->n_procs; i++) {
         char list[72] = "";
@@ -165,6 +166,8 @@ static void plan_processes(const struct fabric *f, FILE *out)
         table_cell(t, "%s", f->procs[i].name);
         table_cell(t, "%u", f->procs[i].n_nodes);
         table_cell(t, "%s", list);
+        if (f->n_machines)
+            table_cell(t, "%s", f->machines[f->procs[i].machine].name);
     }
     fprintf(out, "\nProcesses\n");
     table_print(t, out);

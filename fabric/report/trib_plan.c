@@ -10,7 +10,7 @@
 
 struct plan_opts {
     const char *conf;
-    bool all, name, procs, svg, dot;
+    bool all, name, procs, machines, svg, dot;
 };
 
 #define AT(f)   .offset = offsetof(struct plan_opts, f)
@@ -35,6 +35,10 @@ static const struct option_row output[] = {
      AT(procs),
      .type = OPTION_FLAG,
      .help = "print only the names of its switch processes, for scripts"},
+    {.name = "machines",
+     AT(machines),
+     .type = OPTION_FLAG,
+     .help = "print only its machines, for scripts: name, address, names of its processes"},
 };
 static const struct option_row words[] = {
     {.arg = "CONF",
@@ -63,6 +67,20 @@ static const struct option_program program = {
     .see = "trib(1), trib-model(1), trib-switch(1)",
 };
 
+static void print_machines(const struct fabric *f)
+{
+    for (unsigned m = 0; m < f->n_machines; m++) {
+        uint32_t ip = f->machines[m].ip;
+
+        printf("%s %u.%u.%u.%u " FAB_TRUNK, f->machines[m].name, ip >> 24, ip >> 16 & 255,
+               ip >> 8 & 255, ip & 255);
+        for (unsigned i = 0; i < f->n_procs; i++)
+            if (f->procs[i].machine == m)
+                printf(" %s", f->procs[i].name);
+        putchar('\n');
+    }
+}
+
 /* False: no memory. */
 static bool print(const struct plan_opts *o, const struct fabric *f)
 {
@@ -74,7 +92,9 @@ static bool print(const struct plan_opts *o, const struct fabric *f)
         puts(f->name);
     for (unsigned i = 0; o->procs && i < f->n_procs; i++)
         puts(f->procs[i].name);
-    if (!o->name && !o->procs)
+    if (o->machines)
+        print_machines(f);
+    if (!o->name && !o->procs && !o->machines)
         fabric_plan(f, o->all, stdout);
     return true;
 }
@@ -89,9 +109,9 @@ int main(int argc, char **argv)
 
     if (!options_begin(&program, (void *[]){&o}, argc, argv, &r, &code))
         return code;
-    if (o.svg + o.dot + o.name + o.procs > 1)
-        return options_wrong(&program, "found several of --svg, --dot, --name and --procs, "
-                                       "expected one of them");
+    if (o.svg + o.dot + o.name + o.procs + o.machines > 1)
+        return options_wrong(&program, "found several of --svg, --dot, --name, --procs and "
+                                       "--machines, expected one of them");
     f = fabric_load(o.conf, &errs);
     if (!f) {
         fab_errors_print(&errs, stderr);

@@ -106,9 +106,10 @@ static int start_switches(struct keeper *k)
 
     if (dir_clear(k->claim.dir, KEEP_FILE) || mkdirat(k->claim.dir, "proc", 0700))
         return say("cannot clear the run directory %s: %s", c->dir, strerror(errno));
-    if (c->n_opts)
-        dir_write(k->claim.dir, "dilation.fixed",
-                  ""); /* set by the user: trib-perf does not change it */
+    for (unsigned i = 0; i < c->n_opts; i++)
+        if (!strcmp(c->opts[i], "--dilation"))
+            dir_write(k->claim.dir, "dilation.fixed",
+                      ""); /* set by the user: trib-perf does not change it */
     k->oom = oom_kills();
     for (unsigned i = 0; i < c->n_procs; i++) {
         k->child[i].name = c->procs[i];

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Internals of trunk.h. All state is under trunk.lock, which each thread holds while it works. */
+#ifndef TRIB_IO_TRUNK_TRUNK_PRIV_H
+#define TRIB_IO_TRUNK_TRUNK_PRIV_H
+
+#include "io/port.h"
+#include "io/shared.h"
+#include "io/trunk/trunk.h"
+#include "io/trunk/trunk_follow.h"
+#include "io/trunk/trunk_wire.h"
+
+#include <netinet/in.h>
+#include <pthread.h>
+
+#define TRUNK_STATE_NS  50000000   /* between messages to each machine */
+#define TRUNK_SILENT_NS 2500000000 /* a machine that has said nothing for so long is gone */
+#define TRUNK_BURST     32u
+#define TRUNK_BACKLOG   1024u /* frames that wait for room at a switch process */
+#define TRUNK_HELD      256u  /* frames held back until those before them arrive, at most */
+
+struct trunk_peer {
+    struct sockaddr_in at;
+    uint64_t session; /* 0: none yet */
+    bool alive, other_conf, other_clock;
+    int64_t heard_ns, sent_ns;
+    uint64_t seq;
+    struct trunk_window window;
+    struct follow follow;
+    struct trunk_state state; /* the last, in host order */
+    int64_t state_ns;         /* when it arrived */
+    uint8_t *ends;            /* bit by trunk_end.bit: its switch process is there */
+    uint8_t *cuts;            /* bit by link */
+    uint16_t n_ends;
+    uint64_t received, sent, send_failed;
+};
+
+/* A link to another machine. We are its far end for the switch process that runs `near`. */
+struct trunk_end {
+    uint16_t link, near, far;
+    uint16_t bit; /* in the list of ends that the two machines share */
+    uint8_t peer;
+    bool is_a; /* the far end is end `a`, which listens */
+    bool up;
+    struct io_port *rp; /* NULL: closed */
+    struct port_page *page;
+    const struct switch_view *view;
+    _Atomic uint32_t rung;
+    bool ring;
+    uint32_t number; /* of the last frame sent */
+    uint32_t next;   /* number that is expected; fresh: whichever comes first */
+    bool fresh;
+    unsigned n_held;
+    int64_t held_ns; /* when the first was held back */
+    struct rte_mbuf *held[TRUNK_HELD];
+    struct rte_mbuf **wait; /* ring of TRUNK_BACKLOG */
+    uint16_t wait_head, wait_n;
+    uint64_t sent, received, lost, overflow;
+};
+
+struct trunk {
+    struct trunk_cfg cfg;
+    const struct fabric *fab;
+    unsigned me, n;
+    pthread_mutex_t lock;
+    struct trunk_seal *seal;
+    int fd;
+    uint64_t session, conf;
+    struct trunk_peer *peer; /* [n]; that of `me` is not used */
+    uint64_t refused[TRUNK_REFUSALS];
+    struct shared *sh; /* NULL: while the clock is agreed on */
+    struct trunk_end *end;
+    unsigned n_ends;
+    struct rte_mempool *pool;
+    /* the clock */
+    uint64_t epoch; /* 0: none yet */
+    unsigned owner;
+    struct clock_state owner_was; /* the owner's line that ours follows */
+    int64_t began_ns, looked_ns;
+    /* lateness */
+    int64_t late_ns, lag_sent_ns; /* of the switch processes here since the last message */
+    struct lag_hist lag_before, lag_now;
+    _Atomic uint32_t own_rung;
+    uint8_t *cuts, *cuts_sent; /* [bytes of a bit per link] */
+    int64_t cuts_ns;
+    pthread_t receiver;
+    bool receives;
+    volatile sig_atomic_t *stop;
+    uint8_t out[TRUNK_BURST][TRUNK_MAX]; /* datagrams */
+};
+
+/* trunk_peers.c */
+int peers_create(struct trunk *t);
+void peers_destroy(struct trunk *t);
+/* A datagram that passed trunk_check(), and when it arrived. Frames go to trunk_ends.c. */
+void peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns);
+/* Periodic messages and liveness. */
+void peers_tick(struct trunk *t, int64_t now_ns);
+/* The same at once, as after a change of the clock. */
+void peers_say(struct trunk *t);
+/* Completes header and MAC of a message to `to` at m, whose body is there already. */
+void peers_seal(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes);
+void peers_send(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes);
+static inline uint8_t *trunk_body(uint8_t *m)
+{
+    return m + sizeof(struct trunk_header);
+}
+static inline bool peer_usable(const struct trunk_peer *p)
+{
+    return p->alive && !p->other_conf && !p->other_clock;
+}
+static inline bool bit_of(const uint8_t *bits, unsigned i)
+{
+    return bits[i / 8] >> i % 8 & 1;
+}
+static inline void bit_set(uint8_t *bits, unsigned i, bool on)
+{
+    bits[i / 8] = (uint8_t)((bits[i / 8] & ~(1u << i % 8)) | (unsigned)on << i % 8);
+}
+
+/* trunk_clock.c */
+/* Looks what the others say. True: the clock line is in *out, of an epoch in t. */
+bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out);
+/* After a message with the state of machine `from`. */
+void trunk_clock_heard(struct trunk *t, unsigned from, bool interval_over, int64_t now_ns);
+void trunk_clock_tick(struct trunk *t);
+/* Asks the owner for this dilation, or sets it. */
+void trunk_clock_dilate(struct trunk *t, uint32_t dilation);
+
+/* trunk_ends.c */
+int ends_create(struct trunk *t);
+void ends_destroy(struct trunk *t);
+/* The machine has ended its session: frames are numbered anew. */
+void ends_gone(struct trunk *t, unsigned machine);
+/* Opens and closes ports as machines come and go; true: some end waits for its switch process. */
+bool ends_check(struct trunk *t);
+/* Sends what the switch processes have for other machines. Returns the number of frames. */
+unsigned ends_send(struct trunk *t, int64_t now_ns);
+bool ends_pending(const struct trunk *t);
+/* A frame of another machine. */
+void ends_input(struct trunk *t, unsigned from, const struct trunk_frame *f, const uint8_t *data,
+                size_t bytes, int64_t now_ns);
+/* Releases frames held back for too long, sends backlogs, rings bells. True: frames still wait. */
+bool ends_flush(struct trunk *t, int64_t now_ns);
+void ends_lateness(struct trunk *t, int64_t now_ns);
+
+/* trunk_cuts.c */
+int cuts_create(struct trunk *t);
+void cuts_look(struct trunk *t, int64_t now_ns); /* what is cut here: to the others */
+void cuts_heard(struct trunk *t);                /* what is cut elsewhere: to the processes here */
+
+/* trunk_telemetry.c */
+void trunk_telemetry(struct trunk *t); /* NULL: it ends; called without the lock */
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Answers are made in DPDK's thread, under the trunk's lock. The commands of switch processes that
+ * clients send to every process of a fabric have empty answers here.
+ */
+#include "io/trunk/trunk_priv.h"
+
+#include <errno.h>
+#include <rte_common.h>
+#include <rte_telemetry.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct trunk *serving;
+static pthread_mutex_t serving_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct sums {
+    uint64_t sent, received, lost, overflow;
+    unsigned up, n;
+};
+
+static struct sums ends_of(const struct trunk *t, unsigned machine)
+{
+    struct sums s = {0};
+
+    for (unsigned i = 0; i < t->n_ends; i++) {
+        const struct trunk_end *e = &t->end[i];
+
+        if (e->peer != machine)
+            continue;
+        s.n++;
+        s.up += e->up;
+        s.sent += e->sent;
+        s.received += e->received;
+        s.lost += e->lost;
+        s.overflow += e->overflow;
+    }
+    return s;
+}
+
+static const char *state_of(const struct trunk *t, unsigned machine)
+{
+    const struct trunk_peer *p = &t->peer[machine];
+
+    return machine == t->me  ? "this one"
+           : !p->alive       ? "not there"
+           : p->other_conf   ? "has another conf"
+           : p->other_clock  ? "has a clock of its own"
+           : p->send_failed  ? "there, with errors of sending"
+                             : "there";
+}
+
+static void machine(const struct trunk *t, unsigned i, struct rte_tel_data *d)
+{
+    const struct trunk_peer *p = &t->peer[i];
+    struct sums s = ends_of(t, i);
+    struct follow_line l;
+
+    rte_tel_data_add_dict_string(d, "state", state_of(t, i));
+    rte_tel_data_add_dict_u64(d, "links", s.n);
+    rte_tel_data_add_dict_u64(d, "links_up", s.up);
+    rte_tel_data_add_dict_u64(d, "frames_sent", s.sent);
+    rte_tel_data_add_dict_u64(d, "frames_received", s.received);
+    rte_tel_data_add_dict_u64(d, "frames_lost", s.lost);
+    rte_tel_data_add_dict_u64(d, "frames_overflow", s.overflow);
+    rte_tel_data_add_dict_u64(d, "send_failed", p->send_failed);
+    if (i != t->me && follow_line(&p->follow, clock_mono_ns(), &l)) {
+        rte_tel_data_add_dict_int(d, "offset_us", (int)(l.offset_ns / 1000));
+        rte_tel_data_add_dict_int(d, "drift_ppb", (int)(l.drift * 1e9));
+        rte_tel_data_add_dict_int(d, "unsure_ns", (int)l.unsure_ns);
+    }
+}
+
+static void all_machines(const struct trunk *t, struct rte_tel_data *d)
+{
+    rte_tel_data_add_dict_string(d, "machine", t->fab->machines[t->me].name);
+    rte_tel_data_add_dict_string(d, "clock", t->fab->machines[t->owner].name);
+    rte_tel_data_add_dict_u64(d, "clock_unsure_ns",
+                              (uint64_t)atomic_load(&t->sh->own_clock->unsure_ns));
+    for (unsigned i = 0; i < t->n; i++)
+        if (i != t->me)
+            rte_tel_data_add_dict_string(d, t->fab->machines[i].name, state_of(t, i));
+    for (unsigned r = TRUNK_FINE + 1; r < TRUNK_REFUSALS; r++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "refused_%s", trunk_refusal_name[r]);
+        rte_tel_data_add_dict_u64(d, name, t->refused[r]);
+    }
+}
+
+static void machines(struct trunk *t, const char *params, struct rte_tel_data *d)
+{
+    int i = params ? 0 : -1;
+
+    rte_tel_data_start_dict(d);
+    while (i >= 0 && i < (int)t->n && strcmp(t->fab->machines[i].name, params))
+        i++;
+    if (i < 0)
+        all_machines(t, d);
+    else if (i == (int)t->n)
+        rte_tel_data_add_dict_string(d, "error", "no such machine");
+    else
+        machine(t, (unsigned)i, d);
+}
+
+static void dilation(struct trunk *t, const char *params, struct rte_tel_data *d)
+{
+    char *end = NULL;
+    unsigned long n = params ? strtoul(params, &end, 10) : 0;
+
+    rte_tel_data_start_dict(d);
+    if (params && (end == params || *end || !n || n > UINT32_MAX || *params == '-')) {
+        rte_tel_data_add_dict_string(d, "error", "expected a dilation of 1 to 4294967295");
+        return;
+    }
+    if (params)
+        trunk_clock_dilate(t, (uint32_t)n);
+    rte_tel_data_add_dict_u64(d, "dilation", params ? n : clock_dilation(t->sh));
+}
+
+static void no_strings(struct trunk *t, const char *params, struct rte_tel_data *d)
+{
+    (void)t, (void)params;
+    rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+}
+
+static void no_numbers(struct trunk *t, const char *params, struct rte_tel_data *d)
+{
+    (void)t, (void)params;
+    rte_tel_data_start_array(d, RTE_TEL_U64_VAL);
+}
+
+static void no_counters(struct trunk *t, const char *params, struct rte_tel_data *d)
+{
+    (void)t, (void)params;
+    rte_tel_data_start_dict(d);
+}
+
+#define COMMANDS(X)                                                                                \
+    X(machines, "/trib/machines",                                                                  \
+      "The fabric's machines as this one sees them; counters of one. Parameters: name")            \
+    X(dilation, "/trib/dilation", "Fabric time runs N times slower. Parameters: N, a new one")     \
+    X(no_strings, "/trib/nodes", "None here")                                                      \
+    X(no_strings, "/trib/ports", "None here")                                                      \
+    X(no_strings, "/trib/links", "None here")                                                      \
+    X(no_strings, "/trib/an", "None here")                                                         \
+    X(no_strings, "/trib/link", "None here")                                                       \
+    X(no_strings, "/trib/offenders", "None here")                                                  \
+    X(no_numbers, "/trib/link_bytes", "None here")                                                 \
+    X(no_numbers, "/trib/table/ports", "None here")                                                \
+    X(no_numbers, "/trib/table/groups", "None here")                                               \
+    X(no_numbers, "/trib/table/slots", "None here")                                                \
+    X(no_numbers, "/trib/table/lag", "None here")                                                  \
+    X(no_counters, "/trib/totals", "None here")
+
+static const struct {
+    const char *path;
+    void (*answer)(struct trunk *t, const char *params, struct rte_tel_data *d);
+} commands[] = {
+#define X(fn, path, help) {path, fn},
+    COMMANDS(X)
+#undef X
+};
+
+static int answer(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+    int rc = -ENOENT;
+
+    pthread_mutex_lock(&serving_lock);
+    for (size_t i = 0; serving && i < RTE_DIM(commands); i++) {
+        if (strcmp(cmd, commands[i].path) != 0)
+            continue;
+        pthread_mutex_lock(&serving->lock);
+        commands[i].answer(serving, params && *params ? params : NULL, d);
+        pthread_mutex_unlock(&serving->lock);
+        rc = 0;
+    }
+    pthread_mutex_unlock(&serving_lock);
+    return rc;
+}
+
+void trunk_telemetry(struct trunk *t)
+{
+    pthread_mutex_lock(&serving_lock);
+    serving = t;
+    pthread_mutex_unlock(&serving_lock);
+    if (!t)
+        return;
+#define X(fn, path, help) rte_telemetry_register_cmd(path, answer, help);
+    COMMANDS(X)
+#undef X
+}

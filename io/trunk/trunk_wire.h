@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages between the trunks of two machines, each a UDP datagram: a header with a keyed MAC
+ * (HMAC-SHA-256, cut to 16 bytes) over header and body. Without clock or IO.
+ *
+ * A trunk draws a session when it starts. Every message names the sender's session and what the
+ * sender knows of the receiver's, so nothing that was captured from an earlier session of either is
+ * accepted; within a session a window of sequence numbers refuses what has been received already.
+ * Integers are big-endian.
+ */
+#ifndef TRIB_IO_TRUNK_WIRE_H
+#define TRIB_IO_TRUNK_WIRE_H
+
+#include "fabric/fabric.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TRUNK_MAGIC   0x54524e4bu
+#define TRUNK_VERSION 1u
+#define TRUNK_MAC     16u
+#define TRUNK_MAX     9216u /* of a datagram: a frame of the largest MTU, or the state of all links */
+
+enum trunk_type {
+    TRUNK_HELLO = 1, /* asks for a session; body: trunk_hello */
+    TRUNK_STATE,     /* clock and links' ends, periodically; body: trunk_state, then bits of ends */
+    TRUNK_FRAME,     /* body: trunk_frame, then a frame */
+    TRUNK_CUTS,      /* body: a bit for each link of the fabric that is cut, as the sender sees it */
+    TRUNK_LAG,       /* body: pairs of bucket and count (struct trunk_lag) */
+    TRUNK_DILATE,    /* to the clock's owner; body: uint32_t, the dilation that is asked for */
+};
+
+struct trunk_header {
+    uint32_t magic;
+    uint8_t version, type, from, to; /* machines */
+    uint64_t session, peer_session;  /* of the sender; of the receiver, 0: not known */
+    uint64_t seq;
+    uint8_t mac[TRUNK_MAC];
+} __attribute__((packed));
+
+struct trunk_hello {
+    uint64_t conf; /* hash of the conf: machines with other confs are refused */
+} __attribute__((packed));
+
+/* Times are the sender's CLOCK_MONOTONIC in ns; 0: none. */
+struct trunk_state {
+    uint64_t conf;
+    uint64_t sent_ns;          /* this message */
+    uint64_t heard_sent_ns;    /* the last TRUNK_STATE from the receiver: when that one sent it, */
+    uint64_t heard_ns;         /* and when it arrived here */
+    uint64_t epoch;            /* names the fabric's clock; 0: the sender has none yet */
+    uint64_t change_ns, change_ps; /* the sender's clock line (struct clock_state) */
+    uint32_t before, dilation;
+    uint32_t before_skew_ppb, skew_ppb;
+    uint32_t owner;            /* machine whose clock the sender's follows, itself: its own */
+    uint32_t late_us;          /* lateness of the sender's loops since its last message, */
+    uint32_t over_us;          /* which was so long ago */
+} __attribute__((packed));
+
+struct trunk_frame {
+    uint16_t link;
+    uint16_t n;      /* 1 */
+    uint32_t number; /* of frames on this link in this direction */
+    uint64_t due_ps; /* fabric time at which it was handed over */
+} __attribute__((packed));
+
+struct trunk_lag {
+    uint16_t bucket;
+    uint16_t n;
+} __attribute__((packed));
+
+/* Sequence numbers received: none twice, and none that is older than the window. */
+#define TRUNK_WINDOW 2048u
+struct trunk_window {
+    uint64_t highest;
+    uint64_t seen[TRUNK_WINDOW / 64];
+};
+/* Whether `seq` is new; if so it is noted. */
+bool trunk_window_take(struct trunk_window *w, uint64_t seq);
+
+/* Key and machine of an end. Not shared by threads. */
+struct trunk_seal;
+struct trunk_seal *trunk_seal_new(const char *secret); /* NULL: no memory, or no HMAC */
+void trunk_seal_free(struct trunk_seal *s);
+/* Writes the MAC of a message of `bytes` at m, whose header is complete otherwise. False: no memory. */
+bool trunk_seal_put(struct trunk_seal *s, uint8_t *m, size_t bytes);
+
+/* Why a datagram was not accepted; counted (trunk.h). */
+enum trunk_refusal {
+    TRUNK_FINE,
+    TRUNK_SHORT,   /* shorter than a header, or the body than its type's */
+    TRUNK_FOREIGN, /* no message of ours: magic, version, type or machine */
+    TRUNK_FORGED,  /* the MAC is wrong */
+    TRUNK_STALE,   /* of another session */
+    TRUNK_REPLAY,  /* received before, or too old to tell */
+    TRUNK_REFUSALS
+};
+extern const char *const trunk_refusal_name[TRUNK_REFUSALS];
+
+/* Checks length, magic, version, machines and MAC of a datagram to machine `me` of n. */
+enum trunk_refusal trunk_check(struct trunk_seal *s, const uint8_t *m, size_t bytes, unsigned me,
+                               unsigned n);
+
+#endif
