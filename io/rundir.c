@@ -319,6 +319,31 @@ struct fabric *rundir_fabric(const struct rundir *rd)
     return f;
 }
 
+/* ---- the machine ---- */
+
+int rundir_set_machine(const struct rundir *rd, const char *name)
+{
+    int fd = rundir_file(rd, O_CREAT | O_TRUNC | O_WRONLY, "machine");
+    int rc = fd < 0 ? fd : dprintf(fd, "%s", name) < 0 ? -errno : 0;
+
+    if (fd >= 0)
+        close(fd);
+    return rc < 0 ? complain(-rc, "cannot write %s/machine", rd->path) : 0;
+}
+
+uint16_t rundir_machine(const struct rundir *rd, const struct fabric *f)
+{
+    size_t len;
+    char *name = f->n_machines ? read_own(rd, "machine", &len) : NULL;
+    uint16_t m = 0;
+
+    while (name && m < f->n_machines && strcmp(f->machines[m].name, name))
+        m++;
+    m = name && m < f->n_machines ? m : FAB_NONE;
+    free(name);
+    return m;
+}
+
 /* ---- locks ---- */
 
 /* flock, not fcntl: two claims of one process must collide, and closing another file must not give

@@ -5,6 +5,7 @@
  *   $TRIB_RUN, or ${XDG_RUNTIME_DIR:-/tmp}/tributary-$UID/<fabric name>/
  *     fabric.conf      copy of the conf file; processes load this one
  *     fabric.path      path of the original, for messages
+ *     machine          name of the machine that this is, of a conf with machines
  *     shared           lock for making the fabric's clock (page_server.c)
  *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives: its pid
  *                      and its start time, in clock ticks since boot
@@ -51,6 +52,15 @@ int rundir_install(const struct rundir *rd, const struct fabric *f);
 void rundir_remove(const struct rundir *rd);
 /* The copied conf, loaded. NULL with a message on stderr. */
 struct fabric *rundir_fabric(const struct rundir *rd);
+/* Notes which of the conf's machines this is. 0 or -errno, with a message. */
+int rundir_set_machine(const struct rundir *rd, const char *name);
+/* Index of that machine in f; FAB_NONE: the conf has none, or none is noted. */
+uint16_t rundir_machine(const struct rundir *rd, const struct fabric *f);
+/* Whether another machine runs the node. */
+static inline bool rundir_is_away(uint16_t machine, const struct fab_node *n)
+{
+    return machine != FAB_NONE && n->machine != machine;
+}
 /* Claims a free process slot of a host's port: 0..slots-1, or -EBUSY. *fd holds the lock; close it
  * to give the slot back. */
 int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,

@@ -274,7 +274,9 @@ static const struct option_row placement[] = {
      .arg = "CMD",
      AT(rsh),
      .type = OPTION_TEXT,
-     .help = "start a rank on a host outside by CMD HOST trib-perf --remote-rank, as ssh does"},
+     .help = "start a rank on a host outside by CMD HOST trib-perf --remote-rank, as ssh does, and "
+             "on another machine of the conf by CMD ADDRESS trib-perf --away-rank FABRIC NAME; "
+             "there ssh is the default"},
 };
 
 static const struct option_row output[] = {

@@ -21,7 +21,8 @@ struct job_cfg {
     const uint16_t *host_of_rank;
     const char *preload; /* libtribverbs.so; NULL: none */
     const char *rsh; /* starts a rank on a host that is outside: RSH HOST trib-perf --remote-rank,
-                        with the rank's socket as standard input and output */
+                        with the rank's socket as standard input and output; and on another
+                        machine: RSH ADDRESS trib-perf --away-rank FABRIC HOST. NULL: ssh */
     int (*rank_main)(int fd,
                      unsigned rank); /* runs in the child instead of this program; for tests */
 };

@@ -13,18 +13,34 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* By way of a shell, because rsh may have arguments. */
-static void exec_elsewhere(const char *rsh, const char *host, int fd)
+/* By way of a shell, because rsh may have arguments. words: where, and what to run there. */
+static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
 {
     char script[512];
 
     if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
         _exit(1);
     close(fd);
-    snprintf(script, sizeof(script), "exec %s \"$@\"", rsh);
-    execl("/bin/sh", "sh", "-c", script, "sh", host, "trib-perf", "--remote-rank", (char *)NULL);
+    snprintf(script, sizeof(script), "exec %s \"$@\"", rsh ? rsh : "ssh");
+    execl("/bin/sh", "sh", "-c", script, "sh", words[0], words[1], words[2], words[3], words[4],
+          (char *)NULL);
     perror("trib-perf: cannot start a rank");
     _exit(1);
+}
+
+/* On the machine that runs the host's NIC. */
+static void exec_away(const struct job *j, const char *rsh, unsigned r, int fd)
+{
+    const struct fab_node *host = &j->fab->nodes[j->fab->hosts[j->host[r]]];
+    uint32_t ip = j->fab->machines[host->machine].ip;
+    char address[16];
+
+    snprintf(address, sizeof(address), "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
+             ip & 255);
+    exec_elsewhere(rsh,
+                   (const char *const[5]){address, "trib-perf", "--away-rank", j->fab->name,
+                                          host->name},
+                   fd);
 }
 
 /* In the child. A rank ignores the terminal's signals, which the launcher handles, and dies with
@@ -46,7 +62,11 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
             close(j->rank[i].fd);
     close(j->sigfd);
     if (j->fab->nodes[j->fab->hosts[j->host[r]]].outside)
-        exec_elsewhere(cfg->rsh, job_host(j, r), fd);
+        exec_elsewhere(cfg->rsh,
+                       (const char *const[5]){job_host(j, r), "trib-perf", "--remote-rank"}, fd);
+    if (cfg->rd && rundir_is_away(rundir_machine(cfg->rd, j->fab),
+                                  &j->fab->nodes[j->fab->hosts[j->host[r]]]))
+        exec_away(j, cfg->rsh, r, fd);
     if (cfg->rank_main)
         _exit(cfg->rank_main(fd, r));
     snprintf(number, sizeof(number), "%d", fd);

@@ -3,7 +3,8 @@
  * trib-perf: times collectives between ranks on a fabric that is up. This process is the launcher;
  * it starts itself once more for each rank (--rank-process FD) with the emulated HCA preloaded. On
  * a host outside the fabric --rsh starts the rank (--remote-rank: the launcher's socket is its
- * standard input), and the device is that machine's own.
+ * standard input), and the device is that machine's own; so it does on another machine of the conf
+ * (--away-rank FABRIC HOST), where the device is the emulated one.
  */
 #include "base/atomic_output.h"
 #include "base/provenance.h"
@@ -16,6 +17,7 @@
 #include "host/bench/schedule_option.h"
 #include "host/bench/sweep.h"
 #include "host/coll/model/memory_need.h"
+#include "host/launch/away.h"
 #include "host/launch/job_processes.h"
 #include "host/launch/rank.h"
 #include "host/launch/ranks.h"
@@ -159,6 +161,18 @@ static int run_without_ranks(struct sweep *s)
 static void abort_job(struct sweep *s, const char *why)
 {
     job_abort(s->job, why);
+}
+
+static int start_away(const char *fabric, const char *host)
+{
+    char preload[PATH_MAX + 64];
+
+    if (hca_real)
+        return away_rank(fabric, host, NULL);
+    if (!find_preload(preload, sizeof(preload)))
+        return away_rank(fabric, host, preload);
+    fprintf(stderr, "trib-perf: cannot find %s (TRIB_LIB names another place)\n", preload);
+    return EXIT_WRONG;
 }
 
 static int run_job(struct sweep *s, const char *preload)
@@ -345,6 +359,8 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
         return rank_main(STDIN_FILENO, true);
+    if (argc == 4 && !strcmp(argv[1], "--away-rank"))
+        return start_away(argv[2], argv[3]);
     if (perf_load_protocols(argc, argv))
         return EXIT_USAGE;
     perf_options_init(&o);

@@ -21,6 +21,7 @@
 
 #define SOCKET_BYTES (8 << 20) /* as far as the system allows */
 #define AGREE_MS     20
+#define IDLE_MS      200 /* between looks whether to stop */
 #define CHECK_NS     5000000  /* between looks at ports that are not up yet */
 #define LAG_NS       100000000
 #define WAITING_NS   50000 /* frames wait for room, or for one that is missing */
@@ -199,6 +200,7 @@ int trunk_begin(struct trunk **out, struct page_server **pages, const struct tru
     if (rc)
         fprintf(stderr, "trib-switch: the trunk cannot start: %s\n", strerror(-rc));
     rc = rc ? rc : open_socket(t);
+    rc = rc ? rc : rundir_set_machine(cfg->rd, t->fab->machines[t->me].name);
     rc = rc ? rc : agree(t, &line, stop);
     return rc ? rc : share(t, pages, &line);
 }
@@ -280,6 +282,8 @@ int trunk_run(struct trunk *t, struct rte_mempool *pool, volatile sig_atomic_t *
         return -rc;
     }
     t->receives = true;
+    setsockopt(t->fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_usec = IDLE_MS * 1000},
+               sizeof(struct timeval));
     trunk_telemetry(t);
     ready(ctx);
     run_rounds(t, stop);
