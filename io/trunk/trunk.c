@@ -24,7 +24,6 @@
 #define IDLE_MS      200 /* between looks whether to stop */
 #define CHECK_NS     5000000  /* between looks at ports that are not up yet */
 #define LAG_NS       100000000
-#define WAITING_NS   50000 /* frames wait for room, or for one that is missing */
 #define SLACK_NS     1     /* of the kernel's timers, as loop_run() */
 
 /* ---- the socket ---- */
@@ -50,6 +49,7 @@ static int open_socket(struct trunk *t)
         setsockopt(t->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
     if (setsockopt(t->fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
         setsockopt(t->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    setsockopt(t->fd, IPPROTO_IP, IP_MTU_DISCOVER, &(int){IP_PMTUDISC_DONT}, sizeof(int));
     setsockopt(t->fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one));
     setsockopt(t->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
     if (bind(t->fd, (struct sockaddr *)&t->peer[t->me].at, sizeof(t->peer[t->me].at)))
@@ -108,7 +108,7 @@ static unsigned receive(struct trunk *t, struct inbox *in)
         else
             t->refused[r]++;
     }
-    if (t->sh && ends_flush(t, clock_mono_ns()))
+    if (t->sh && ends_flush(t, clock_mono_ns()) < t->wakes_ns)
         loop_bell_ring(t->sh->own, t->sh->own_bell, &t->own_rung);
     pthread_mutex_unlock(&t->lock);
     return (unsigned)n;
@@ -234,13 +234,14 @@ static void tick(struct trunk *t, struct looks *k, int64_t now)
 static int64_t trunk_round(struct trunk *t, struct looks *k)
 {
     int64_t now = clock_mono_ns();
-    bool waits;
+    int64_t next;
 
     while (ends_send(t, now))
         now = clock_mono_ns();
     tick(t, k, now);
-    waits = ends_flush(t, now);
-    return waits ? WAITING_NS : k->missing ? CHECK_NS : TRUNK_STATE_NS - (now - k->state_ns);
+    next = k->missing ? now + CHECK_NS : k->state_ns + TRUNK_STATE_NS;
+    t->wakes_ns = RTE_MIN(next, ends_flush(t, now));
+    return t->wakes_ns - now;
 }
 
 static void run_rounds(struct trunk *t, volatile sig_atomic_t *stop)

@@ -4,8 +4,8 @@
  * node would (link_io.c): memif, bell and stamps. It is open while the other machine is there and
  * says that its own switch process is, so that either process sees the other's death.
  *
- * A datagram that overtakes another waits until that one arrives, at most HELD_NS; if it does not, it
- * is lost as a frame on a wire is.
+ * What a network loses is sent again (trunk_flow.c): a frame is lost on an emulated link only if the
+ * conf says so, or if one of the switch processes is too slow for its backlog.
  */
 #include "io/trunk/trunk_priv.h"
 
@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG2_RING 9
-#define HELD_NS   2000000
+#define LOG2_RING  9
+#define WAITING_NS 50000 /* until a switch process has room again */
 
 /* ---- bells and stamps: as link_io.c, from the other end ---- */
 
@@ -46,69 +46,81 @@ static void ring(struct trunk_end *e)
 
 /* ---- to other machines ---- */
 
-static uint64_t since(int64_t now_ns, int64_t waited_ns)
-{
-    return (uint64_t)(now_ns - (waited_ns > 0 ? waited_ns : 0));
-}
-
-/* A datagram for each frame, in one system call. */
-static void send_burst(struct trunk *t, struct trunk_end *e, struct rte_mbuf **m, unsigned n,
-                       int64_t due_ps)
-{
-    struct trunk_peer *p = &t->peer[e->peer];
-    const size_t before = sizeof(struct trunk_header) + sizeof(struct trunk_frame);
-    struct mmsghdr msg[TRUNK_BURST] = {0};
+/* Datagrams are sent in one system call. What does not fit into the socket is sent again later, as if
+ * it had been lost. */
+struct batch {
+    unsigned n;
+    struct mmsghdr msg[TRUNK_BURST];
     struct iovec iov[TRUNK_BURST];
-    int done;
+};
 
-    for (unsigned i = 0; i < n; i++) {
-        struct trunk_frame f = {.link = htobe16(e->link),
-                                .n = htobe16(1),
-                                .number = htobe32(++e->number),
-                                .due_ps = htobe64((uint64_t)due_ps)};
-        size_t len = RTE_MIN((size_t)m[i]->pkt_len, TRUNK_MAX - before);
+static void batch_send(struct trunk *t, struct trunk_peer *p, struct batch *b)
+{
+    for (unsigned at = 0; at < b->n;) {
+        int done = sendmmsg(t->fd, b->msg + at, b->n - at, MSG_DONTWAIT);
 
-        memcpy(trunk_body(t->out[i]), &f, sizeof(f));
-        memcpy(t->out[i] + before, rte_pktmbuf_mtod(m[i], void *), len);
-        peers_seal(t, e->peer, TRUNK_FRAME, t->out[i], before + len);
-        iov[i] = (struct iovec){t->out[i], before + len};
-        msg[i].msg_hdr = (struct msghdr){.msg_name = &p->at,
-                                         .msg_namelen = sizeof(p->at),
-                                         .msg_iov = &iov[i],
-                                         .msg_iovlen = 1};
-    }
-    rte_pktmbuf_free_bulk(m, n);
-    for (unsigned at = 0; at < n; at += (unsigned)done) {
-        done = sendmmsg(t->fd, msg + at, n - at, 0);
         if (done > 0) {
             p->sent += (unsigned)done;
-            continue;
+            at += (unsigned)done;
+        } else {
+            p->send_failed++;
+            at++;
         }
-        p->send_failed++;
-        done = 1;
     }
+    b->n = 0;
+}
+
+static void batch_add(struct trunk *t, struct trunk_end *e, struct batch *b, uint32_t number)
+{
+    const size_t before = sizeof(struct trunk_header) + sizeof(struct trunk_frame);
+    struct trunk_peer *p = &t->peer[e->peer];
+    struct rte_mbuf *m = flow_out_frame(&e->out, number);
+    size_t len = RTE_MIN((size_t)m->pkt_len, TRUNK_MAX - before);
+    struct trunk_frame f = {.link = htobe32(e->link),
+                            .number = htobe32(number),
+                            .oldest = htobe32(e->out.acked),
+                            .due_ps = htobe64((uint64_t)frame_meta(m)->due_ps)};
+    uint8_t *to = t->out[b->n];
+
+    memcpy(trunk_body(to), &f, sizeof(f));
+    memcpy(to + before, rte_pktmbuf_mtod(m, void *), len);
+    peers_seal(t, e->peer, TRUNK_FRAME, to, before + len);
+    b->iov[b->n] = (struct iovec){to, before + len};
+    b->msg[b->n].msg_hdr = (struct msghdr){.msg_name = &p->at,
+                                           .msg_namelen = sizeof(p->at),
+                                           .msg_iov = &b->iov[b->n],
+                                           .msg_iovlen = 1};
+    if (++b->n == TRUNK_BURST)
+        batch_send(t, p, b);
+}
+
+/* Frames that wait are as late as the oldest of them. */
+static unsigned send_new(struct trunk *t, struct trunk_end *e, int64_t now_ns)
+{
+    struct rte_mbuf *m[TRUNK_BURST];
+    uint16_t n = io_port_rx(e->rp, 0, m, (uint16_t)RTE_MIN(TRUNK_BURST, flow_room(&e->out)));
+    struct batch b = {0};
+    int64_t waited = -1, due;
+
+    if (e->page)
+        waited = bell_take_stamp(received_stamp(e), now_ns, now_ns - t->looked_ns);
+    due = clock_fabric_at(t->sh, now_ns - RTE_MAX(waited, (int64_t)0));
+    for (uint16_t i = 0; i < n; i++) {
+        frame_meta(m[i])->due_ps = due;
+        batch_add(t, e, &b, flow_out_put(&e->out, m[i], now_ns));
+    }
+    batch_send(t, &t->peer[e->peer], &b);
     e->sent += n;
+    return n;
 }
 
 unsigned ends_send(struct trunk *t, int64_t now_ns)
 {
     unsigned total = 0;
 
-    for (unsigned i = 0; i < t->n_ends; i++) {
-        struct trunk_end *e = &t->end[i];
-        struct rte_mbuf *m[TRUNK_BURST];
-        int64_t waited;
-        uint16_t n;
-
-        if (!e->up)
-            continue;
-        n = io_port_rx(e->rp, 0, m, TRUNK_BURST);
-        waited = e->page ? bell_take_stamp(received_stamp(e), now_ns, now_ns - t->looked_ns) : -1;
-        if (n)
-            send_burst(t, e, m, n,
-                       clock_fabric_at(t->sh, (int64_t)since(now_ns, waited)));
-        total += n;
-    }
+    for (unsigned i = 0; i < t->n_ends; i++)
+        if (t->end[i].up && flow_room(&t->end[i].out))
+            total += send_new(t, &t->end[i], now_ns);
     t->looked_ns = now_ns;
     return total;
 }
@@ -116,9 +128,30 @@ unsigned ends_send(struct trunk *t, int64_t now_ns)
 bool ends_pending(const struct trunk *t)
 {
     for (unsigned i = 0; i < t->n_ends; i++)
-        if (t->end[i].up && io_port_pending(t->end[i].rp, 0))
+        if (t->end[i].up && flow_room(&t->end[i].out) && io_port_pending(t->end[i].rp, 0))
             return true;
     return false;
+}
+
+static void say_ack(struct trunk *t, struct trunk_end *e, const struct flow_ack *a)
+{
+    uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_ack)];
+    struct trunk_ack k = {htobe32(e->link), htobe32(a->next), htobe32(a->upto), {0}};
+
+    memcpy(k.held, a->held, sizeof(k.held));
+    memcpy(trunk_body(m), &k, sizeof(k));
+    peers_send(t, e->peer, TRUNK_ACK, m, sizeof(m));
+}
+
+static void ask(struct trunk *t, struct trunk_end *e)
+{
+    uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_frame)];
+    struct trunk_frame f = {.link = htobe32(e->link),
+                            .number = htobe32(e->out.next - 1),
+                            .oldest = htobe32(e->out.acked)};
+
+    memcpy(trunk_body(m), &f, sizeof(f));
+    peers_send(t, e->peer, TRUNK_ASK, m, sizeof(m));
 }
 
 /* ---- from other machines ---- */
@@ -137,133 +170,142 @@ static void drain(struct trunk_end *e)
     }
 }
 
-static void hand_over(struct trunk_end *e, struct rte_mbuf *m)
+static void note_lateness(struct trunk *t, int64_t due_ps, int64_t now_ns)
 {
-    e->received++;
-    if (e->wait_n == TRUNK_BACKLOG) {
-        rte_pktmbuf_free(m);
-        e->overflow++;
-        return;
-    }
-    e->wait[(e->wait_head + e->wait_n++) % TRUNK_BACKLOG] = m;
-}
+    int64_t late = clock_fabric_at(t->sh, now_ns) - due_ps;
 
-static void hand_over_held(struct trunk_end *e)
-{
-    struct rte_mbuf **m;
-
-    while (e->n_held && *(m = &e->held[e->next % TRUNK_HELD])) {
-        hand_over(e, *m);
-        *m = NULL;
-        e->n_held--;
-        e->next++;
-    }
-}
-
-/* Those before the first frame held are lost. */
-static void give_up_missing(struct trunk_end *e)
-{
-    T_ASSERT(e->n_held, "nothing is held back");
-    for (; !e->held[e->next % TRUNK_HELD]; e->next++)
-        e->lost++;
-    hand_over_held(e);
-}
-
-static void take_in_order(struct trunk_end *e, uint32_t number, struct rte_mbuf *m, int64_t now_ns)
-{
-    int32_t ahead;
-
-    if (e->fresh)
-        e->next = number;
-    e->fresh = false;
-    ahead = (int32_t)(number - e->next);
-    if (ahead < 0 || (ahead < (int32_t)TRUNK_HELD && e->held[number % TRUNK_HELD])) {
-        rte_pktmbuf_free(m); /* given up before */
-        return;
-    }
-    while (ahead >= (int32_t)TRUNK_HELD && e->n_held) {
-        give_up_missing(e);
-        ahead = (int32_t)(number - e->next);
-    }
-    if (ahead >= (int32_t)TRUNK_HELD) {
-        e->lost += (unsigned)ahead;
-        e->next = number;
-    }
-    if (!e->n_held)
-        e->held_ns = now_ns;
-    e->held[number % TRUNK_HELD] = m;
-    e->n_held++;
-    hand_over_held(e);
-}
-
-static struct trunk_end *end_of(struct trunk *t, unsigned from, unsigned link)
-{
-    for (unsigned i = 0; i < t->n_ends; i++)
-        if (t->end[i].link == link && t->end[i].peer == from)
-            return &t->end[i];
-    return NULL;
-}
-
-void ends_input(struct trunk *t, unsigned from, const struct trunk_frame *f, const uint8_t *data,
-                size_t bytes, int64_t now_ns)
-{
-    struct trunk_end *e = end_of(t, from, be16toh(f->link));
-    int64_t late = clock_fabric_at(t->sh, now_ns) - (int64_t)be64toh(f->due_ps);
-    struct rte_mbuf *m;
-    char *at;
-
-    if (!e || !e->up)
-        return;
-    m = rte_pktmbuf_alloc(t->pool);
-    at = m && bytes <= UINT16_MAX ? rte_pktmbuf_append(m, (uint16_t)bytes) : NULL;
-    if (!at) {
-        rte_pktmbuf_free(m);
-        e->overflow++;
-        return;
-    }
-    memcpy(at, data, bytes);
     late = late > 0 ? late * clock_dilation(t->sh) / 1000 : 0;
     lag_record(&t->sh->own->lag, late, 1);
     if (late > LATENESS_BOUND_NS)
         lateness_record(&t->sh->own->loop, now_ns - RTE_MIN(late, (int64_t)LATENESS_GONE_NS),
                         now_ns);
-    take_in_order(e, be32toh(f->number), m, now_ns);
 }
 
-bool ends_flush(struct trunk *t, int64_t now_ns)
+static void hand_over(struct trunk *t, struct trunk_end *e, int64_t now_ns)
 {
-    bool waits = false;
+    struct rte_mbuf *m;
+
+    while ((m = flow_in_next(&e->in))) {
+        note_lateness(t, frame_meta(m)->due_ps, now_ns);
+        e->received++;
+        if (e->wait_n == TRUNK_BACKLOG) {
+            rte_pktmbuf_free(m);
+            e->overflow++;
+        } else {
+            e->wait[(e->wait_head + e->wait_n++) % TRUNK_BACKLOG] = m;
+        }
+    }
+}
+
+/* Without a frame's memory it counts as lost, and comes again. */
+static void take_frame(struct trunk *t, struct trunk_end *e, const uint8_t *body, size_t bytes,
+                       int64_t now_ns)
+{
+    struct rte_mbuf *m = rte_pktmbuf_alloc(t->pool);
+    struct trunk_frame f;
+    char *at;
+
+    memcpy(&f, body, sizeof(f));
+    bytes -= sizeof(f);
+    at = m && bytes <= UINT16_MAX ? rte_pktmbuf_append(m, (uint16_t)bytes) : NULL;
+    if (at) {
+        memcpy(at, body + sizeof(f), bytes);
+        frame_meta(m)->due_ps = (int64_t)be64toh(f.due_ps);
+    }
+    if (!at || !flow_in_take(&e->in, be32toh(f.number), be32toh(f.oldest), m, now_ns))
+        rte_pktmbuf_free(m);
+    hand_over(t, e, now_ns);
+}
+
+static void free_done(struct trunk_end *e)
+{
+    struct rte_mbuf *m;
+
+    while ((m = flow_out_done(&e->out)))
+        rte_pktmbuf_free(m);
+}
+
+static void take_ack(struct trunk *t, struct trunk_end *e, const uint8_t *body, int64_t now_ns)
+{
+    uint32_t again[FLOW_WINDOW];
+    struct batch b = {0};
+    struct flow_ack a;
+    struct trunk_ack k;
+    unsigned n;
+
+    memcpy(&k, body, sizeof(k));
+    a = (struct flow_ack){.next = be32toh(k.next), .upto = be32toh(k.upto)};
+    memcpy(a.held, k.held, sizeof(a.held));
+    e->out.way_ns = follow_way(&t->peer[e->peer].follow);
+    n = flow_out_ack(&e->out, &a, now_ns, again);
+    for (unsigned i = 0; i < n; i++)
+        batch_add(t, e, &b, again[i]);
+    batch_send(t, &t->peer[e->peer], &b);
+    e->again += n;
+    free_done(e);
+}
+
+void ends_input(struct trunk *t, unsigned from, unsigned type, const uint8_t *body, size_t bytes,
+                int64_t now_ns)
+{
+    struct trunk_end *e = NULL;
+    struct trunk_frame f;
+    uint32_t link;
+
+    memcpy(&link, body, sizeof(link));
+    for (unsigned i = 0; i < t->n_ends && !e; i++)
+        if (t->end[i].link == be32toh(link) && t->end[i].peer == from)
+            e = &t->end[i];
+    if (!e || !e->up)
+        return;
+    if (type == TRUNK_FRAME) {
+        take_frame(t, e, body, bytes, now_ns);
+    } else if (type == TRUNK_ASK) {
+        memcpy(&f, body, sizeof(f));
+        flow_in_asked(&e->in, be32toh(f.number), be32toh(f.oldest));
+    } else {
+        take_ack(t, e, body, now_ns);
+    }
+}
+
+int64_t ends_flush(struct trunk *t, int64_t now_ns)
+{
+    int64_t next = INT64_MAX;
 
     for (unsigned i = 0; i < t->n_ends; i++) {
         struct trunk_end *e = &t->end[i];
+        struct flow_ack a;
 
-        if (e->n_held && now_ns - e->held_ns > HELD_NS) {
-            give_up_missing(e);
-            e->held_ns = now_ns;
-        }
-        if (e->up)
-            drain(e);
-        waits |= e->wait_n || e->n_held;
+        if (!e->up)
+            continue;
+        drain(e);
+        if (flow_in_ack(&e->in, now_ns, &a))
+            say_ack(t, e, &a);
+        if (flow_out_asks(&e->out, now_ns))
+            ask(t, e);
+        if (e->wait_n)
+            next = RTE_MIN(next, now_ns + WAITING_NS);
+        next = RTE_MIN(next, RTE_MIN(flow_out_next_ns(&e->out), flow_in_next_ns(&e->in)));
         if (e->ring)
             ring(e);
     }
-    return waits;
+    return next;
 }
 
 /* ---- ports ---- */
 
 static void drop_waiting(struct trunk_end *e)
 {
-    for (unsigned i = 0; i < TRUNK_HELD; i++) {
-        rte_pktmbuf_free(e->held[i]);
-        e->held[i] = NULL;
-    }
+    struct rte_mbuf *m;
+
+    while ((m = flow_in_drop(&e->in)))
+        rte_pktmbuf_free(m);
+    while ((m = flow_out_drop(&e->out)))
+        rte_pktmbuf_free(m);
     for (; e->wait_n; e->wait_n--) {
         rte_pktmbuf_free(e->wait[e->wait_head]);
         e->wait_head = (uint16_t)((e->wait_head + 1) % TRUNK_BACKLOG);
     }
-    e->n_held = 0;
-    e->fresh = true;
 }
 
 static void end_close(struct trunk_end *e)
@@ -288,11 +330,8 @@ static void end_open(struct trunk *t, struct trunk_end *e)
     if (rundir_link_sock(t->cfg.rd, t->fab->links[e->link].name, sock, sizeof(sock)))
         return;
     mc.socket = sock;
-    if (io_port_memif(&e->rp, &mc)) {
+    if (io_port_memif(&e->rp, &mc))
         e->rp = NULL;
-        return;
-    }
-    e->fresh = true;
 }
 
 static void end_changed(struct trunk *t, struct trunk_end *e, bool up)
@@ -391,6 +430,7 @@ static int add_end(struct trunk *t, uint16_t link, bool near_is_a)
                             .is_a = !near_is_a};
     e->peer = (uint8_t)t->fab->nodes[e->far].machine;
     e->bit = t->peer[e->peer].n_ends++;
+    flow_out_init(&e->out);
     e->wait = calloc(TRUNK_BACKLOG, sizeof(*e->wait));
     t->n_ends++;
     return e->wait ? 0 : -ENOMEM;

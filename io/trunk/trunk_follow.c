@@ -61,6 +61,13 @@ bool follow_line(const struct follow *f, int64_t now_ns, struct follow_line *out
     return true;
 }
 
+int64_t follow_way(const struct follow *f)
+{
+    struct follow_line l;
+
+    return follow_line(f, 0, &l) ? 2 * l.unsure_ns : 0;
+}
+
 int64_t follow_theirs(const struct follow_line *l, int64_t at_ns)
 {
     return at_ns + l->offset_ns + (int64_t)(l->drift * (double)(at_ns - l->at_ns));

@@ -37,6 +37,7 @@ struct follow_line {
 bool follow_take(struct follow *f, int64_t a_ns, int64_t b_ns, int64_t c_ns, int64_t d_ns);
 /* The line as of now; false: nothing is known yet. */
 bool follow_line(const struct follow *f, int64_t now_ns, struct follow_line *out);
+int64_t follow_way(const struct follow *f); /* the shortest; 0: not known */
 /* Their clock when ours is at_ns. */
 int64_t follow_theirs(const struct follow_line *l, int64_t at_ns);
 /* Our clock when theirs is at_ns. */

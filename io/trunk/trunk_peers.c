@@ -188,7 +188,6 @@ static void take(struct trunk *t, unsigned from, unsigned type, const uint8_t *b
                  int64_t at_ns)
 {
     struct trunk_peer *p = &t->peer[from];
-    struct trunk_frame f;
     uint32_t dilation;
 
     switch (type) {
@@ -196,9 +195,10 @@ static void take(struct trunk *t, unsigned from, unsigned type, const uint8_t *b
         take_state(t, from, body, bytes, at_ns);
         break;
     case TRUNK_FRAME:
-        memcpy(&f, body, sizeof(f));
+    case TRUNK_ASK:
+    case TRUNK_ACK:
         if (t->pool && peer_usable(p))
-            ends_input(t, from, &f, body + sizeof(f), bytes - sizeof(f), at_ns);
+            ends_input(t, from, type, body, bytes, at_ns);
         break;
     case TRUNK_CUTS:
         if (bytes == (t->fab->n_links + 7u) / 8 && t->sh) {

@@ -16,7 +16,6 @@
 #define TRUNK_SILENT_NS 2500000000 /* a machine that has said nothing for so long is gone */
 #define TRUNK_BURST     32u
 #define TRUNK_BACKLOG   1024u /* frames that wait for room at a switch process */
-#define TRUNK_HELD      256u  /* frames held back until those before them arrive, at most */
 
 struct trunk_peer {
     struct sockaddr_in at;
@@ -46,15 +45,11 @@ struct trunk_end {
     const struct switch_view *view;
     _Atomic uint32_t rung;
     bool ring;
-    uint32_t number; /* of the last frame sent */
-    uint32_t next;   /* number that is expected; fresh: whichever comes first */
-    bool fresh;
-    unsigned n_held;
-    int64_t held_ns; /* when the first was held back */
-    struct rte_mbuf *held[TRUNK_HELD];
+    struct flow_out out;
+    struct flow_in in;
     struct rte_mbuf **wait; /* ring of TRUNK_BACKLOG */
     uint16_t wait_head, wait_n;
-    uint64_t sent, received, lost, overflow;
+    uint64_t sent, received, again, overflow;
 };
 
 struct trunk {
@@ -76,6 +71,7 @@ struct trunk {
     unsigned owner;
     struct clock_state owner_was; /* the owner's line that ours follows */
     int64_t began_ns, looked_ns;
+    int64_t wakes_ns; /* when the thread on the bell wakes without being rung */
     /* lateness */
     int64_t late_ns, lag_sent_ns; /* of the switch processes here since the last message */
     struct lag_hist lag_before, lag_now;
@@ -136,11 +132,12 @@ bool ends_check(struct trunk *t);
 /* Sends what the switch processes have for other machines. Returns the number of frames. */
 unsigned ends_send(struct trunk *t, int64_t now_ns);
 bool ends_pending(const struct trunk *t);
-/* A frame of another machine. */
-void ends_input(struct trunk *t, unsigned from, const struct trunk_frame *f, const uint8_t *data,
-                size_t bytes, int64_t now_ns);
-/* Releases frames held back for too long, sends backlogs, rings bells. True: frames still wait. */
-bool ends_flush(struct trunk *t, int64_t now_ns);
+/* TRUNK_FRAME, TRUNK_ASK or TRUNK_ACK of another machine. */
+void ends_input(struct trunk *t, unsigned from, unsigned type, const uint8_t *body, size_t bytes,
+                int64_t now_ns);
+/* Sends backlogs, acknowledgements and questions, rings bells. Returns when it has to be called again
+ * if nothing arrives; INT64_MAX: it need not. */
+int64_t ends_flush(struct trunk *t, int64_t now_ns);
 void ends_lateness(struct trunk *t, int64_t now_ns);
 
 /* trunk_cuts.c */

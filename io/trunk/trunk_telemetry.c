@@ -16,7 +16,7 @@ static struct trunk *serving;
 static pthread_mutex_t serving_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct sums {
-    uint64_t sent, received, lost, overflow;
+    uint64_t sent, received, again, overflow;
     unsigned up, n;
 };
 
@@ -33,7 +33,7 @@ static struct sums ends_of(const struct trunk *t, unsigned machine)
         s.up += e->up;
         s.sent += e->sent;
         s.received += e->received;
-        s.lost += e->lost;
+        s.again += e->again;
         s.overflow += e->overflow;
     }
     return s;
@@ -62,7 +62,7 @@ static void machine(const struct trunk *t, unsigned i, struct rte_tel_data *d)
     rte_tel_data_add_dict_u64(d, "links_up", s.up);
     rte_tel_data_add_dict_u64(d, "frames_sent", s.sent);
     rte_tel_data_add_dict_u64(d, "frames_received", s.received);
-    rte_tel_data_add_dict_u64(d, "frames_lost", s.lost);
+    rte_tel_data_add_dict_u64(d, "frames_sent_again", s.again);
     rte_tel_data_add_dict_u64(d, "frames_overflow", s.overflow);
     rte_tel_data_add_dict_u64(d, "send_failed", p->send_failed);
     if (i != t->me && follow_line(&p->follow, clock_mono_ns(), &l)) {

@@ -108,6 +108,10 @@ static size_t body_least(unsigned type)
         return sizeof(struct trunk_state);
     case TRUNK_FRAME:
         return sizeof(struct trunk_frame) + 14;
+    case TRUNK_ASK:
+        return sizeof(struct trunk_frame);
+    case TRUNK_ACK:
+        return sizeof(struct trunk_ack);
     case TRUNK_DILATE:
         return sizeof(uint32_t);
     default:

@@ -12,6 +12,7 @@
 #define TRIB_IO_TRUNK_WIRE_H
 
 #include "fabric/fabric.h"
+#include "io/trunk/trunk_flow.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,8 @@ enum trunk_type {
     TRUNK_HELLO = 1, /* asks for a session; body: trunk_hello */
     TRUNK_STATE,     /* clock and links' ends, periodically; body: trunk_state, then bits of ends */
     TRUNK_FRAME,     /* body: trunk_frame, then a frame */
+    TRUNK_ASK,       /* asks what has arrived up to a frame; body: trunk_frame */
+    TRUNK_ACK,       /* body: trunk_ack */
     TRUNK_CUTS,      /* body: a bit for each link of the fabric that is cut, as the sender sees it */
     TRUNK_LAG,       /* body: pairs of bucket and count (struct trunk_lag) */
     TRUNK_DILATE,    /* to the clock's owner; body: uint32_t, the dilation that is asked for */
@@ -58,10 +61,14 @@ struct trunk_state {
 } __attribute__((packed));
 
 struct trunk_frame {
-    uint16_t link;
-    uint16_t n;      /* 1 */
-    uint32_t number; /* of frames on this link in this direction */
-    uint64_t due_ps; /* fabric time at which it was handed over */
+    uint32_t link;
+    uint32_t number, oldest; /* trunk_flow.h */
+    uint64_t due_ps;         /* fabric time at which it was handed over */
+} __attribute__((packed));
+
+struct trunk_ack {
+    uint32_t link, next, upto;
+    uint8_t held[FLOW_WINDOW / 8];
 } __attribute__((packed));
 
 struct trunk_lag {
