@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One clock for all machines. The first machine that is up makes it and gives it a name, the epoch;
- * the others follow it: every half second they compute a line that meets the owner's half a second
- * later, so fabric time neither jumps nor goes back. If the owner is gone, the lowest machine that
- * has this epoch owns it from then on, and goes on at its own speed.
+ * One clock for all machines. The first machine that is up makes it, the others follow it: every half
+ * second they compute a line that meets the owner's half a second later, so fabric time neither jumps
+ * nor goes back. If the owner is gone, the lowest machine that is there owns it from then on, and goes
+ * on at its own speed.
  *
- * Machines that start while they cannot reach each other make a clock each. Their links stay down,
- * since either's frames would be years early or late for the other.
+ * Machines that could not reach each other for a while may have an owner each. When they meet, the
+ * clock that is ahead remains, since the other can catch up in a moment and never has to go back.
+ * Until clocks agree, the links between their machines stay down.
  */
 #include "io/trunk/trunk_priv.h"
 
 #include "base/log.h"
 
 #include <endian.h>
+#include <math.h>
 #include <rte_common.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
-#define ALONE_NS   1000000000 /* after that a machine that has heard of no clock makes one */
-#define SURE_N     3          /* exchanges with the owner before its clock is taken over */
-#define LEAD_NS    5000000    /* as of a change of dilation (clock.c) */
-#define DILATE_NS  30000000   /* the others must hear of a change before it takes effect */
-#define FAR_NS     1000000000 /* a change further away is not waited for */
-#define SKEW_MOST  0.2
-#define PPB        1e9
+#define ALONE_NS  1000000000 /* after that a machine that has heard of no clock makes one */
+#define SURE_N    3          /* exchanges with the owner before its clock is taken over */
+#define LEAD_NS   5000000    /* as of a change of dilation (clock.c) */
+#define DILATE_NS 30000000   /* the others must hear of a change before it takes effect */
+#define WAIT_NS   1000000000 /* a change further away is not waited for */
+#define FAR_NS    5000000    /* of wall time; hand-offs of 0.2 ms count as late */
+#define SKEW_MOST 0.2
+#define CRAWL     5 /* times slower than the owner, where ours is ahead of it */
+#define PPB       1e9
 
-static struct clock_state owners_line(const struct trunk *t)
+static struct clock_state line_of(const struct trunk_peer *p)
 {
-    const struct trunk_state *s = &t->peer[t->owner].state;
+    const struct trunk_state *s = &p->state;
 
     return (struct clock_state){.change_ns = (int64_t)s->change_ns,
                                 .change_ps = (int64_t)s->change_ps,
@@ -38,25 +41,35 @@ static struct clock_state owners_line(const struct trunk *t)
                                 .skew_ppb = (int32_t)s->skew_ppb};
 }
 
+/* How far a machine's clock is ahead of ours, in ps. False: not known. */
+static bool ahead(const struct trunk *t, const struct trunk_peer *p, int64_t now_ns, int64_t *ps)
+{
+    struct clock_state theirs = line_of(p);
+    struct follow_line l;
+
+    if (!p->alive || !p->state.has_clock || !follow_line(&p->follow, now_ns, &l))
+        return false;
+    *ps = clock_line_ps(&theirs, follow_theirs(&l, now_ns)) - clock_fabric_at(t->sh, now_ns);
+    return true;
+}
+
 /* ---- which clock ---- */
 
-/* A machine that has a clock; -1: none is known to have one. Its owner, if that is there. */
+/* A machine that has a clock, its owner if that is there; -1: none is known to have one. */
 static int owner_there(const struct trunk *t)
 {
     for (unsigned i = 0; i < t->n; i++) {
         const struct trunk_peer *p = &t->peer[i];
         unsigned o = p->state.owner;
 
-        if (i == t->me || !p->alive || !p->state.epoch)
+        if (i == t->me || !p->alive || !p->state.has_clock)
             continue;
-        if (o != t->me && t->peer[o].alive && t->peer[o].state.epoch == p->state.epoch)
-            return (int)o;
-        return (int)i;
+        return o != t->me && t->peer[o].alive && t->peer[o].state.has_clock ? (int)o : (int)i;
     }
     return -1;
 }
 
-/* Whether all that come before this machine are known to have no clock and not to be there. */
+/* Of those that start together the lowest makes the clock; one that is alone does after a while. */
 static bool may_make(const struct trunk *t, int64_t now_ns)
 {
     bool all = true;
@@ -81,89 +94,129 @@ bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out)
         if (t->peer[owner].received < SURE_N + 2 ||
             !follow_line(&t->peer[owner].follow, now_ns, &l))
             return false;
-        *out = t->owner_was = owners_line(t);
+        *out = t->owner_was = line_of(&t->peer[owner]);
         out->change_ns = follow_ours(&l, out->change_ns);
-        t->epoch = t->peer[owner].state.epoch;
         return true;
     }
     if (!may_make(t, now_ns))
         return false;
-    while (!t->epoch)
-        if (getrandom(&t->epoch, sizeof(t->epoch), 0) < 0)
-            return false;
     t->owner = t->me;
     *out = (struct clock_state){
         .change_ns = now_ns, .before = t->cfg.dilation, .dilation = t->cfg.dilation};
     return true;
 }
 
+/* The machine that is to own the clock, as far as this one knows. */
+static unsigned choose_owner(const struct trunk *t, int64_t now_ns)
+{
+    const struct trunk_peer *p = &t->peer[t->owner];
+    unsigned o = 0;
+    int64_t ps;
+
+    if (t->owner != t->me && p->alive && p->state.has_clock) {
+        unsigned its = p->state.owner; /* it has found one that is ahead */
+
+        return its != t->me && its != t->owner && t->peer[its].alive ? its : t->owner;
+    }
+    if (t->owner != t->me) {
+        while (o != t->me && !(t->peer[o].alive && t->peer[o].state.has_clock))
+            o++;
+        return o;
+    }
+    for (unsigned i = 0; i < t->n; i++)
+        if (i != t->me && t->peer[i].state.owner == i && ahead(t, &t->peer[i], now_ns, &ps)) {
+            int64_t wall_ns = ps * clock_dilation(t->sh) / 1000;
+
+            if (wall_ns > FAR_NS || (wall_ns > -FAR_NS && i < t->me))
+                return i;
+        }
+    return t->me;
+}
+
+void trunk_clock_tick(struct trunk *t)
+{
+    unsigned o = choose_owner(t, clock_mono_ns());
+
+    if (o == t->owner)
+        return;
+    t->owner = o;
+    memset(&t->owner_was, 0, sizeof(t->owner_was));
+    if (o == t->me)
+        atomic_store(&t->sh->own_clock->unsure_ns, 0);
+    T_LOG("trunk", LOG_INFO, "the fabric's clock is now that of machine %s",
+          t->fab->machines[o].name);
+}
+
 /* ---- following ---- */
 
-static int32_t skew_for(int64_t ps, int64_t ns, uint32_t dilation)
+/* The speed that makes `ps` of fabric time in `ns`. dilation: the owner's, which it is but for
+ * corrections. */
+static void speed_for(int64_t ps, int64_t ns, uint32_t *dilation, int32_t *skew_ppb)
 {
-    double skew = (double)ps * dilation / (1000.0 * (double)ns) - 1;
+    double want = 1000.0 * (double)ns / (double)RTE_MAX(ps, (int64_t)1), skew;
 
-    return (int32_t)(PPB * RTE_MIN(RTE_MAX(skew, -SKEW_MOST), SKEW_MOST));
+    if (want > *dilation * (double)CRAWL)
+        want = *dilation * (double)CRAWL;
+    if (fabs(*dilation / want - 1) > SKEW_MOST)
+        *dilation = want < 1 ? 1 : want > UINT32_MAX ? UINT32_MAX : (uint32_t)want;
+    skew = *dilation / want - 1;
+    *skew_ppb = (int32_t)(PPB * RTE_MIN(RTE_MAX(skew, -1 + SKEW_MOST), 2.0));
 }
 
 static void follow_owner(struct trunk *t, int64_t now_ns)
 {
-    struct clock_state theirs = owners_line(t), ours = clock_state_of(t->sh->clock);
+    struct clock_state theirs = line_of(&t->peer[t->owner]), ours = clock_state_of(t->sh->clock);
     int64_t at = RTE_MAX(now_ns + LEAD_NS, ours.change_ns), change, meet, here;
+    uint32_t dilation = theirs.dilation;
     struct follow_line l;
+    int32_t skew;
 
     if (!follow_line(&t->peer[t->owner].follow, now_ns, &l) || ours.change_ns > now_ns)
         return;
     change = follow_ours(&l, theirs.change_ns);
-    if (change > at && change - at < FAR_NS)
+    if (change > at && change - at < WAIT_NS)
         at = change;
     here = clock_line_ps(&ours, at) + 1;
     meet = clock_line_ps(&theirs, follow_theirs(&l, at + FOLLOW_INTERVAL_NS));
-    clock_follow(t->sh->own_clock, at, theirs.dilation,
-                 skew_for(meet - here, FOLLOW_INTERVAL_NS, theirs.dilation));
+    speed_for(meet - here, FOLLOW_INTERVAL_NS, &dilation, &skew);
+    clock_follow(t->sh->own_clock, at, dilation, skew);
     t->owner_was = theirs;
     here -= clock_line_ps(&theirs, follow_theirs(&l, at));
     atomic_store(&t->sh->own_clock->unsure_ns,
                  l.unsure_ns + (here < 0 ? -here : here) * theirs.dilation / 1000);
 }
 
+static void note_far(struct trunk *t, unsigned from, int64_t now_ns)
+{
+    struct trunk_peer *p = &t->peer[from];
+    int64_t ps, wall_ns;
+    bool far;
+
+    if (!ahead(t, p, now_ns, &ps)) {
+        p->far = true; /* it has none yet */
+        return;
+    }
+    wall_ns = (ps < 0 ? -ps : ps) * clock_dilation(t->sh) / 1000;
+    far = wall_ns > (p->far ? FAR_NS / 5 : FAR_NS);
+    if (far != p->far)
+        fprintf(stderr, "trib-switch: the clock of machine %s %s\n", t->fab->machines[from].name,
+                far ? "differs from this one's by more than a moment: links to it stay down until "
+                      "the two agree"
+                    : "agrees with this one's");
+    p->far = far;
+}
+
 void trunk_clock_heard(struct trunk *t, unsigned from, bool interval_over, int64_t now_ns)
 {
     struct trunk_peer *p = &t->peer[from];
-    struct clock_state line;
-    bool other;
+    struct clock_state line = line_of(p);
 
     if (!t->sh)
         return;
-    other = p->state.epoch && p->state.epoch != t->epoch;
-    if (other && !p->other_clock)
-        fprintf(stderr,
-                "trib-switch: machine %s has a clock of its own, made while it and this machine could "
-                "not reach each other: its links stay down until one of the two is taken down and "
-                "up again\n",
-                t->fab->machines[from].name);
-    p->other_clock = other;
-    if (from != t->owner || other || !p->state.epoch)
-        return;
-    line = owners_line(t);
-    if (interval_over || memcmp(&line, &t->owner_was, sizeof(line)) != 0)
+    note_far(t, from, now_ns);
+    if (from == t->owner && p->state.has_clock &&
+        (interval_over || memcmp(&line, &t->owner_was, sizeof(line)) != 0))
         follow_owner(t, now_ns);
-}
-
-/* The owner is gone: the lowest of those that have its clock. */
-void trunk_clock_tick(struct trunk *t)
-{
-    unsigned o = 0;
-
-    if (t->owner == t->me || peer_usable(&t->peer[t->owner]))
-        return;
-    while (o != t->me && !(peer_usable(&t->peer[o]) && t->peer[o].state.epoch == t->epoch))
-        o++;
-    t->owner = o;
-    if (o == t->me)
-        atomic_store(&t->sh->own_clock->unsure_ns, 0);
-    T_LOG("trunk", LOG_INFO, "the fabric's clock is now that of machine %s",
-          t->fab->machines[o].name);
 }
 
 void trunk_clock_dilate(struct trunk *t, uint32_t dilation)
@@ -172,14 +225,12 @@ void trunk_clock_dilate(struct trunk *t, uint32_t dilation)
     uint8_t m[sizeof(struct trunk_header) + sizeof(dilation)];
     int64_t now = clock_mono_ns();
 
-    if (s.dilation == dilation)
-        return;
-    if (t->owner == t->me) {
+    if (t->owner == t->me && s.dilation != dilation) {
         clock_follow(t->sh->own_clock, RTE_MAX(now, s.change_ns) + DILATE_NS, dilation, s.skew_ppb);
         peers_say(t);
-        return;
+    } else if (t->owner != t->me) {
+        dilation = htobe32(dilation);
+        memcpy(trunk_body(m), &dilation, sizeof(dilation));
+        peers_send(t, t->owner, TRUNK_DILATE, m, sizeof(m));
     }
-    dilation = htobe32(dilation);
-    memcpy(trunk_body(m), &dilation, sizeof(dilation));
-    peers_send(t, t->owner, TRUNK_DILATE, m, sizeof(m));
 }

@@ -60,10 +60,10 @@ static void fill_clock(const struct trunk *t, struct trunk_state *s)
 {
     struct clock_state c;
 
-    if (!t->sh || !t->epoch)
+    if (!t->sh)
         return;
     c = clock_state_of(t->sh->clock);
-    s->epoch = htobe64(t->epoch);
+    s->has_clock = htobe32(1);
     s->owner = htobe32(t->owner);
     s->change_ns = htobe64((uint64_t)c.change_ns);
     s->change_ps = htobe64((uint64_t)c.change_ps);
@@ -131,7 +131,7 @@ static void begin_session(struct trunk *t, unsigned from, uint64_t session)
     memset(p->ends, 0, (p->n_ends + 7u) / 8);
     p->session = session;
     p->alive = false;
-    p->other_clock = false;
+    p->far = false;
     ends_gone(t, from);
 }
 
@@ -148,7 +148,7 @@ static void take_state(struct trunk *t, unsigned from, const uint8_t *body, size
                              .sent_ns = be64toh(s.sent_ns),
                              .heard_sent_ns = be64toh(s.heard_sent_ns),
                              .heard_ns = be64toh(s.heard_ns),
-                             .epoch = be64toh(s.epoch),
+                             .has_clock = be32toh(s.has_clock),
                              .change_ns = be64toh(s.change_ns),
                              .change_ps = be64toh(s.change_ps),
                              .before = be32toh(s.before),
@@ -158,7 +158,7 @@ static void take_state(struct trunk *t, unsigned from, const uint8_t *body, size
                              .owner = be32toh(s.owner),
                              .late_us = be32toh(s.late_us),
                              .over_us = be32toh(s.over_us)};
-    if (s.epoch && (!s.dilation || !s.before || s.owner >= t->n))
+    if (s.has_clock && (!s.dilation || !s.before || s.owner >= t->n))
         return;
     p->state = s;
     p->state_ns = at_ns;

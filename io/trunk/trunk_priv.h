@@ -20,7 +20,8 @@
 struct trunk_peer {
     struct sockaddr_in at;
     uint64_t session; /* 0: none yet */
-    bool alive, other_conf, other_clock;
+    bool alive, other_conf;
+    bool far; /* its clock differs from ours by more than a moment */
     int64_t heard_ns, sent_ns;
     uint64_t seq;
     struct trunk_window window;
@@ -67,7 +68,7 @@ struct trunk {
     unsigned n_ends;
     struct rte_mempool *pool;
     /* the clock */
-    uint64_t epoch; /* 0: none yet */
+    bool has_clock;
     unsigned owner;
     struct clock_state owner_was; /* the owner's line that ours follows */
     int64_t began_ns, looked_ns;
@@ -102,7 +103,7 @@ static inline uint8_t *trunk_body(uint8_t *m)
 }
 static inline bool peer_usable(const struct trunk_peer *p)
 {
-    return p->alive && !p->other_conf && !p->other_clock;
+    return p->alive && !p->other_conf && !p->far;
 }
 static inline bool bit_of(const uint8_t *bits, unsigned i)
 {
@@ -114,7 +115,7 @@ static inline void bit_set(uint8_t *bits, unsigned i, bool on)
 }
 
 /* trunk_clock.c */
-/* Looks what the others say. True: the clock line is in *out, of an epoch in t. */
+/* Looks what the others say. True: the clock's line is in *out. */
 bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out);
 /* After a message with the state of machine `from`. */
 void trunk_clock_heard(struct trunk *t, unsigned from, bool interval_over, int64_t now_ns);

@@ -46,7 +46,7 @@ static const char *state_of(const struct trunk *t, unsigned machine)
     return machine == t->me  ? "this one"
            : !p->alive       ? "not there"
            : p->other_conf   ? "has another conf"
-           : p->other_clock  ? "has a clock of its own"
+           : p->far          ? "its clock is not set yet"
            : p->send_failed  ? "there, with errors of sending"
                              : "there";
 }

@@ -51,7 +51,7 @@ struct trunk_state {
     uint64_t sent_ns;          /* this message */
     uint64_t heard_sent_ns;    /* the last TRUNK_STATE from the receiver: when that one sent it, */
     uint64_t heard_ns;         /* and when it arrived here */
-    uint64_t epoch;            /* names the fabric's clock; 0: the sender has none yet */
+    uint32_t has_clock;
     uint64_t change_ns, change_ps; /* the sender's clock line (struct clock_state) */
     uint32_t before, dilation;
     uint32_t before_skew_ppb, skew_ppb;
