@@ -344,6 +344,26 @@ uint16_t rundir_machine(const struct rundir *rd, const struct fabric *f)
     return m;
 }
 
+void rundir_note_machine(const struct rundir *rd, const char *name, bool there)
+{
+    char path[2 * RUN_PATH];
+    int fd;
+
+    if (rundir_path(rd, path, sizeof(path), "machines") || (mkdir(path, 0700) && errno != EEXIST) ||
+        rundir_path(rd, path, sizeof(path), "machines/%s", name))
+        return;
+    fd = there ? rundir_file(rd, O_CREAT | O_WRONLY, "machines/%s", name) : unlink(path);
+    if (there && fd >= 0)
+        close(fd);
+}
+
+bool rundir_machine_there(const struct rundir *rd, const char *name)
+{
+    char path[2 * RUN_PATH];
+
+    return !rundir_path(rd, path, sizeof(path), "machines/%s", name) && !access(path, F_OK);
+}
+
 /* ---- locks ---- */
 
 /* flock, not fcntl: two claims of one process must collide, and closing another file must not give

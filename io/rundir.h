@@ -6,6 +6,7 @@
  *     fabric.conf      copy of the conf file; processes load this one
  *     fabric.path      path of the original, for messages
  *     machine          name of the machine that this is, of a conf with machines
+ *     machines/<name>  exists while that other machine is there, and its links can be used
  *     shared           lock for making the fabric's clock (page_server.c)
  *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives: its pid
  *                      and its start time, in clock ticks since boot
@@ -56,6 +57,9 @@ struct fabric *rundir_fabric(const struct rundir *rd);
 int rundir_set_machine(const struct rundir *rd, const char *name);
 /* Index of that machine in f; FAB_NONE: the conf has none, or none is noted. */
 uint16_t rundir_machine(const struct rundir *rd, const struct fabric *f);
+/* Notes that the machine of this name is there, or is not any more. */
+void rundir_note_machine(const struct rundir *rd, const char *name, bool there);
+bool rundir_machine_there(const struct rundir *rd, const char *name);
 /* Whether another machine runs the node. */
 static inline bool rundir_is_away(uint16_t machine, const struct fab_node *n)
 {

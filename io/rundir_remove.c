@@ -142,7 +142,7 @@ static void sweep_dpdk(const struct rundir *rd)
 
 void rundir_remove(const struct rundir *rd)
 {
-    static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
+    static const char *const files[] = {"shared", "fabric.conf", "fabric.path", "machine"};
     static const char *const socks[] = {".sock", NULL};
     static const char *const procs[] = {".pid", ".ready", ".page", NULL};
     char path[RUN_PATH + 32], why[OWN_WHY];
@@ -157,7 +157,9 @@ void rundir_remove(const struct rundir *rd)
     sweep(rd, "link", socks);
     sweep(rd, "proc", procs);
     sweep_dpdk(rd);
-    for (unsigned i = 0; i < 3; i++)
+    if (!rundir_path(rd, path, sizeof(path), "machines"))
+        sweep_all(path);
+    for (unsigned i = 0; i < sizeof(files) / sizeof(*files); i++)
         if (!rundir_path(rd, path, sizeof(path), "%s", files[i]))
             unlink(path);
     rmdir(rd->path);

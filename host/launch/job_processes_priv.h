@@ -23,6 +23,7 @@ struct job {
     const struct fabric *fab;
     const struct rundir *rd;
     unsigned nranks;
+    uint16_t machine; /* this one; FAB_NONE: the conf has none */
     uint16_t *host;
     struct proc *rank;
     struct pollfd *pfd;            /* ranks, then the signal descriptor */
@@ -41,6 +42,14 @@ struct job {
 static inline const char *job_host(const struct job *j, unsigned rank)
 {
     return j->fab->nodes[j->fab->hosts[j->host[rank]]].name;
+}
+
+/* The machine on which the rank runs, where that is not this one; NULL. */
+static inline const struct fab_machine *job_machine(const struct job *j, unsigned rank)
+{
+    const struct fab_node *host = &j->fab->nodes[j->fab->hosts[j->host[rank]]];
+
+    return rundir_is_away(j->machine, host) ? &j->fab->machines[host->machine] : NULL;
 }
 
 /* The first cause counts. */

@@ -31,15 +31,14 @@ static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
 /* On the machine that runs the host's NIC. */
 static void exec_away(const struct job *j, const char *rsh, unsigned r, int fd)
 {
-    const struct fab_node *host = &j->fab->nodes[j->fab->hosts[j->host[r]]];
-    uint32_t ip = j->fab->machines[host->machine].ip;
+    uint32_t ip = job_machine(j, r)->ip;
     char address[16];
 
     snprintf(address, sizeof(address), "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
              ip & 255);
     exec_elsewhere(rsh,
                    (const char *const[5]){address, "trib-perf", "--away-rank", j->fab->name,
-                                          host->name},
+                                          job_host(j, r)},
                    fd);
 }
 
@@ -64,8 +63,7 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
     if (j->fab->nodes[j->fab->hosts[j->host[r]]].outside)
         exec_elsewhere(cfg->rsh,
                        (const char *const[5]){job_host(j, r), "trib-perf", "--remote-rank"}, fd);
-    if (cfg->rd && rundir_is_away(rundir_machine(cfg->rd, j->fab),
-                                  &j->fab->nodes[j->fab->hosts[j->host[r]]]))
+    if (job_machine(j, r))
         exec_away(j, cfg->rsh, r, fd);
     if (cfg->rank_main)
         _exit(cfg->rank_main(fd, r));
@@ -124,6 +122,19 @@ static int catch_signals(struct job *j)
     return j->sigfd < 0 ? -errno : 0;
 }
 
+static void look_for_machines(struct job *j)
+{
+    for (unsigned r = 0; r < j->nranks; r++) {
+        const struct fab_machine *m = job_machine(j, r);
+
+        if (m && !rundir_machine_there(j->rd, m->name))
+            job_set_cause(j,
+                          "rank %u is for host %s of machine %s, which is not there: expected trib up "
+                          "of the same conf on it",
+                          r, job_host(j, r), m->name);
+    }
+}
+
 int job_launch(struct job **out, const struct job_cfg *cfg)
 {
     struct job *j = calloc(1, sizeof(*j));
@@ -141,9 +152,11 @@ int job_launch(struct job **out, const struct job_cfg *cfg)
     if (!j->host || !j->rank || !j->pfd)
         return -ENOMEM;
     memcpy(j->host, cfg->host_of_rank, cfg->nranks * sizeof(*j->host));
+    j->machine = cfg->rd ? rundir_machine(cfg->rd, cfg->fab) : FAB_NONE;
+    look_for_machines(j);
     for (unsigned r = 0; r < cfg->nranks; r++)
         j->rank[r].fd = -1;
-    if (cfg->rd && process_monitor_start(&j->watch, cfg->rd, cfg->fab))
+    if (!j->cause[0] && cfg->rd && process_monitor_start(&j->watch, cfg->rd, cfg->fab))
         job_set_cause(j, "no trib-switch runs in %s", cfg->rd->path);
     if (j->cause[0])
         return -ECANCELED;

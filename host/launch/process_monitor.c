@@ -25,6 +25,7 @@ struct process_monitor {
     const struct fabric *fab;
     unsigned n, room;
     struct watched *proc;
+    bool there[FAB_MAX_MACHINES]; /* machines that were there when the job started, and are */
 };
 
 static void add(struct process_monitor *w, const char *name, size_t len)
@@ -65,6 +66,8 @@ int process_monitor_start(struct process_monitor **out, const struct rundir *rd,
             add(w, e->d_name, len - 4);
     }
     closedir(dir);
+    for (unsigned m = 0; m < fab->n_machines; m++)
+        w->there[m] = rundir_machine_there(rd, fab->machines[m].name);
     return w->n ? 0 : -ENOENT;
 }
 
@@ -140,6 +143,22 @@ static bool keeper_had_time(struct watched *p)
     return now - p->gone_ms > KEEPER_MS;
 }
 
+static bool machine_gone(struct process_monitor *w, char *text, size_t size, bool *needed)
+{
+    for (unsigned m = 0; m < w->fab->n_machines; m++) {
+        const char *name = w->fab->machines[m].name;
+
+        if (!w->there[m] || rundir_machine_there(w->rd, name))
+            continue;
+        w->there[m] = *needed = false;
+        for (unsigned i = 0; i < w->fab->n_procs; i++)
+            *needed |= w->fab->procs[i].machine == m && is_needed(w, &w->fab->procs[i]);
+        snprintf(text, size, "machine %s is gone: this one hears nothing of it", name);
+        return true;
+    }
+    return false;
+}
+
 /* The lock of a pid file is released with its process, even before the process is reaped. */
 bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed)
 {
@@ -159,7 +178,7 @@ bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bo
             return true;
         }
     }
-    return false;
+    return machine_gone(w, text, size, needed);
 }
 
 bool process_monitor_waits(const struct process_monitor *w)

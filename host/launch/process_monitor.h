@@ -17,8 +17,9 @@ int process_monitor_start(struct process_monitor **w, const struct rundir *rd,
                           const struct fabric *fab);
 void process_monitor_stop(struct process_monitor *w);
 /*
- * Whether a process has died since the last call; text names it and its nodes. *needed: it ran a
- * host or a switch with hosts attached. The loss of other switches may leave other paths.
+ * Whether a process has died since the last call, or one of the conf's machines that were there at the
+ * start is gone; text names it and its nodes. *needed: it ran a host or a switch with hosts attached.
+ * The loss of other switches may leave other paths.
  */
 bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed);
 /* Whether one has died that process_monitor_died() has not reported yet: how it ended is still

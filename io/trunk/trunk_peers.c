@@ -268,6 +268,17 @@ void peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
 
 /* ---- time ---- */
 
+static void note_usable(struct trunk *t, unsigned i)
+{
+    struct trunk_peer *p = &t->peer[i];
+
+    if (!t->sh || peer_usable(p) == p->noted)
+        return;
+    p->noted = !p->noted;
+    rundir_note_machine(t->cfg.rd, name_of(t, i), p->noted);
+    cuts_heard(t);
+}
+
 void peers_tick(struct trunk *t, int64_t now_ns)
 {
     for (unsigned i = 0; i < t->n; i++) {
@@ -279,9 +290,8 @@ void peers_tick(struct trunk *t, int64_t now_ns)
             fprintf(stderr, "trib-switch: machine %s is gone: it has said nothing for %.1f s\n",
                     name_of(t, i), (double)TRUNK_SILENT_NS / 1e9);
             begin_session(t, i, 0);
-            if (t->sh)
-                cuts_heard(t);
         }
+        note_usable(t, i);
         if (now_ns - p->sent_ns < (p->alive ? TRUNK_STATE_NS : HELLO_NS))
             continue;
         if (p->alive)

@@ -131,6 +131,16 @@ static void no_numbers(struct trunk *t, const char *params, struct rte_tel_data 
     rte_tel_data_start_array(d, RTE_TEL_U64_VAL);
 }
 
+/* A table without rows (telemetry_tables.h): the time, no further row, a column. */
+static void no_rows(struct trunk *t, const char *params, struct rte_tel_data *d)
+{
+    (void)params;
+    rte_tel_data_start_array(d, RTE_TEL_U64_VAL);
+    rte_tel_data_add_array_u64(d, (uint64_t)clock_fabric_ps(t->sh));
+    rte_tel_data_add_array_u64(d, 0);
+    rte_tel_data_add_array_u64(d, 1);
+}
+
 static void no_counters(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     (void)t, (void)params;
@@ -148,10 +158,11 @@ static void no_counters(struct trunk *t, const char *params, struct rte_tel_data
     X(no_strings, "/trib/link", "None here")                                                       \
     X(no_strings, "/trib/offenders", "None here")                                                  \
     X(no_numbers, "/trib/link_bytes", "None here")                                                 \
-    X(no_numbers, "/trib/table/ports", "None here")                                                \
-    X(no_numbers, "/trib/table/groups", "None here")                                               \
-    X(no_numbers, "/trib/table/slots", "None here")                                                \
-    X(no_numbers, "/trib/table/lag", "None here")                                                  \
+    X(no_rows, "/trib/table/ports", "None here")                                                   \
+    X(no_rows, "/trib/table/groups", "None here")                                                  \
+    X(no_rows, "/trib/table/slots", "None here")                                                   \
+    X(no_rows, "/trib/table/lag", "None here")                                                     \
+    X(no_strings, "/trib/table/kinds", "None here")                                                \
     X(no_counters, "/trib/totals", "None here")
 
 static const struct {
