@@ -66,6 +66,20 @@ void provenance_begin(struct provenance *p, int argc, const char *const *argv)
     }
 }
 
+/* Results are shown to others: a conf's secret becomes as many asterisks, and the conf stays one that
+ * loads. */
+static void hide_secrets(char *text)
+{
+    for (char *at = text; (at = strstr(at, "trunk_key"));) {
+        at += strlen("trunk_key");
+        at += strspn(at, " \t\r\n=:");
+        if (*at != '"')
+            continue;
+        for (at++; *at && *at != '"'; at++)
+            *at = '*';
+    }
+}
+
 static json_t *file_json(const char *path)
 {
     struct stat st;
@@ -80,6 +94,7 @@ static json_t *file_json(const char *path)
         text[n] = 0;
         SHA256Data((const uint8_t *)text, n, hash);
         json_object_set_new(j, "sha256", json_string(hash));
+        hide_secrets(text);
         json_object_set_new(j, "text", text_json(text));
     }
     free(text);

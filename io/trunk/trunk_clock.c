@@ -22,9 +22,10 @@
 #define ALONE_NS  1000000000 /* after that a machine that has heard of no clock makes one */
 #define SURE_N    3          /* exchanges with the owner before its clock is taken over */
 #define LEAD_NS   5000000    /* as of a change of dilation (clock.c) */
-#define DILATE_NS 30000000   /* the others must hear of a change before it takes effect */
+#define DILATE_NS 150000000  /* the others must hear of a change before it takes effect */
 #define WAIT_NS   1000000000 /* a change further away is not waited for */
 #define FAR_NS    5000000    /* of wall time; hand-offs of 0.2 ms count as late */
+#define FAR_FOR   1000000000 /* clocks may differ for so long, as when their speed has changed */
 #define SKEW_MOST 0.2
 #define CRAWL     5 /* times slower than the owner, where ours is ahead of it */
 #define PPB       1e9
@@ -197,7 +198,9 @@ static void note_far(struct trunk *t, unsigned from, int64_t now_ns)
         return;
     }
     wall_ns = (ps < 0 ? -ps : ps) * clock_dilation(t->sh) / 1000;
-    far = wall_ns > (p->far ? FAR_NS / 5 : FAR_NS);
+    if (wall_ns < (p->far ? FAR_NS / 5 : FAR_NS))
+        p->near_ns = now_ns;
+    far = p->far ? p->near_ns != now_ns : now_ns - p->near_ns > FAR_FOR;
     if (far != p->far)
         fprintf(stderr, "trib-switch: the clock of machine %s %s\n", t->fab->machines[from].name,
                 far ? "differs from this one's by more than a moment: links to it stay down until "

@@ -23,6 +23,7 @@ struct trunk_peer {
     bool alive, other_conf;
     bool noted; /* in the run directory */
     bool far; /* its clock differs from ours by more than a moment */
+    int64_t near_ns; /* when it last did not */
     int64_t heard_ns, sent_ns;
     uint64_t seq;
     struct trunk_window window;
@@ -121,7 +122,7 @@ bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out)
 /* After a message with the state of machine `from`. */
 void trunk_clock_heard(struct trunk *t, unsigned from, bool interval_over, int64_t now_ns);
 void trunk_clock_tick(struct trunk *t);
-/* Asks the owner for this dilation, or sets it. */
+/* Asks the owner for this dilation, or sets it; in effect a moment later. */
 void trunk_clock_dilate(struct trunk *t, uint32_t dilation);
 
 /* trunk_ends.c */

@@ -10,7 +10,11 @@
 #include <rte_telemetry.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
+
+#define CHANGE_NS 1000000000
+#define LOOK_US   2000
 
 static struct trunk *serving;
 static pthread_mutex_t serving_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,6 +108,20 @@ static void machines(struct trunk *t, const char *params, struct rte_tel_data *d
         machine(t, (unsigned)i, d);
 }
 
+/* Until the clock has this dilation, for a second at most. */
+static void wait_for_change(struct trunk *t, uint32_t dilation)
+{
+    int64_t until = clock_mono_ns() + CHANGE_NS;
+    struct clock_state s = clock_state_of(t->sh->clock);
+
+    while ((s.dilation != dilation || s.change_ns > clock_mono_ns()) && clock_mono_ns() < until) {
+        pthread_mutex_unlock(&t->lock);
+        usleep(LOOK_US);
+        pthread_mutex_lock(&t->lock);
+        s = clock_state_of(t->sh->clock);
+    }
+}
+
 static void dilation(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     char *end = NULL;
@@ -114,9 +132,11 @@ static void dilation(struct trunk *t, const char *params, struct rte_tel_data *d
         rte_tel_data_add_dict_string(d, "error", "expected a dilation of 1 to 4294967295");
         return;
     }
-    if (params)
+    if (params) {
         trunk_clock_dilate(t, (uint32_t)n);
-    rte_tel_data_add_dict_u64(d, "dilation", params ? n : clock_dilation(t->sh));
+        wait_for_change(t, (uint32_t)n);
+    }
+    rte_tel_data_add_dict_u64(d, "dilation", clock_dilation(t->sh));
 }
 
 static void no_strings(struct trunk *t, const char *params, struct rte_tel_data *d)

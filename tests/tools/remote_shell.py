@@ -36,7 +36,10 @@ def client(address, cmd):
     c.sendall(json.dumps(cmd).encode() + b"\n")
     while True:
         for f in select.select([0, c], [], [])[0]:
-            data = os.read(0, 65536) if f == 0 else c.recv(65536)
+            try:
+                data = os.read(0, 65536) if f == 0 else c.recv(65536)
+            except ConnectionResetError:
+                sys.exit("remote_shell.py: %s has ended the connection" % address)
             if not data:
                 return
             if f == 0:

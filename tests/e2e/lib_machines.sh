@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Machines for tests: namespaces of network, mounts, processes, names and time, joined by a bridge. Sourced by tests; not a test.
+# Machine i is mI at 10.9.0.(I+1); its /run is its own, and its CLOCK_MONOTONIC is ahead by ${ahead[I]} seconds.
+ahead=(0 10 5)
+machine=() # of each the process that keeps its namespaces: all others of the machine end with it
+wire=      # of the namespace with the bridge
+remote=$root/tests/tools/remote_shell.py
+
+# can_have_machines, or why not
+can_have_machines() {
+    [ "$(id -u)" = 0 ] || { echo "namespaces need root"; return 1; }
+    command -v ip >/dev/null || { echo "no ip"; return 1; }
+    unshare -n -m -u -p -T --fork true 2>/dev/null || { echo "no namespaces of network, mounts, processes and time here"; return 1; }
+}
+
+# The process that keeps a new namespace: keeper UNSHARE-OPTION...: sets kept
+keeper() {
+    local outer
+    unshare "$@" sh -c 'exec sleep 1000' >/dev/null 2>&1 &
+    outer=$!
+    kept=$outer
+    [[ " $* " != *" --fork "* ]] || until_true 5 pgrep -P "$outer" >/dev/null && kept=$(pgrep -P "$outer" || echo "$outer")
+}
+
+on() { # on MACHINE CMD...
+    local i=$1
+    shift
+    nsenter -t "${machine[i]}" -a env -u TRIB_RUN XDG_RUNTIME_DIR=/run PATH="$TRIB_BUILD:$root/scripts:$PATH" "$@"
+}
+
+machine_up() { # machine_up I
+    local i=$1
+    keeper -n -m -u -p -T --fork --mount-proc --monotonic "${ahead[i]}"
+    machine[i]=$kept
+    until_true 5 nsenter -t "${machine[i]}" -a true || fail "machine m$i"
+    nsenter -t "$wire" -n ip link add "v$i" type veth peer name eth0 netns "${machine[i]}" || skip "no veth on this machine"
+    nsenter -t "$wire" -n ip link set "v$i" mtu 9000 master br0 up
+    on "$i" sh -c "hostname m$i; ip link set lo up; ip addr add 10.9.0.$((i + 1))/24 dev eth0; ip link set eth0 mtu 9000 up; mount -t tmpfs run /run"
+}
+
+fabric_up() { # fabric_up I CONF
+    on "$1" trib up "$2" >>"$tmp/up.out" 2>&1 || fail "trib up on m$1"
+    on "$1" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 &
+}
+
+wire_up() {
+    keeper -n
+    wire=$kept
+    until_true 5 nsenter -t "$wire" -n ip link set lo up || fail "no namespace for the wire"
+    nsenter -t "$wire" -n sh -c 'ip link add br0 type bridge && ip link set br0 up' 2>/dev/null || skip "no bridge on this machine"
+}
+
+# Instead of the bridge a program that loses, delays and reorders: lossy OPTION...
+lossy() {
+    nsenter -t "$wire" -n sh -c 'for i in v0 v1 v2; do ip link set $i nomaster; ip link set $i promisc on; done'
+    nsenter -t "$wire" -n python3 "$root/tests/tools/lossy_wire.py" "$@" v0 v1 v2 >>"$tmp/wire.out" 2>&1 &
+    lossy=$!
+}
+lossless() {
+    kill $lossy
+    nsenter -t "$wire" -n sh -c 'for i in v0 v1 v2; do ip link set $i promisc off; ip link set $i master br0; done'
+}
+
+# What the trunk of machine I says: trunk I [MACHINE]
+trunk() { on "$1" trib telemetry trunk "/trib/machines${2:+,$2}" 2>/dev/null; }

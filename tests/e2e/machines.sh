@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# One conf on three machines that share nothing but it: namespaces, with clocks seconds apart. Collectives are exact and take what theory says,
+# over a network that loses, delays and reorders too; what others send into the trunk is refused; a machine that dies is named, and comes back.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_machines.sh"
+why=$(can_have_machines) || skip "$why"
+
+sed 's/^name .*/name = "spread";/' "$conf/leaf-spine-8.conf" >"$tmp/spread.conf"
+cat >>"$tmp/spread.conf" <<'END'
+machines = ( { name = "m0"; address = "10.9.0.1"; nodes = ( "leaf0", "spine0" ); },
+             { name = "m1"; address = "10.9.0.2"; nodes = ( "leaf1" ); },
+             { name = "m2"; address = "10.9.0.3"; nodes = ( "spine1" ); } );
+trunk_key = "a secret that the lab shares";
+END
+
+wire_up
+for i in 0 1 2; do machine_up $i; done
+for i in 1 0 2; do fabric_up $i "$tmp/spread.conf"; done # in any order
+has 'fabric spread is up on machine m1: 2 switch process' "$tmp/up.out"
+are_there() { [ "$(for i in 0 1 2; do trunk $i; done | grep -c '"m[0-2]": "there"')" = 6 ]; }
+until_true 5 are_there || fail "machines: $(for i in 0 1 2; do trunk $i; done)"
+[ "$(for i in 0 1 2; do trunk $i; done | grep -c '"clock": "m1"')" = 3 ] || fail "clocks of several machines: $(for i in 0 1 2; do trunk $i; done)"
+trunk 0 m1 >"$tmp/m1.out"
+offset=$(awk -F: '/offset_us/ { print int($2) }' "$tmp/m1.out")
+[ $((offset - 10000000)) -lt 500 ] && [ $((offset - 10000000)) -gt -500 ] || fail "a clock 10 s ahead: $(cat "$tmp/m1.out")"
+
+# exact NAME FROM TO: ring and SHARP, every element right, time within SHARE of theory where the row says that the machine kept up
+exact() {
+    on 0 trib perf --rsh "$remote" --algo ring,sharp -b "$2" -e "$3" -f 16 -n 4 --wide -J "$tmp/$1.json" >"$tmp/$1.out" 2>&1 ||
+        fail "$1: trib perf: $(cat "$tmp/$1.out")"
+    has 'Out of bounds values : 0 OK' "$tmp/$1.out"
+    jq -e '(.results | length) >= 4 and all(.results[]; .wrong == 0 and (.fidelity.ok == false or (.time_us / .predicted_us | . > 0.95 and . < 1.05)))
+        and ([.results[] | select(.fidelity.ok)] | length) >= 3' "$tmp/$1.json" >/dev/null ||
+        fail "$1: $(jq -c '.results[] | [.algo, .bytes, .wrong, .fidelity.ok, .time_us, .predicted_us]' "$tmp/$1.json")"
+}
+exact good 64K 1M
+grep -q 'a secret that' "$tmp/good.json" && fail "the trunk's key is in a file of results"
+has '"frames_sent_again": 0' <(trunk 0 m1)
+
+# what others send: garbage, and what the trunks themselves have sent
+on 2 python3 - "10.9.0.3" >"$tmp/attack.out" <<'END' || fail "attack: $(cat "$tmp/attack.out")"
+import os, socket, sys, time
+tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+tap.bind(("eth0", 0))
+kept, until = [], time.time() + 1
+while time.time() < until:
+    frame = tap.recv(9999)
+    if frame[12:14] == b"\x08\x00" and frame[23] == 17 and socket.inet_ntoa(frame[30:34]) == sys.argv[1]:
+        kept.append(frame[42:])
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for d in kept + [b"", b"TRNK", os.urandom(40), os.urandom(4000)] + [d[:-1] + bytes([d[-1] ^ 1]) for d in kept] + [d[:30] for d in kept]:
+    u.sendto(d, (sys.argv[1], 4795))
+print(len(kept), "datagrams")
+sys.exit(len(kept) < 10)
+END
+n=$(awk '/datagrams/ { print $1 }' "$tmp/attack.out")
+count() { trunk "$1" | awk -F'[:,]' -v k="\"refused_$2\"" '$1 ~ k { print int($2) }'; }
+all_refused() { [ "$(count 2 replayed)" -ge "$n" ] && [ "$(count 2 forged)" -ge "$n" ] && [ $(($(count 2 short) + $(count 2 foreign))) -ge "$n" ]; }
+until_true 3 all_refused || fail "of $n datagrams each: $(trunk 2)"
+are_there || fail "after an attack: $(trunk 0)"
+
+lossy --loss 0.01 --delay 0.001 --reorder 0.05
+until_true 5 are_there || fail "machines on a bad network: $(trunk 0)"
+exact lossy 64K 64K
+trunk 0 m1 >"$tmp/again.out"
+has '"frames_sent_again": [1-9]' "$tmp/again.out"
+lossless
+
+# m1, with half of the ranks, dies in the middle of an operation
+on 0 trib perf --rsh "$remote" --algo sharp -b 16M -e 16M -n 1000 --max-wall 100 >"$tmp/killed.out" 2>&1 &
+perf=$!
+until_true 15 grep -q 'busbw' "$tmp/killed.out" || fail "the job does not begin"
+sleep 2
+began=$SECONDS
+kill -KILL "${machine[1]}"
+wait $perf && fail "a job goes on without half of its ranks"
+[ $((SECONDS - began)) -le 10 ] || fail "$((SECONDS - began)) s until the job has ended"
+has 'rank [4-7] \(h[4-7] on machine m1\) has ended|machine m1 is gone' "$tmp/killed.out"
+is_gone() { trunk 0 | grep -q '"m1": "not there"'; }
+until_true 5 is_gone || fail "m1 is dead: $(trunk 0)"
+on 0 trib perf --rsh "$remote" -b 4K -e 4K >"$tmp/absent.out" 2>&1 && fail "ranks on a machine that is not there"
+has 'rank 4 is for host h4 of machine m1, which is not there: expected trib up of the same conf on it' "$tmp/absent.out"
+machine_up 1
+fabric_up 1 "$tmp/spread.conf"
+until_true 5 are_there || fail "m1 is back: $(trunk 0)"
+exact back 64K 64K
+for i in 0 1 2; do on $i trib down >>"$tmp/down.out" 2>&1 || fail "trib down on m$i"; done
+[ -z "$(on 0 ls /run)" ] || fail "left: $(on 0 find /run)"
