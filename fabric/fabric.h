@@ -265,8 +265,8 @@ struct fabric {
     uint16_t n_machines; /* 0: one, without a name */
     struct fab_machine *machines;
     char trunk_key[128]; /* shared secret of the machines' trunks */
-    uint32_t mtu;      /* path MTU, 256..4096 */
-    uint32_t dilation; /* 0: auto */
+    uint32_t mtu;        /* path MTU, 256..4096 */
+    uint32_t dilation;   /* 0: auto */
     enum fab_ecmp ecmp;
     struct fab_dcqcn dcqcn;
     int64_t pfc_watchdog_ps; /* a paused queue without progress for this long is flushed; 0:

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define BACKLOG 128
+#define WAIT_US 10000
 
 struct page_server {
     pthread_t thread;
@@ -180,9 +181,17 @@ int page_server_start(struct page_server **ps, struct shared **out,
         s->listen_fd = s->fds[PAGE_CLOCK] = s->fds[PAGE_SWITCH] = s->fds[PAGE_BELL] = -1;
         snprintf(path, sizeof(path), "%s/shared", cfg->dir);
         lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-        rc = lock < 0 || flock(lock, LOCK_EX) ? -errno : start_locked(sh, s, cfg);
+        rc = lock < 0 ? -errno : 0;
     }
-    if (rc && !(cfg->joins && rc == -ENOENT))
+    while (!rc) {
+        rc = flock(lock, LOCK_EX) ? -errno : start_locked(sh, s, cfg);
+        flock(lock, LOCK_UN);
+        if (rc != -ENOENT || !cfg->joins || *cfg->joins)
+            break;
+        usleep(WAIT_US);
+        rc = 0;
+    }
+    if (rc)
         fprintf(stderr, "tributary: cannot share memory in %s: %s%s\n", cfg->dir, strerror(-rc),
                 rc == -EINVAL ? " (expected Linux 5.1 or later)" : "");
     if (lock >= 0)

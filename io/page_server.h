@@ -9,6 +9,8 @@
 
 #include "io/shared.h"
 
+#include <signal.h>
+
 enum page_fd { PAGE_CLOCK, PAGE_SWITCH, PAGE_BELL, PAGE_FDS };
 
 struct page_offer {
@@ -19,10 +21,12 @@ struct page_server_cfg {
     const char *dir, *name;
     unsigned proc;
     const struct fabric *fab;
-    const bool *mine;  /* [fab->n_nodes]; NULL: all */
-    uint32_t dilation; /* of a clock that is made */
+    const bool *mine;                /* [fab->n_nodes]; NULL: all */
+    uint32_t dilation;               /* of a clock that is made */
     const struct clock_state *clock; /* the line of a clock that is made; NULL: it starts now */
-    bool joins; /* another process of this directory makes the clock: -ENOENT until it has */
+    /* Another process of this directory makes the clock, as the trunk does once it has agreed with other
+     * machines: it is waited for until *joins is set. NULL: there is none. */
+    const volatile sig_atomic_t *joins;
 };
 
 /*

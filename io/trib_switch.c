@@ -33,8 +33,6 @@ struct options {
     uint64_t seed;
 };
 
-#define TRUNK_WAIT_US 10000
-
 #define AT(f)   .offset = offsetof(struct options, f)
 #define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
 
@@ -326,20 +324,6 @@ static int begin_trunk(struct process *p, uint32_t dilation)
     return machine < 0 ? machine : trunk_begin(&p->trunk, &p->pages, &cfg, &stop);
 }
 
-/* Where the trunk makes the clock, it has to agree with other machines first. */
-static int join_pages(struct process *p, const struct page_server_cfg *cfg)
-{
-    int rc = page_server_start(&p->pages, &p->rd.sh, cfg);
-
-    while (rc == -ENOENT && cfg->joins && !stop) {
-        shared_free(p->rd.sh);
-        page_server_stop(p->pages);
-        usleep(TRUNK_WAIT_US);
-        rc = page_server_start(&p->pages, &p->rd.sh, cfg);
-    }
-    return rc;
-}
-
 /* The first process makes the clock; ports to the outside run in wall time only. */
 static int share_pages(struct process *p)
 {
@@ -361,8 +345,8 @@ static int share_pages(struct process *p)
     }
     if (is_trunk(p->fab, &p->opt))
         return begin_trunk(p, cfg.dilation);
-    cfg.joins = p->fab->n_machines && p->opt.proc;
-    rc = join_pages(p, &cfg);
+    cfg.joins = p->fab->n_machines && p->opt.proc ? &stop : NULL;
+    rc = page_server_start(&p->pages, &p->rd.sh, &cfg);
     if (!rc && p->opt.dilation && clock_dilation(p->rd.sh) != cfg.dilation)
         fprintf(stderr,
                 "trib-switch: found dilation %u, the clock that another process of this fabric "

@@ -110,5 +110,5 @@ int away_rank(const char *fabric, const char *host, const char *preload)
     close(STDOUT_FILENO);
     rundir_close(&rd);
     return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
-                                                                             : 1;
+                                                                           : 1;
 }

@@ -103,7 +103,8 @@ static void rank_ended(struct job *j, unsigned r, pid_t pid, int status)
     j->rank[r].pid = 0;
     if (job_machine(j, r)) { /* pid is ssh, or what stands for it */
         if (!j->quitting && !j->aborted && !j->rank[r].failed)
-            job_set_cause(j, "rank %u (%s on machine %s) has ended, or the connection to it (pid %d)",
+            job_set_cause(j,
+                          "rank %u (%s on machine %s) has ended, or the connection to it (pid %d)",
                           r, job_host(j, r), job_machine(j, r)->name, (int)pid);
     } else if (WIFSIGNALED(status))
         job_set_cause(j, "rank %u (%s, pid %d) was killed by signal %d (%s)", r, job_host(j, r),

@@ -36,10 +36,10 @@ static void exec_away(const struct job *j, const char *rsh, unsigned r, int fd)
 
     snprintf(address, sizeof(address), "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
              ip & 255);
-    exec_elsewhere(rsh,
-                   (const char *const[5]){address, "trib-perf", "--away-rank", j->fab->name,
-                                          job_host(j, r)},
-                   fd);
+    exec_elsewhere(
+        rsh,
+        (const char *const[5]){address, "trib-perf", "--away-rank", j->fab->name, job_host(j, r)},
+        fd);
 }
 
 /* In the child. A rank ignores the terminal's signals, which the launcher handles, and dies with
@@ -128,10 +128,11 @@ static void look_for_machines(struct job *j)
         const struct fab_machine *m = job_machine(j, r);
 
         if (m && !rundir_machine_there(j->rd, m->name))
-            job_set_cause(j,
-                          "rank %u is for host %s of machine %s, which is not there: expected trib up "
-                          "of the same conf on it",
-                          r, job_host(j, r), m->name);
+            job_set_cause(
+                j,
+                "rank %u is for host %s of machine %s, which is not there: expected trib up "
+                "of the same conf on it",
+                r, job_host(j, r), m->name);
     }
 }
 

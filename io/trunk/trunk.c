@@ -21,19 +21,18 @@
 
 #define SOCKET_BYTES (8 << 20) /* as far as the system allows */
 #define AGREE_MS     20
-#define IDLE_MS      200 /* between looks whether to stop */
-#define CHECK_NS     5000000  /* between looks at ports that are not up yet */
+#define IDLE_MS      200     /* between looks whether to stop */
+#define CHECK_NS     5000000 /* between looks at ports that are not up yet */
 #define LAG_NS       100000000
-#define SLACK_NS     1     /* of the kernel's timers, as loop_run() */
+#define SLACK_NS     1 /* of the kernel's timers, as loop_run() */
 
 /* ---- the socket ---- */
 
 static int refuse_address(const struct fab_machine *m, int err)
 {
-    fprintf(stderr,
-            "trib-switch: machine %s: cannot receive at %u.%u.%u.%u port %u: %s%s\n", m->name,
-            m->ip >> 24, m->ip >> 16 & 255, m->ip >> 8 & 255, m->ip & 255, m->port, strerror(err),
-            err == EADDRNOTAVAIL ? ", expected an address of this machine" : "");
+    fprintf(stderr, "trib-switch: machine %s: cannot receive at %u.%u.%u.%u port %u: %s%s\n",
+            m->name, m->ip >> 24, m->ip >> 16 & 255, m->ip >> 8 & 255, m->ip & 255, m->port,
+            strerror(err), err == EADDRNOTAVAIL ? ", expected an address of this machine" : "");
     return -err;
 }
 
@@ -99,9 +98,10 @@ static unsigned receive(struct trunk *t, struct inbox *in)
         return 0;
     pthread_mutex_lock(&t->lock);
     for (int i = 0; i < n; i++) {
-        enum trunk_refusal r = in->msg[i].msg_hdr.msg_flags & MSG_TRUNC
-                                   ? TRUNK_SHORT
-                                   : trunk_check(t->seal, in->data[i], in->msg[i].msg_len, t->me, t->n);
+        enum trunk_refusal r =
+            in->msg[i].msg_hdr.msg_flags & MSG_TRUNC
+                ? TRUNK_SHORT
+                : trunk_check(t->seal, in->data[i], in->msg[i].msg_len, t->me, t->n);
 
         if (r == TRUNK_FINE)
             peers_input(t, in->data[i], in->msg[i].msg_len, arrival_ns(&in->msg[i].msg_hdr));
@@ -351,7 +351,8 @@ int trunk_machine(const struct fabric *f, const char *name)
         fprintf(stderr, "trib-switch: %s has no machines, expected a conf that lists them\n",
                 f->path);
     else if (name)
-        fprintf(stderr, "trib-switch: --machine: found \"%s\", expected a machine of %s:", name, f->path);
+        fprintf(stderr, "trib-switch: --machine: found \"%s\", expected a machine of %s:", name,
+                f->path);
     else
         fprintf(stderr, "trib-switch: %s of the machines of %s %s, expected --machine with one of:",
                 found == -ENOTUNIQ ? "several" : "none", f->path,

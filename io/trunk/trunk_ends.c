@@ -398,10 +398,12 @@ void ends_lateness(struct trunk *t, int64_t now_ns)
     memset(&t->lag_now, 0, sizeof(t->lag_now));
     for (unsigned w = 0; w < t->sh->n_sw; w++)
         for (unsigned b = 0; t->sh->sw[w].page != t->sh->own && b < LAG_BUCKETS; b++)
-            t->lag_now.n[b] += atomic_load_explicit(&t->sh->sw[w].page->lag.n[b], memory_order_relaxed);
+            t->lag_now.n[b] +=
+                atomic_load_explicit(&t->sh->sw[w].page->lag.n[b], memory_order_relaxed);
     for (unsigned b = 0; b < LAG_BUCKETS; b++) {
         uint64_t k = t->lag_now.n[b] - t->lag_before.n[b];
-        struct trunk_lag l = {htobe16((uint16_t)b), htobe16((uint16_t)RTE_MIN(k, (uint64_t)UINT16_MAX))};
+        struct trunk_lag l = {htobe16((uint16_t)b),
+                              htobe16((uint16_t)RTE_MIN(k, (uint64_t)UINT16_MAX))};
 
         if (!k)
             continue;

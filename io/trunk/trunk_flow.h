@@ -15,9 +15,10 @@
 #include <stdint.h>
 
 #define FLOW_WINDOW   256u
-#define FLOW_ACK_EACH 32u     /* frames in order that are acknowledged together */
-#define FLOW_GAP_NS   500000  /* before a frame that others have overtaken counts as missing */
-#define FLOW_TAIL_NS  1000000 /* unacknowledged frames: the first question after it, later ones double it */
+#define FLOW_ACK_EACH 32u    /* frames in order that are acknowledged together */
+#define FLOW_GAP_NS   500000 /* before a frame that others have overtaken counts as missing */
+#define FLOW_TAIL_NS                                                                               \
+    1000000 /* unacknowledged frames: the first question after it, later ones double it */
 #define FLOW_TAIL_MAX 50000000
 
 struct flow_ack {

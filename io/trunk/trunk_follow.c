@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define DRIFT_MAX 1e-3 /* quartz is off by 1e-4 at most */
+#define DRIFT_MAX 1e-3       /* quartz is off by 1e-4 at most */
 #define DRIFT_NS  2000000000 /* shorter spans say nothing of drift */
 
 bool follow_take(struct follow *f, int64_t a_ns, int64_t b_ns, int64_t c_ns, int64_t d_ns)
@@ -54,8 +54,7 @@ bool follow_line(const struct follow *f, int64_t now_ns, struct follow_line *out
     *out = (struct follow_line){.at_ns = now_ns, .drift = slope, .unsure_ns = way / 2};
     if (span >= DRIFT_NS)
         out->offset_ns =
-            last->offset_ns +
-            (int64_t)(mean_y + slope * ((double)(now_ns - last->at_ns) - mean_x));
+            last->offset_ns + (int64_t)(mean_y + slope * ((double)(now_ns - last->at_ns) - mean_x));
     else
         out->offset_ns = last->offset_ns;
     return true;

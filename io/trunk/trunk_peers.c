@@ -33,7 +33,8 @@ void peers_seal(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, 
                              .seq = htobe64(++p->seq)};
 
     memcpy(m, &h, sizeof(h));
-    (void)trunk_seal_put(t->seal, m, bytes); /* without memory it goes out unsealed, and is refused */
+    (void)trunk_seal_put(t->seal, m,
+                         bytes); /* without memory it goes out unsealed, and is refused */
 }
 
 void peers_send(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes)
@@ -114,10 +115,11 @@ static void note_conf(struct trunk *t, unsigned from, uint64_t conf)
     bool other = conf != t->conf;
 
     if (other && !p->other_conf)
-        fprintf(stderr,
-                "trib-switch: machine %s runs another conf than this one: its links stay down until "
-                "both run the same\n",
-                name_of(t, from));
+        fprintf(
+            stderr,
+            "trib-switch: machine %s runs another conf than this one: its links stay down until "
+            "both run the same\n",
+            name_of(t, from));
     p->other_conf = other;
 }
 
@@ -234,7 +236,8 @@ void peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
     fresh = be64toh(h.peer_session) == t->session;
     if (h.type == TRUNK_HELLO) {
         memcpy(&hello, body, sizeof(hello));
-        if (!fresh && session != p->session) { /* it may be old: whoever sent it proves that it is not */
+        if (!fresh &&
+            session != p->session) { /* it may be old: whoever sent it proves that it is not */
             uint64_t was = p->session;
 
             p->session = session;

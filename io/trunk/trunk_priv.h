@@ -21,8 +21,8 @@ struct trunk_peer {
     struct sockaddr_in at;
     uint64_t session; /* 0: none yet */
     bool alive, other_conf;
-    bool noted; /* in the run directory */
-    bool far; /* its clock differs from ours by more than a moment */
+    bool noted;      /* in the run directory */
+    bool far;        /* its clock differs from ours by more than a moment */
     int64_t near_ns; /* when it last did not */
     int64_t heard_ns, sent_ns;
     uint64_t seq;

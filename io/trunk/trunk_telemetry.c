@@ -47,12 +47,12 @@ static const char *state_of(const struct trunk *t, unsigned machine)
 {
     const struct trunk_peer *p = &t->peer[machine];
 
-    return machine == t->me  ? "this one"
-           : !p->alive       ? "not there"
-           : p->other_conf   ? "has another conf"
-           : p->far          ? "its clock is not set yet"
-           : p->send_failed  ? "there, with errors of sending"
-                             : "there";
+    return machine == t->me ? "this one"
+           : !p->alive      ? "not there"
+           : p->other_conf  ? "has another conf"
+           : p->far         ? "its clock is not set yet"
+           : p->send_failed ? "there, with errors of sending"
+                            : "there";
 }
 
 static void machine(const struct trunk *t, unsigned i, struct rte_tel_data *d)

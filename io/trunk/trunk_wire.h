@@ -28,9 +28,9 @@ enum trunk_type {
     TRUNK_FRAME,     /* body: trunk_frame, then a frame */
     TRUNK_ASK,       /* asks what has arrived up to a frame; body: trunk_frame */
     TRUNK_ACK,       /* body: trunk_ack */
-    TRUNK_CUTS,      /* body: a bit for each link of the fabric that is cut, as the sender sees it */
-    TRUNK_LAG,       /* body: pairs of bucket and count (struct trunk_lag) */
-    TRUNK_DILATE,    /* to the clock's owner; body: uint32_t, the dilation that is asked for */
+    TRUNK_CUTS,   /* body: a bit for each link of the fabric that is cut, as the sender sees it */
+    TRUNK_LAG,    /* body: pairs of bucket and count (struct trunk_lag) */
+    TRUNK_DILATE, /* to the clock's owner; body: uint32_t, the dilation that is asked for */
 };
 
 struct trunk_header {
@@ -48,16 +48,16 @@ struct trunk_hello {
 /* Times are the sender's CLOCK_MONOTONIC in ns; 0: none. */
 struct trunk_state {
     uint64_t conf;
-    uint64_t sent_ns;          /* this message */
-    uint64_t heard_sent_ns;    /* the last TRUNK_STATE from the receiver: when that one sent it, */
-    uint64_t heard_ns;         /* and when it arrived here */
+    uint64_t sent_ns;       /* this message */
+    uint64_t heard_sent_ns; /* the last TRUNK_STATE from the receiver: when that one sent it, */
+    uint64_t heard_ns;      /* and when it arrived here */
     uint32_t has_clock;
     uint64_t change_ns, change_ps; /* the sender's clock line (struct clock_state) */
     uint32_t before, dilation;
     uint32_t before_skew_ppb, skew_ppb;
-    uint32_t owner;            /* machine whose clock the sender's follows, itself: its own */
-    uint32_t late_us;          /* lateness of the sender's loops since its last message, */
-    uint32_t over_us;          /* which was so long ago */
+    uint32_t owner;   /* machine whose clock the sender's follows, itself: its own */
+    uint32_t late_us; /* lateness of the sender's loops since its last message, */
+    uint32_t over_us; /* which was so long ago */
 } __attribute__((packed));
 
 struct trunk_frame {

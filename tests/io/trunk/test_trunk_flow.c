@@ -67,7 +67,10 @@ static int64_t transfer(struct wire *w, unsigned n, unsigned *again_total)
 
         assert_true(w->now < 3600ll * 1000000 * US);
         for (unsigned k = 0; k < 8 && next <= n && flow_room(&o); k++, next++)
-            put(w, (struct packet){.kind = FRAME, .number = flow_out_put(&o, (void *)next, w->now), .oldest = o.acked, .frame = (void *)next});
+            put(w, (struct packet){.kind = FRAME,
+                                   .number = flow_out_put(&o, (void *)next, w->now),
+                                   .oldest = o.acked,
+                                   .frame = (void *)next});
         if (flow_out_asks(&o, w->now))
             put(w, (struct packet){.kind = ASK, .number = o.next - 1, .oldest = o.acked});
         for (unsigned i = 0; i < FLIGHT; i++) {
@@ -86,7 +89,10 @@ static int64_t transfer(struct wire *w, unsigned n, unsigned *again_total)
             p->kind = NONE;
             *again_total += k;
             while (k--)
-                put(w, (struct packet){.kind = FRAME, .number = again[k], .oldest = o.acked, .frame = flow_out_frame(&o, again[k])});
+                put(w, (struct packet){.kind = FRAME,
+                                       .number = again[k],
+                                       .oldest = o.acked,
+                                       .frame = flow_out_frame(&o, again[k])});
         }
         while ((frame = flow_in_next(&in)))
             assert_int_equal((uintptr_t)frame, ++got);

@@ -51,8 +51,10 @@ static void finds_offset_and_drift(void **state)
 
         assert_true(follow_line(&f, now, &l));
         /* a second later, too: within 10 us, a tenth of the way */
-        assert_true(llabs(follow_theirs(&l, now) - theirs(now, cases[i].offset, cases[i].drift)) < 10000);
-        assert_true(llabs(follow_theirs(&l, now + S) - theirs(now + S, cases[i].offset, cases[i].drift)) < 10000);
+        assert_true(llabs(follow_theirs(&l, now) - theirs(now, cases[i].offset, cases[i].drift)) <
+                    10000);
+        assert_true(llabs(follow_theirs(&l, now + S) -
+                          theirs(now + S, cases[i].offset, cases[i].drift)) < 10000);
         assert_true(llabs(follow_ours(&l, follow_theirs(&l, now + S)) - (now + S)) < 10);
         assert_true(l.unsure_ns >= 50000 && l.unsure_ns < 60000);
     }

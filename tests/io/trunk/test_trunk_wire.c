@@ -12,8 +12,14 @@
 
 static size_t message(struct trunk_seal *s, uint8_t *m, uint8_t type, uint64_t seq, size_t body)
 {
-    struct trunk_header h = {.magic = htobe32(TRUNK_MAGIC), .version = TRUNK_VERSION, .type = type, .from = 1,
-                             .to = 0, .session = htobe64(77), .peer_session = htobe64(99), .seq = htobe64(seq)};
+    struct trunk_header h = {.magic = htobe32(TRUNK_MAGIC),
+                             .version = TRUNK_VERSION,
+                             .type = type,
+                             .from = 1,
+                             .to = 0,
+                             .session = htobe64(77),
+                             .peer_session = htobe64(99),
+                             .seq = htobe64(seq)};
     size_t bytes = sizeof(h) + body;
 
     memset(m, 0x5a, bytes);
@@ -24,12 +30,14 @@ static size_t message(struct trunk_seal *s, uint8_t *m, uint8_t type, uint64_t s
 
 static void accepts_what_is_whole(void **state)
 {
-    struct trunk_seal *s = trunk_seal_new("a secret of the lab"), *r = trunk_seal_new("a secret of the lab");
+    struct trunk_seal *s = trunk_seal_new("a secret of the lab"),
+                      *r = trunk_seal_new("a secret of the lab");
     uint8_t m[TRUNK_MAX];
     (void)state;
 
     for (size_t body = 34; body < 4200; body += 97)
-        assert_int_equal(trunk_check(r, m, message(s, m, TRUNK_FRAME, body, body), 0, 2), TRUNK_FINE);
+        assert_int_equal(trunk_check(r, m, message(s, m, TRUNK_FRAME, body, body), 0, 2),
+                         TRUNK_FINE);
     trunk_seal_free(s);
     trunk_seal_free(r);
 }
@@ -55,7 +63,8 @@ static void refuses_every_changed_byte(void **state)
 
 static void says_why(void **state)
 {
-    struct trunk_seal *s = trunk_seal_new("a secret of the lab"), *other = trunk_seal_new("another secret of it");
+    struct trunk_seal *s = trunk_seal_new("a secret of the lab"),
+                      *other = trunk_seal_new("another secret of it");
     uint8_t m[TRUNK_MAX];
     size_t bytes = message(other, m, TRUNK_FRAME, 5, 64);
     (void)state;
@@ -64,7 +73,8 @@ static void says_why(void **state)
     assert_int_equal(trunk_check(s, m, 10, 0, 2), TRUNK_SHORT);
     bytes = message(s, m, TRUNK_FRAME, 5, 64);
     assert_int_equal(trunk_check(s, m, bytes, 1, 2), TRUNK_FOREIGN); /* to another machine */
-    assert_int_equal(trunk_check(s, m, bytes, 0, 1), TRUNK_FOREIGN); /* from a machine that is none */
+    assert_int_equal(trunk_check(s, m, bytes, 0, 1),
+                     TRUNK_FOREIGN); /* from a machine that is none */
     m[0] ^= 1;
     assert_int_equal(trunk_check(s, m, bytes, 0, 2), TRUNK_FOREIGN);
     bytes = message(s, m, TRUNK_STATE, 5, 20);
@@ -86,7 +96,8 @@ static void takes_each_number_once(void **state)
     srand(3);
     for (unsigned i = 0; i < 400000; i++) {
         uint64_t jump = rand() % 1000 ? (uint64_t)rand() % 4 : (uint64_t)rand() % 5000;
-        uint64_t seq = rand() % 2 ? top + jump : top - (uint64_t)rand() % (top < 4000 ? top + 1 : 4000);
+        uint64_t seq =
+            rand() % 2 ? top + jump : top - (uint64_t)rand() % (top < 4000 ? top + 1 : 4000);
 
         if (!seq || seq >= sizeof(taken))
             continue;
