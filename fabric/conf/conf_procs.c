@@ -164,7 +164,7 @@ static void check_machines(struct build *b)
 {
     struct fabric *f = b->f;
 
-    for (unsigned i = 0; i < f->n_nodes && f->n_machines; i++) {
+    for (unsigned i = 0; i < f->n_nodes && f->n_machines && !build_failed(b); i++) {
         struct fab_proc *p = &f->procs[f->nodes[i].proc];
 
         if (p->machine == FAB_NONE)

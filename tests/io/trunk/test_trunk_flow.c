@@ -159,7 +159,7 @@ static void an_acknowledgement_of_what_was_not_sent_is_nothing(void **state)
 {
     static struct flow_out o;
     uint32_t again[FLOW_WINDOW];
-    struct flow_ack a;
+    struct flow_ack a = {0};
     (void)state;
 
     flow_out_init(&o);
