@@ -7,6 +7,7 @@
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   hostile                                 attacks of one process or user on others, each repelled
 #   matrix kills clocks clock-faults chaos mutations protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
+#   explain-real                            31 planted causes and healthy runs in real time, explained (5 minutes)
 #   validate                                published measurements of real machines beside predictions
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
@@ -131,7 +132,7 @@ MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/c
 MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
 PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result validate torch torch2 python-test wheel deb deb-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 python-test wheel deb deb-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -303,13 +304,14 @@ $(filter $(BUILD)/tests/protocols/check/test_%,$(TESTS)): %: %.o $(call lib,$(ON
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
-STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-telemetry trib-perf trib-sim trib-keep)
+STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-telemetry trib-status trib-perf trib-sim trib-keep)
 STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
 static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 $(BUILD)/static/trib-plan: $(call obj,fabric/report/trib_plan.c) $(call lib,fabric base)
 $(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric base)
 $(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
 $(BUILD)/static/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $(call lib,base)
+$(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c switch/queue/drops.c) $(call lib,live) $(BUILD)/libagent.a $(call lib,fabric base)
 $(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))
 $(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch bench coll kernels hca $(ON_io))
 $(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c io/static/pcap_sources.c) $(SIM_LIBS)
@@ -533,6 +535,11 @@ tsan:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=tsan BUILD=build-tsan $(TSAN_TESTS)
 	$(Q)for t in $(TSAN_TESTS); do setarch -R $$t || exit 1; done
+
+explain-real:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)ALL=1 TRIB_BUILD=$(BUILD) tests/e2e/explain_real.sh
 
 # Predictions of conf/*-measured.conf beside published measurements (docs/validation.md): minutes; offline.
 validate:

@@ -91,7 +91,7 @@ void exec_destroy(struct comm *c);
 void exec_wake(struct comm *c, unsigned lane);
 /* The lane waits for something that comes without a completion: every exec_run() runs it. */
 void exec_poll(struct comm *c, unsigned lane);
-/* Step n of the lane has been handed to its transport. */
+/* Step n of the lane is being handed to its transport; again, if it had no room. */
 void exec_posted(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n);
 /* `n` steps of the lane are done now. */
 void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n);

@@ -22,7 +22,8 @@ struct job_cfg {
     const char *preload; /* libtribverbs.so; NULL: none */
     const char *rsh; /* starts a rank on a host that is outside: RSH HOST trib-perf --remote-rank,
                         with the rank's socket as standard input and output; and on another
-                        machine: RSH ADDRESS trib-perf --away-rank FABRIC HOST. NULL: ssh */
+                        machine: RSH ADDRESS trib-perf --away-rank FABRIC HOST, without ADDRESS
+                        where RSH has $TRIB_MACHINE, its name. NULL: ssh */
     int (*rank_main)(int fd,
                      unsigned rank); /* runs in the child instead of this program; for tests */
 };

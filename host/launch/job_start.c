@@ -13,7 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* By way of a shell, because rsh may have arguments. words: where, and what to run there. */
+#define MACHINE_ENV "TRIB_MACHINE"
+
+/* By way of a shell, because rsh may have arguments. words: where, which is left out if rsh names the
+ * machine itself, and what to run there. */
 static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
 {
     char script[512];
@@ -21,7 +24,8 @@ static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
     if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
         _exit(1);
     close(fd);
-    snprintf(script, sizeof(script), "exec %s \"$@\"", rsh ? rsh : "ssh");
+    snprintf(script, sizeof(script), "%sexec %s \"$@\"",
+             rsh && strstr(rsh, MACHINE_ENV) ? "shift; " : "", rsh ? rsh : "ssh");
     execl("/bin/sh", "sh", "-c", script, "sh", words[0], words[1], words[2], words[3], words[4],
           (char *)NULL);
     perror("trib-perf: cannot start a rank");
@@ -36,6 +40,7 @@ static void exec_away(const struct job *j, const char *rsh, unsigned r, int fd)
 
     snprintf(address, sizeof(address), "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
              ip & 255);
+    setenv(MACHINE_ENV, job_machine(j, r)->name, 1);
     exec_elsewhere(
         rsh,
         (const char *const[5]){address, "trib-perf", "--away-rank", j->fab->name, job_host(j, r)},

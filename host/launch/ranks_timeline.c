@@ -117,8 +117,10 @@ static void tell(struct sweep *s, const struct row *r, int place,
     json_object_set_new(j, "row", json_integer(l->rows));
     json_object_set_new(j, "error", json_string(""));
     json_decref(l->about);
-    l->about = json_pack("{s:o, s:o, s:o, s:[]}", "operation", j, "links",
-                         ports_links(s, before, after, l->t), "paths", ports_paths(s), "switches");
+    l->about = json_pack("{s:o, s:o, s:o, s:b, s:f, s:[]}", "operation", j, "links",
+                         ports_links(s, before, after, l->t), "paths", ports_paths(s), "every_path",
+                         s->fab->ecmp == FAB_ECMP_BALANCED, "counted_us",
+                         ports_span_us(before, after), "switches");
 }
 
 int ranks_timeline_record(struct sweep *s, struct row *r, int place, int64_t after_ps,

@@ -36,6 +36,8 @@ void ports_free(struct ports_reading *p);
  * caller's. */
 struct json_t *ports_links(const struct sweep *s, const struct ports_reading *before,
                            const struct ports_reading *after, const struct timeline *t);
+/* Fabric time between two readings. */
+double ports_span_us(const struct ports_reading *before, const struct ports_reading *after);
 struct json_t *ports_paths(const struct sweep *s);
 /* What the rank's host counted; of several ranks on a host the first has it all. */
 struct timeline_counts ports_rank(const struct sweep *s, const struct ports_reading *before,

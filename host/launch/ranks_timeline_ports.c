@@ -39,6 +39,7 @@ static const char *const hca_files[HCA_COUNTS] = {"packet_seq_err", "local_ack_t
                                                   "rx_icrc_encapsulated"};
 
 struct ports_reading {
+    int64_t at_ps;                /* fabric time half way through it */
     struct counts *line;          /* [2 * n_links] */
     uint64_t (*host)[HCA_COUNTS]; /* [n_hosts] */
 };
@@ -121,8 +122,10 @@ struct ports_reading *ports_read(const struct sweep *s)
         ports_free(p);
         return NULL;
     }
+    p->at_ps = clock_fabric_ps(s->rd->sh) / 2;
     for (unsigned i = 0; i < f->n_procs; i++)
         read_process(s, i, p);
+    p->at_ps += clock_fabric_ps(s->rd->sh) / 2;
     for (unsigned h = 0; h < f->n_hosts; h++) {
         const struct fab_node *nd = &f->nodes[f->hosts[h]];
 
@@ -172,6 +175,11 @@ static json_t *line_json(const struct fabric *f, unsigned d, const struct counts
         "flows");
 }
 
+double ports_span_us(const struct ports_reading *before, const struct ports_reading *after)
+{
+    return (double)(after->at_ps - before->at_ps) / PS_PER_US;
+}
+
 json_t *ports_links(const struct sweep *s, const struct ports_reading *before,
                     const struct ports_reading *after, const struct timeline *t)
 {
@@ -182,6 +190,16 @@ json_t *ports_links(const struct sweep *s, const struct ports_reading *before,
     return a;
 }
 
+/* Does the sender of a direction have no other port towards that host? Where routing is by flow, the
+ * choice between several depends on ports that ranks have drawn. */
+static bool is_sure(const struct fabric *f, unsigned dir, uint16_t to)
+{
+    uint16_t port, hops[2];
+
+    return f->ecmp == FAB_ECMP_BALANCED ||
+           fabric_hops(f, sender(f, dir, &port), f->nodes[to].dest, hops, 2) == 1;
+}
+
 static json_t *path_json(const struct fabric *f, uint16_t from, uint16_t to)
 {
     uint32_t way[32];
@@ -189,7 +207,8 @@ static json_t *path_json(const struct fabric *f, uint16_t from, uint16_t to)
     json_t *a = json_array();
 
     for (unsigned i = 0; i < n; i++)
-        json_array_append_new(a, json_integer((json_int_t)way[i]));
+        if (is_sure(f, way[i], to))
+            json_array_append_new(a, json_integer((json_int_t)way[i]));
     return a;
 }
 

@@ -56,6 +56,7 @@ has '^net: 3 hosts|^Fabric net' plan.out
 for link in 'node01:[01]-leaf_1:0 +200Gb/s' 'node01:[01]-leaf_2:0 +100Gb/s' 'node03:0-leaf_2:1 +100Gb/s' 'leaf_1:20-spine_1:0 +200Gb/s' 'leaf_1:21-spine_1:1 +200Gb/s' 'leaf_2:20-spine_1:2 +100Gb/s'; do
     has "^ +$link" plan.out
 done
+cp made.conf of-net.conf
 has 'net.txt:15: a link between switches of one level is left out' told.out
 has 'net.txt:[0-9]+: an aggregation node is left out' told.out
 has 'net.txt:[0-9]+: a router is left out' told.out
@@ -98,12 +99,63 @@ made pcie.xml
 has 'GPUs without NVLink meet at the leaf' told.out
 
 # what is neither
+# the same by iblinkinfo: the conf is the same, but for comments
+cat >net2.txt <<'END'
+CA: node01 mlx5_0:
+      0x0c42a10300a1b2c4      5    1[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       1    1[  ] "MF0;leaf-1:MQM8700/U1" ( )
+CA: node01 mlx5_1:
+      0x0c42a10300a1b2cc      7    1[  ] ==( 2X          53.125 Gbps Active/  LinkUp)==>       2    1[  ] "MF0;leaf-2:MQM8700/U1" ( )
+CA: node02 HCA-1:
+      0x0c42a10300a1b2c8      6    1[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       1    2[  ] "MF0;leaf-1:MQM8700/U1" ( )
+CA: node03 mlx5_0:
+      0x0c42a10300a1b2d1      8    2[  ] ==( 4X        25.78125 Gbps Active/  LinkUp)==>       2    2[  ] "MF0;leaf-2:MQM8700/U1" ( )
+      0x0c42a10300a1b2d0     18    1[  ] ==( 4X             2.5 Gbps   Down/ Polling)==>             [  ] "" ( )
+CA: Mellanox Technologies Aggregation Node:
+      0xb8cef60300e5d2a8      9    1[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       1   41[  ] "MF0;leaf-1:MQM8700/U1" ( )
+Switch: 0xb8cef60300e5d2a0 MF0;leaf-1:MQM8700/U1:
+           1    1[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       5    1[  ] "node01 mlx5_0" ( )
+           1    2[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       6    1[  ] "node02 HCA-1" ( )
+           1   21[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       3    1[  ] "MF0;spine-1:MQM8700/U1" ( )
+           1   22[ 22] ==( 4X          53.125 Gbps Active/  LinkUp)==>       3    2[  ] "MF0;spine-1:MQM8700/U1" ( )
+           1   23[  ] ==(                Down/ Polling)==>             [  ] "" ( )
+           1   30[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       2   30[  ] "MF0;leaf-2:MQM8700/U1" ( )
+           1   41[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       9    1[  ] "Mellanox Technologies Aggregation Node" ( )
+Switch: 0xb8cef60300e5d2b0 MF0;leaf-2:MQM8700/U1:
+           2    1[  ] ==( 2X          53.125 Gbps Active/  LinkUp)==>       7    1[  ] "node01 mlx5_1" ( )
+           2    2[  ] ==( 4X        25.78125 Gbps Active/  LinkUp)==>       8    2[  ] "node03 mlx5_0" ( Could be 53.125 Gbps)
+           2   21[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       3    3[  ] "MF0;spine-1:MQM8700/U1" ( )
+           2   30[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       1   30[  ] "MF0;leaf-1:MQM8700/U1" ( )
+Switch: 0xb8cef60300e5d2c0 MF0;spine-1:MQM8700/U1:
+           3    1[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       1   21[  ] "MF0;leaf-1:MQM8700/U1" ( )
+           3    2[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       1   22[  ] "MF0;leaf-1:MQM8700/U1" ( )
+           3    3[  ] ==( 2X          53.125 Gbps Active/  LinkUp)==>       2   21[  ] "MF0;leaf-2:MQM8700/U1" ( )
+           3    9[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>      11    1[  ] "router" ( )
+Router: router:
+      0x0002c90300000001     11    1[  ] ==( 4X          53.125 Gbps Active/  LinkUp)==>       3    9[  ] "MF0;spine-1:MQM8700/U1" ( )
+END
+made net2.txt
+plain() { grep -v '^#\|^name' "$1" | tr -d ',' | sort; }
+diff <(plain of-net.conf) <(plain made.conf) >diff.out || fail "by ibnetdiscover and by iblinkinfo: $(cat diff.out)"
+has 'a router is left out' told.out
+
 refused() { # refused WORDS FILE [ARG...]
     import "${@:2}" -o bad.conf && fail "import ${*:2}: exit code 0"
     has "$1" told.out
     has_not Traceback told.out
     [ ! -e bad.conf ] || fail "$2: a conf"
 }
+sed 's/53.125 Gbps/77 Gbps/' net2.txt >rates2.txt
+sed 's/==>       5    1/==>      55    1/' net2.txt >lid2.txt
+sed '/^Switch: 0xb8cef60300e5d2b0/s/b0/a0/' net2.txt >twice2.txt
+sed 's/^           2   21/           1   21/' net2.txt >other2.txt
+printf '0x0002c90200404ad8 "SwitchX"      4    3[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==>  0x0002c903000e0b72     15    1[  ] "exe0002 HCA-1" ( )\n' >line2.txt
+tail -n 3 net2.txt >part2.txt
+refused 'rates2.txt:2: found .4X +77 Gbps.*expected lanes and the signalling rate' rates2.txt
+refused 'lid2.txt:[0-9]+: found a link to LID 55' lid2.txt
+refused 'twice2.txt:20: found 0xb8cef60300e5d2a0 a second time, expected it once .line 12' twice2.txt
+refused 'other2.txt:[0-9]+: found LID 1, which the node of line 12 has' other2.txt
+refused 'line2.txt:1: found a line of iblinkinfo --line' line2.txt
+refused 'part2.txt:1: found a port of no node' part2.txt
 swap() { sed "$1" net.txt >"$2"; }
 swap 's/lid 5 4xHDR/lid 5 4xQQR/' speed.txt
 swap 's/lid 5 4xHDR/lid 5/' none.txt

@@ -339,9 +339,10 @@ static unsigned run_send(struct comm *c, struct coll_req *r, unsigned lane)
             exec_poll(c, lane);
             break;
         }
+        exec_posted(c, r, lane, run->begun); /* before: its arrival is not earlier */
         if (send_step(c, k, r, st, st->awaited || run->begun == l->n - 1))
             break;
-        exec_posted(c, r, lane, run->begun++);
+        run->begun++;
         did++;
     }
     if (did && run->begun == l->n)
