@@ -55,11 +55,10 @@ healthy gather leaf-spine-8 gather -b 1M -e 1M --algo direct
 healthy broadcast leaf-spine-8 broadcast -b 1M -e 1M --algo chain
 healthy large leaf-spine-8 all_reduce -b 4M -e 4M --algo sharp
 
-planted lossy-spine "lossy link" 'leaf0 to spine1|spine1 to leaf0' "$(other lossy2 leaf0-spine1 'loss = 0.015;')" --max-wall 150 "${one[@]}" --algo sharp
+planted lossy-spine "lossy link" 'leaf0 to spine1|spine1 to leaf0' "$(other lossy2 leaf0-spine1 'loss = 0.025;')" --max-wall 150 "${one[@]}" --algo sharp
 planted corrupt "lossy link" 'h6' "$(other corrupt h6-leaf1 'corrupt = 0.01;')" "${kib[@]}" --algo halving
 planted one-spine "oversubscribed" 'leaf. to spine|spine. to leaf' "$(changed one-spine 's/spines = 2/spines = 1/')" alltoall -b 1M -e 1M --algo direct
 planted thin-large "oversubscribed" 'leaf. to spine|spine. to leaf' "$(changed thin2 '/spine_link/s/400Gb/100Gb/')" "${one[@]}" --algo sharp
-planted collisions "uneven load" 'spine' "$(changed hashed 's/balanced/hash/; s/spines = 2/spines = 4/')" "${one[@]}" --algo halving
 planted slow-link "slow link" 'h3' "$(other slow3 h3-leaf0 'rate = "100Gb/s";')" "${one[@]}" --algo ring
 planted slow-link-sharp "slow link" 'h6' "$(other slow6 h6-leaf1 'rate = "50Gb/s";')" "${one[@]}" --algo sharp
 planted slow-spine "slow link" 'leaf0 to spine0|spine0 to leaf0' "$(other slowspine leaf0-spine0 'rate = "50Gb/s";')" "${one[@]}" --algo sharp
