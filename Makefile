@@ -14,6 +14,7 @@
 #   torch torch2                            PyTorch on the backend "trib": Debian's (600 MB of packages); FSDP on 2.x from PyPI
 #   python-test                             the Python package's runs, sweeps, figures and notebooks, with Debian's pandas and matplotlib
 #   wheel                                   the Python package, in $(BUILD)/wheel
+#   container-test                          the steps of packaging/Containerfile, run by a user without privileges under chroot (root)
 #   deb deb-test                            the Debian package, in $(BUILD)/deb; installed, run and removed in a bare Debian (root)
 #   docs-test                               commands and links of README.md and docs/
 #   format lint                             clang-format, cppcheck
@@ -132,7 +133,7 @@ MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/c
 MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
 PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 python-test wheel deb deb-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 python-test wheel deb deb-test container-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -503,6 +504,8 @@ deb:
 	$(Q)packaging/deb.sh $(BUILD)
 deb-test: deb
 	$(Q)packaging/deb_test.sh $(BUILD)
+container-test: deb
+	$(Q)packaging/container_test.sh $(BUILD)
 
 # Lines and branches that the unit tests and 200 seeds of chaos reach, by room: minutes.
 coverage:

@@ -400,7 +400,9 @@ static void allow_descriptors(void)
 
 static int start(struct process *p)
 {
-    unsigned frames = p->opt.frames ? p->opt.frames : loop_pool_frames(p->fab, p->mine);
+    unsigned frames = p->opt.frames ? p->opt.frames
+                      : p->trunk    ? trunk_pool_frames(p->trunk)
+                                    : loop_pool_frames(p->fab, p->mine);
     char telemetry[RUN_PATH + 64];
     struct loop_cfg lc = {.fab = p->fab, .rd = &p->rd, .mine = p->mine, .seed = p->opt.seed};
     const char *args[32];

@@ -197,6 +197,19 @@ static int set_environment(const struct enter_opts *o, const struct rundir *rd, 
     return rc;
 }
 
+/* A conf with machines: each runs its own hosts. */
+static bool is_elsewhere(const struct rundir *rd, const struct fabric *f,
+                         const struct fab_node *host)
+{
+    uint16_t here = rundir_machine(rd, f);
+
+    if (!rundir_is_away(here, host))
+        return false;
+    fprintf(stderr, "trib: host %s runs on machine %s of the conf; this one is %s\n", host->name,
+            f->machines[host->machine].name, f->machines[here].name);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     const char *run = getenv("TRIB_RUN"), *what = NULL;
@@ -219,7 +232,7 @@ int main(int argc, char **argv)
         return 1;
     f = rundir_fabric(&rd);
     host = f ? find_host(f, o.host) : NULL;
-    if (!host)
+    if (!host || is_elsewhere(&rd, f, host))
         return 1;
     /* An isolated program finds the file by its path; it gets no descriptor of the run directory. */
     rc = o.isolate ? 0 : token_hand_over(&rd, host->name);

@@ -24,7 +24,11 @@
 #define IDLE_MS      200     /* between looks whether to stop */
 #define CHECK_NS     5000000 /* between looks at ports that are not up yet */
 #define LAG_NS       100000000
-#define SLACK_NS     1 /* of the kernel's timers, as loop_run() */
+#define POOL_FRAMES  4096u
+#define POOL_END                                                                                   \
+    512u /* for each link, beside its windows: rings, and what waits for a switch process */
+#define POOL_MOST 262144u
+#define SLACK_NS  1 /* of the kernel's timers, as loop_run() */
 
 /* ---- the socket ---- */
 
@@ -225,6 +229,7 @@ static void tick(struct trunk *t, struct looks *k, int64_t now)
     if (now - k->state_ns >= TRUNK_STATE_NS) {
         cuts_look(t, now);
         peers_tick(t, now);
+        orders_tick(t);
         trunk_clock_tick(t);
         k->state_ns = now;
     }
@@ -263,6 +268,11 @@ static void run_rounds(struct trunk *t, volatile sig_atomic_t *stop)
         else
             loop_bell_sleep(t->sh->own, t->sh->own_bell, token, ns);
     }
+}
+
+unsigned trunk_pool_frames(const struct trunk *t)
+{
+    return RTE_MIN(POOL_FRAMES + t->n_ends * (2 * FLOW_WINDOW + POOL_END), POOL_MOST) - 1;
 }
 
 int trunk_run(struct trunk *t, struct rte_mempool *pool, volatile sig_atomic_t *stop,

@@ -10,6 +10,7 @@
  *   trunk_ends.c    links to other machines: towards the switch processes here it is the process at
  *                   the other end of a memif; frames keep their order
  *   trunk_cuts.c    links that are cut elsewhere
+ *   trunk_orders.c  a change of a link, or the end of the fabric, on all machines
  *   trunk_telemetry.c   what it says of itself
  *   trunk.c         its threads: one sleeps on the bell that switch processes ring, one on the socket
  */
@@ -35,6 +36,8 @@ struct page_server;
  * on stderr. */
 int trunk_begin(struct trunk **t, struct page_server **pages, const struct trunk_cfg *cfg,
                 volatile sig_atomic_t *stop);
+/* Number of frames for its pool. */
+unsigned trunk_pool_frames(const struct trunk *t);
 struct rte_mempool;
 /* Runs until *stop, with EAL up. ready(ctx) is called when it serves. 0 or -errno, with a message. */
 int trunk_run(struct trunk *t, struct rte_mempool *pool, volatile sig_atomic_t *stop,

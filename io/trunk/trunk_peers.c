@@ -134,6 +134,7 @@ static void begin_session(struct trunk *t, unsigned from, uint64_t session)
     p->session = session;
     p->alive = false;
     p->far = false;
+    p->order = 0;
     ends_gone(t, from);
 }
 
@@ -215,6 +216,9 @@ static void take(struct trunk *t, unsigned from, unsigned type, const uint8_t *b
         memcpy(&dilation, body, sizeof(dilation));
         if (t->owner == t->me && be32toh(dilation))
             trunk_clock_dilate(t, be32toh(dilation));
+        break;
+    case TRUNK_ORDER:
+        orders_heard(t, from, body, bytes);
         break;
     default:
         break;

@@ -12,10 +12,11 @@
 #include <netinet/in.h>
 #include <pthread.h>
 
-#define TRUNK_STATE_NS  50000000   /* between messages to each machine */
-#define TRUNK_SILENT_NS 2500000000 /* a machine that has said nothing for so long is gone */
-#define TRUNK_BURST     32u
-#define TRUNK_BACKLOG   1024u /* frames that wait for room at a switch process */
+#define TRUNK_STATE_NS   50000000   /* between messages to each machine */
+#define TRUNK_SILENT_NS  2500000000 /* a machine that has said nothing for so long is gone */
+#define TRUNK_BURST      32u
+#define TRUNK_ORDER_TEXT 512u
+#define TRUNK_BACKLOG    1024u /* frames that wait for room at a switch process */
 
 struct trunk_peer {
     struct sockaddr_in at;
@@ -33,6 +34,7 @@ struct trunk_peer {
     uint8_t *ends;            /* bit by trunk_end.bit: its switch process is there */
     uint8_t *cuts;            /* bit by link */
     uint16_t n_ends;
+    uint32_t order; /* the last that was carried out */
     uint64_t received, sent, send_failed;
 };
 
@@ -79,6 +81,12 @@ struct trunk {
     int64_t late_ns, lag_sent_ns; /* of the switch processes here since the last message */
     struct lag_hist lag_before, lag_now;
     _Atomic uint32_t own_rung;
+    struct {
+        struct trunk_order order;
+        unsigned left; /* times that it is still to be said */
+        size_t bytes;
+        char text[TRUNK_ORDER_TEXT];
+    } given;
     uint8_t *cuts, *cuts_sent; /* [bytes of a bit per link] */
     int64_t cuts_ns;
     pthread_t receiver;
@@ -147,6 +155,12 @@ void ends_lateness(struct trunk *t, int64_t now_ns);
 int cuts_create(struct trunk *t);
 void cuts_look(struct trunk *t, int64_t now_ns); /* what is cut here: to the others */
 void cuts_heard(struct trunk *t);                /* what is cut elsewhere: to the processes here */
+
+/* trunk_orders.c */
+/* Passes an order on to all machines that are there. text: less than TRUNK_ORDER_TEXT characters. */
+void orders_give(struct trunk *t, enum trunk_what what, const char *text);
+void orders_tick(struct trunk *t); /* says it again */
+void orders_heard(struct trunk *t, unsigned from, const uint8_t *body, size_t bytes);
 
 /* trunk_telemetry.c */
 void trunk_telemetry(struct trunk *t); /* NULL: it ends; called without the lock */

@@ -15,6 +15,7 @@
 
 #define CHANGE_NS 1000000000
 #define LOOK_US   2000
+#define AGAIN_NS  200000000
 
 static struct trunk *serving;
 static pthread_mutex_t serving_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -108,17 +109,22 @@ static void machines(struct trunk *t, const char *params, struct rte_tel_data *d
         machine(t, (unsigned)i, d);
 }
 
-/* Until the clock has this dilation, for a second at most. */
+/* Until the clock has this dilation, for a second at most. The question to its owner may be lost. */
 static void wait_for_change(struct trunk *t, uint32_t dilation)
 {
-    int64_t until = clock_mono_ns() + CHANGE_NS;
+    int64_t now = clock_mono_ns(), until = now + CHANGE_NS, asked = now;
     struct clock_state s = clock_state_of(t->sh->clock);
 
-    while ((s.dilation != dilation || s.change_ns > clock_mono_ns()) && clock_mono_ns() < until) {
+    while ((s.dilation != dilation || s.change_ns > now) && now < until) {
         pthread_mutex_unlock(&t->lock);
         usleep(LOOK_US);
         pthread_mutex_lock(&t->lock);
         s = clock_state_of(t->sh->clock);
+        now = clock_mono_ns();
+        if (s.dilation != dilation && now - asked > AGAIN_NS) {
+            trunk_clock_dilate(t, dilation);
+            asked = now;
+        }
     }
 }
 
@@ -137,6 +143,50 @@ static void dilation(struct trunk *t, const char *params, struct rte_tel_data *d
         wait_for_change(t, (uint32_t)n);
     }
     rte_tel_data_add_dict_u64(d, "dilation", clock_dilation(t->sh));
+}
+
+/* Of a link without an end here nobody else has anything to say. */
+static void say_told(const struct trunk *t, const char *link, size_t len, struct rte_tel_data *d)
+{
+    const struct fab_link *l;
+    char name[128], said[192];
+    int i;
+
+    snprintf(name, sizeof(name), "%.*s", (int)len, link);
+    i = fabric_link_by_name(t->fab, name);
+    l = i >= 0 ? &t->fab->links[i] : NULL;
+    if (!l || t->fab->nodes[l->a].machine == t->me || t->fab->nodes[l->b].machine == t->me) {
+        rte_tel_data_start_dict(d);
+        rte_tel_data_add_dict_string(d, "elsewhere", "told the other machines");
+        return;
+    }
+    snprintf(said, sizeof(said), "%s: told machines %s and %s, which have its ends", l->name,
+             t->fab->machines[t->fab->nodes[l->a].machine].name,
+             t->fab->machines[t->fab->nodes[l->b].machine].name);
+    rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+    rte_tel_data_add_array_string(d, said);
+}
+
+/* A change of a link: switch processes here are asked by whoever asks this one, too. */
+static void change_link(struct trunk *t, const char *params, struct rte_tel_data *d)
+{
+    const char *comma = params ? strchr(params, ',') : NULL;
+
+    if (!comma) {
+        rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+        return;
+    }
+    if (strlen(params) < TRUNK_ORDER_TEXT)
+        orders_give(t, TRUNK_LINK, params);
+    say_told(t, params, (size_t)(comma - params), d);
+}
+
+static void take_down(struct trunk *t, const char *params, struct rte_tel_data *d)
+{
+    (void)params;
+    orders_give(t, TRUNK_DOWN, "");
+    rte_tel_data_start_dict(d);
+    rte_tel_data_add_dict_string(d, "told", "the other machines");
 }
 
 static void no_strings(struct trunk *t, const char *params, struct rte_tel_data *d)
@@ -175,7 +225,9 @@ static void no_counters(struct trunk *t, const char *params, struct rte_tel_data
     X(no_strings, "/trib/ports", "None here")                                                      \
     X(no_strings, "/trib/links", "None here")                                                      \
     X(no_strings, "/trib/an", "None here")                                                         \
-    X(no_strings, "/trib/link", "None here")                                                       \
+    X(change_link, "/trib/link",                                                                   \
+      "Passes a change of a link on to all machines. Parameters: LINK,...")                        \
+    X(take_down, "/trib/down", "Takes the fabric down on the other machines. Takes no parameters") \
     X(no_strings, "/trib/offenders", "None here")                                                  \
     X(no_numbers, "/trib/link_bytes", "None here")                                                 \
     X(no_rows, "/trib/table/ports", "None here")                                                   \

@@ -114,6 +114,8 @@ static size_t body_least(unsigned type)
         return sizeof(struct trunk_ack);
     case TRUNK_DILATE:
         return sizeof(uint32_t);
+    case TRUNK_ORDER:
+        return sizeof(struct trunk_order);
     default:
         return 0;
     }
@@ -129,7 +131,7 @@ enum trunk_refusal trunk_check(struct trunk_seal *s, const uint8_t *m, size_t by
         return TRUNK_SHORT;
     memcpy(&h, m, sizeof(h));
     if (be32toh(h.magic) != TRUNK_MAGIC || h.version != TRUNK_VERSION || h.to != me ||
-        h.from >= n || h.from == me || !h.type || h.type > TRUNK_DILATE || !h.session)
+        h.from >= n || h.from == me || !h.type || h.type > TRUNK_ORDER || !h.session)
         return TRUNK_FOREIGN;
     if (bytes < sizeof(h) + body_least(h.type) || bytes > TRUNK_MAX)
         return TRUNK_SHORT;

@@ -31,6 +31,7 @@ enum trunk_type {
     TRUNK_CUTS,   /* body: a bit for each link of the fabric that is cut, as the sender sees it */
     TRUNK_LAG,    /* body: pairs of bucket and count (struct trunk_lag) */
     TRUNK_DILATE, /* to the clock's owner; body: uint32_t, the dilation that is asked for */
+    TRUNK_ORDER,  /* to every machine; body: trunk_order, then a text without 0 */
 };
 
 struct trunk_header {
@@ -70,6 +71,13 @@ struct trunk_ack {
     uint32_t link, next, upto;
     uint8_t held[FLOW_WINDOW / 8];
 } __attribute__((packed));
+
+/* Sent several times, done once. */
+struct trunk_order {
+    uint32_t number; /* of the sender's orders */
+    uint32_t what;   /* enum trunk_what */
+} __attribute__((packed));
+enum trunk_what { TRUNK_LINK = 1 /* as /trib/link, by the text */, TRUNK_DOWN };
 
 struct trunk_lag {
     uint16_t bucket;

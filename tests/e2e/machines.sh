@@ -38,6 +38,18 @@ exact good 2 8
 grep -q 'a secret that' "$tmp/good.json" && fail "the trunk's key is in a file of results"
 has '"frames_sent_again": 0' <(trunk 0 m1)
 
+# a link between others, changed from here, and on this machine a host that is not here
+on 0 trib link leaf1-spine1 down >"$tmp/link.out" 2>&1 || fail "trib link: $(cat "$tmp/link.out")"
+has 'leaf1:5-spine1:1: told machines m1 and m2' "$tmp/link.out"
+is_down() { on 1 trib link leaf1-spine1 | grep -q 'down' && on 2 trib link leaf1-spine1 | grep -q 'down'; }
+until_true 3 is_down || fail "the ends of a link that is down: $(on 1 trib link leaf1-spine1; on 2 trib link leaf1-spine1)"
+on 1 trib link leaf1-spine1 up >"$tmp/link.out" 2>&1
+is_up() { ! on 2 trib link leaf1-spine1 | grep -q 'down'; }
+until_true 3 is_up || fail "a link that is up again: $(on 2 trib link leaf1-spine1)"
+on 0 trib link nothing down >"$tmp/link.out" 2>&1 && fail "a link that is none"
+on 0 trib exec h5 -- true >"$tmp/exec.out" 2>&1 && fail "a host of another machine"
+has 'host h5 runs on machine m1 of the conf; this one is m0' "$tmp/exec.out"
+
 # what others send: garbage, and what the trunks themselves have sent
 on 2 python3 - "10.9.0.3" >"$tmp/attack.out" <<'END' || fail "attack: $(cat "$tmp/attack.out")"
 import os, socket, sys, time
@@ -85,5 +97,6 @@ machine_up 1
 fabric_up 1 "$tmp/spread.conf"
 until_true 5 are_there || fail "m1 is back: $(trunk 0)"
 exact back 0 4
-for i in 0 1 2; do on $i trib down >>"$tmp/down.out" 2>&1 || fail "trib down on m$i"; done
-[ -z "$(on 0 ls /run)" ] || fail "left: $(on 0 find /run)"
+on 2 trib down --machines >"$tmp/down.out" 2>&1 || fail "trib down --machines: $(cat "$tmp/down.out")"
+all_down() { [ -z "$(for i in 0 1 2; do on $i ls /run; done)" ]; }
+until_true 10 all_down || fail "left: $(for i in 0 1 2; do on $i find /run; done)"

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What one machine asks of all: a change of a link, which every switch process of the fabric has to
+ * know, or to take the fabric down. An order is said several times, since datagrams may be lost, and
+ * carried out once. A later one replaces one that is still being said.
+ */
+#include "io/telemetry_client.h"
+#include "io/trunk/trunk_priv.h"
+
+#include <endian.h>
+#include <jansson.h>
+#include <rte_common.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIMES    5
+#define ANSWER_S 2
+
+static void say(struct trunk *t)
+{
+    uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_order) + TRUNK_ORDER_TEXT];
+
+    for (unsigned i = 0; i < t->n; i++) {
+        if (i == t->me || !t->peer[i].alive)
+            continue;
+        memcpy(trunk_body(m), &t->given.order, sizeof(t->given.order));
+        memcpy(trunk_body(m) + sizeof(t->given.order), t->given.text, t->given.bytes);
+        peers_send(t, i, TRUNK_ORDER, m,
+                   sizeof(struct trunk_header) + sizeof(t->given.order) + t->given.bytes);
+    }
+    t->given.left--;
+}
+
+void orders_give(struct trunk *t, enum trunk_what what, const char *text)
+{
+    uint32_t number = be32toh(t->given.order.number) + 1;
+
+    t->given.order = (struct trunk_order){htobe32(number), htobe32(what)};
+    t->given.left = TIMES;
+    t->given.bytes = strnlen(text, TRUNK_ORDER_TEXT);
+    memcpy(t->given.text, text, t->given.bytes);
+    say(t);
+}
+
+void orders_tick(struct trunk *t)
+{
+    if (t->given.left)
+        say(t);
+}
+
+/* ---- carried out, in a thread: switch processes may take a while to answer ---- */
+
+struct change {
+    const struct fabric *fab;
+    unsigned machine;
+    char dir[RUN_PATH], text[TRUNK_ORDER_TEXT + 1];
+};
+
+static void *change_link(void *arg)
+{
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    struct change *c = arg;
+
+    pthread_mutex_lock(&one);
+    for (unsigned i = 0; i < c->fab->n_procs; i++) {
+        int fd = c->fab->procs[i].machine == c->machine
+                     ? telemetry_client_open(c->dir, c->fab->procs[i].name, ANSWER_S)
+                     : -1;
+
+        if (fd < 0)
+            continue;
+        json_decref(telemetry_client_ask(fd, "/trib/link", c->text));
+        close(fd);
+    }
+    pthread_mutex_unlock(&one);
+    free(c);
+    return NULL;
+}
+
+static void begin_change(const struct trunk *t, const uint8_t *text, size_t bytes)
+{
+    struct change *c = calloc(1, sizeof(*c));
+    pthread_t thread;
+
+    if (!c)
+        return;
+    c->fab = t->fab;
+    c->machine = t->me;
+    memcpy(c->dir, t->cfg.rd->path, sizeof(c->dir));
+    memcpy(c->text, text, RTE_MIN(bytes, (size_t)TRUNK_ORDER_TEXT));
+    if (pthread_create(&thread, NULL, change_link, c))
+        free(c);
+    else
+        pthread_detach(thread);
+}
+
+/* The keeper ends all processes of its fabric (host/keep); without one, trib down does. */
+static void take_down(const struct trunk *t, unsigned from)
+{
+    char name[32] = "", path[64];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
+    f = fopen(path, "re");
+    if (f && !fgets(name, sizeof(name), f))
+        *name = 0;
+    if (f)
+        fclose(f);
+    fprintf(stderr, "trib-switch: machine %s takes the fabric down\n", t->fab->machines[from].name);
+    if (!strncmp(name, "trib-keep", 9))
+        kill(getppid(), SIGTERM);
+}
+
+void orders_heard(struct trunk *t, unsigned from, const uint8_t *body, size_t bytes)
+{
+    struct trunk_peer *p = &t->peer[from];
+    struct trunk_order o;
+
+    memcpy(&o, body, sizeof(o));
+    if (!t->sh || be32toh(o.number) <= p->order || p->other_conf)
+        return;
+    p->order = be32toh(o.number);
+    if (be32toh(o.what) == TRUNK_LINK)
+        begin_change(t, body + sizeof(o), bytes - sizeof(o));
+    else if (be32toh(o.what) == TRUNK_DOWN)
+        take_down(t, from);
+}
