@@ -7,7 +7,7 @@
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   hostile                                 attacks of one process or user on others, each repelled
 #   matrix kills clocks clock-faults chaos mutations protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
-#   explain-real                            22 planted causes and 10 healthy runs in real time, explained (5 minutes)
+#   explain-real                            20 planted causes and 10 healthy runs in real time, explained (5 minutes)
 #   validate                                published measurements of real machines beside predictions
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)

@@ -82,20 +82,6 @@ beside() {
     wait
     trib down "$fabric" >/dev/null 2>&1
 }
-# a rank that is stopped for 60 ms and runs for 20, again and again, where dilation does not give way to it: straggling NAME RANK FABRIC ARG...
-straggling() {
-    trib up "$3" --dilation 2000 >"$tmp/up.out" 2>&1 || fail "$1: trib up: $(cat "$tmp/up.out")"
-    (
-        until p=$(for q in $(own_processes); do grep -qsz -- --rank-process "/proc/$q/cmdline" && echo "$q"; done | sort -n | sed -n "$(($2 + 1))p") && [ -n "$p" ]; do sleep 0.2; done
-        while kill -STOP "$p" 2>/dev/null && sleep 0.06 && kill -CONT "$p"; do sleep 0.02; done
-    ) 2>/dev/null &
-    planted "$1" "straggling rank" "rank $2" "${@:3}"
-    wait
-    trib down "$3" >/dev/null 2>&1
-}
-straggling late-3 3 leaf-spine-8 "${kib[@]}" --algo ring
-straggling late-6 6 leaf-spine-8 "${kib[@]}" --algo sharp
-
 beside background "$(changed beside '')" h1 h6 "background flow" 'h1|h6|leaf' "${one[@]}" --algo ring
 beside background-4M "$(changed beside2 '')" h2 h7 "background flow" 'h2|h7|leaf' all_reduce -b 4M -e 4M --algo ring
 beside victim "$(other victim h7-leaf1 'rate = "50Gb/s";')" h0 h7 "PFC victim" 'h7' -g 6 "${one[@]}" --algo ring
