@@ -22,7 +22,7 @@ one() {
     fi
     echo "FAILED  $name"
     input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
-    grep -aE '^SUMMARY|runtime error|ERROR: ' "$log" | head -n 5 | sed 's/^/        /'
+    grep -aE '^SUMMARY|runtime error|assertion failed|ERROR: ' "$log" | head -n 5 | sed 's/^/        /'
     if [ -n "$input" ]; then
         echo "        input   $input"
         echo "        replay  ASAN_OPTIONS=detect_leaks=0 $build/fuzz/$name $input"

@@ -279,6 +279,13 @@ static int help(struct comm *c, struct coll_req *r, const struct failover_round 
     return rc;
 }
 
+/* Only the operation before can be helped with: what is kept is of that one, and messages of later
+ * ones, such as a broadcast that its root has finished, are on their way on the connections. */
+static bool is_before(const struct comm *c, uint32_t seq)
+{
+    return seq + 1 == c->exec.next_seq;
+}
+
 static int help_with(struct comm *c, const struct failover_round *f, char *err)
 {
     const struct op_id *id = op_known(c, f->seq);
@@ -290,7 +297,9 @@ static int help_with(struct comm *c, const struct failover_round *f, char *err)
         return cannot(err, "an operation of long ago", -EBUSY);
     if (!r)
         return -ENOMEM;
-    if (parts & f->parts)
+    if (parts & f->parts && !is_before(c, f->seq))
+        rc = cannot(err, "an operation before the last", -EBUSY);
+    else if (parts & f->parts)
         rc = r->s.in.algo == ALGO_SHARP ? help(c, r, f, err)
                                         : cannot(err, "several levels", -ENOTSUP);
     if (rc || !(parts & f->parts))
@@ -349,6 +358,8 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
 
     if (!id || !k->here || k->seq != f->seq)
         return cannot(err, "an operation whose input was not kept", -EBUSY);
+    if (!is_before(c, f->seq))
+        return cannot(err, "an operation before the last", -EBUSY);
     r = helper(c, id, err);
     if (!r)
         return -ENOMEM;

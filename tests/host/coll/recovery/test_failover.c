@@ -229,6 +229,54 @@ static void an_aggregation_node_that_dies_at_any_moment_costs_no_element(void **
         run(seed, 2 + (unsigned)(seed % 7));
 }
 
+static void start_small(struct fixture *g, unsigned r, enum coll_kind kind, enum coll_algo algo,
+                        struct coll_req **req)
+{
+    float *mem = fixture_buffer(g, r, 2 * sizeof(float));
+    struct coll_args a = {.kind = kind,
+                          .algo = algo,
+                          .send = mem,
+                          .recv = mem + 1,
+                          .count = 1,
+                          .type = DT_FP32,
+                          .op = OP_SUM};
+    char err[COMM_TEXT] = "";
+
+    if (coll_start(g->comm[r], &a, req, err))
+        fail_msg("%s", err);
+}
+
+/* The root of a broadcast by the hosts may be two operations ahead of ranks that lack the switches'
+ * result: it has given away what they need, and says so on all. */
+static void a_rank_two_operations_ahead_ends_the_job_in_words(void **state)
+{
+    struct fixture *g = fixture_new(3, 1, 1024, NULL);
+    struct coll_req *req[3] = {0}, *ahead[2] = {0};
+
+    (void)state;
+    g->failover_back = true;
+    fixture_connect(g, ALGOS, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, true, fixture_ready));
+    g->an_mute = 6; /* ranks 1 and 2 */
+    for (unsigned r = 0; r < 3; r++)
+        start_small(g, r, COLL_ALLREDUCE, ALGO_SHARP, &req[r]);
+    start_small(g, 0, COLL_BROADCAST, ALGO_RING, &ahead[0]);
+    fixture_run(g, 100 * PS_PER_US, false, fixture_never);
+    assert_int_equal(coll_test(req[0]), 1);
+    assert_int_equal(coll_test(ahead[0]), 1);
+    start_small(g, 0, COLL_ALLREDUCE, ALGO_SHARP, &ahead[1]);
+    g->an_dead = true;
+    assert_true(fixture_run(g, 100 * PS_PER_S, true, fixture_failed));
+    assert_non_null(strstr(comm_error(g->comm[0]), "an operation before the last"));
+    for (unsigned r = 1; r < 3; r++)
+        assert_non_null(strstr(comm_error(g->comm[r]), "switch0"));
+    for (unsigned r = 0; r < 3; r++)
+        coll_free(req[r]);
+    coll_free(ahead[0]);
+    coll_free(ahead[1]);
+    fixture_free(g, true);
+}
+
 static void a_refused_group_runs_by_the_hosts_and_says_why(void **state)
 {
     struct fixture *g = fixture_new(4, 1, 1024, NULL);
@@ -262,6 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_aggregation_node_that_dies_at_any_moment_costs_no_element),
+        cmocka_unit_test(a_rank_two_operations_ahead_ends_the_job_in_words),
         cmocka_unit_test(a_refused_group_runs_by_the_hosts_and_says_why),
     };
 
