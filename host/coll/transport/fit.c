@@ -7,6 +7,7 @@
 #include "host/coll/comm.h"
 #include "host/coll/transport/quota.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,7 +100,10 @@ int fit_apply(struct comm *c, const struct failover_round *f, const char *why, c
     comm_event(c, COMM_EV_FIT, agg_trees(c, GROUP_ALL), f->fit[0]);
     if (!dropped)
         return 0;
-    T_ASSERT(chan, "the ranks agree to drop every tree");
+    if (!chan) {
+        snprintf(err, COMM_TEXT, "rank 0 gives up every tree without their failure");
+        return -EPROTO;
+    }
     c->topo.sched.trees = agg_trees(c, GROUP_ALL);
     return op_recovery(c, &all, err);
 }
