@@ -24,6 +24,9 @@ struct endpoint {
     /* When tick() or output() has something to do next: a time, 0 for "frames are ready now", or
      * PS_NEVER. */
     int64_t (*next)(void *ctx);
+    /* While frames are ready: when tick() has something to do next, although the link is not free
+     * for them before; a time or PS_NEVER. NULL: never. */
+    int64_t (*deadline)(void *ctx);
     /* Whether more frames were ready when output() gave the last ones, and only come late: the time
      * of the link is theirs. NULL: frames are never late. */
     bool (*late)(void *ctx);

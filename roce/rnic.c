@@ -332,27 +332,35 @@ static void ep_tick(void *ctx, int64_t now_ps)
     rate_limiter_tick(r, now_ps);
 }
 
+static int64_t ep_deadline(void *ctx)
+{
+    struct rnic *r = ctx;
+    const struct qp *late = TAILQ_FIRST(&r->delayed_acks);
+    int64_t t = RTE_MIN(timers_next(&r->timers), rate_limiter_next(r));
+
+    t = late ? RTE_MIN(t, late->ack_due) : t;
+    return RTE_MIN(t, fetch_next(r));
+}
+
 static int64_t ep_next(void *ctx)
 {
     struct rnic *r = ctx;
-    struct qp *late;
-    int64_t t;
 
     if (!TAILQ_EMPTY(&r->flush))
         return 0;
     if (!r->stall_ps && (!TAILQ_EMPTY(&r->ack) || !TAILQ_EMPTY(&r->send)))
         return 0;
-    t = RTE_MIN(timers_next(&r->timers), rate_limiter_next(r));
-    late = TAILQ_FIRST(&r->delayed_acks);
-    t = late ? RTE_MIN(t, late->ack_due) : t;
-    t = RTE_MIN(t, fetch_next(r));
-    return r->stall_ps ? RTE_MIN(t, r->stall_ps) : t;
+    return r->stall_ps ? RTE_MIN(ep_deadline(r), r->stall_ps) : ep_deadline(r);
 }
 
 struct endpoint rnic_endpoint(struct rnic *r)
 {
-    return (struct endpoint){
-        .ctx = r, .input = ep_input, .output = ep_output, .tick = ep_tick, .next = ep_next};
+    return (struct endpoint){.ctx = r,
+                             .input = ep_input,
+                             .output = ep_output,
+                             .tick = ep_tick,
+                             .next = ep_next,
+                             .deadline = ep_deadline};
 }
 
 struct cacheline_list *rnic_cachelines(struct rnic *r)

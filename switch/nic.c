@@ -16,7 +16,7 @@ static void run_slot(struct nic_port *np, unsigned slot, int64_t now)
 {
     struct nic_slot *s = nic_slot_at(np, slot);
 
-    if (s->next_ps <= 0 || s->next_ps > now || s->floor_ps > now)
+    if (s->tick_ps > now || s->floor_ps > now)
         return;
     s->ep.tick(s->ep.ctx, now);
     nic_ask(s);

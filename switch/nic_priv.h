@@ -44,7 +44,8 @@ struct nic_slot {
     struct rte_mbuf **rx; /* points to few; or to ring, from the first overflow until it is empty */
     uint64_t rx_bytes;
     int64_t next_ps;  /* of the last call of next() (nic_ask) */
-    int64_t floor_ps; /* an earlier next_ps counts as this time: tick has just run */
+    int64_t tick_ps;  /* when the endpoint's tick is due, while frames are ready too */
+    int64_t floor_ps; /* an earlier tick_ps counts as this time: tick has just run */
     struct endpoint ep;
     struct nic_stash stash[ENDPOINT_QUEUES];
     struct rte_mbuf *few[NIC_FEW];
@@ -225,6 +226,11 @@ static inline void nic_ask(struct nic_slot *s)
 {
     s->next_ps = s->ep.next(s->ep.ctx);
     T_ASSERT_HOT(s->next_ps >= 0, "an endpoint has a deadline before the beginning of time");
+    /* "Frames are ready" (0) is no deadline: the kick that made them ready has woken the queues
+     * already. */
+    s->tick_ps = s->next_ps       ? s->next_ps
+                 : s->ep.deadline ? RTE_MAX(s->ep.deadline(s->ep.ctx), 1)
+                                  : PS_NEVER;
 }
 
 /* Recomputes the deadline of a port; called last by every function that may change it. */
@@ -234,15 +240,12 @@ static inline void nic_settle(struct nic_port *np)
 
     if (unlikely(np->loop_used))
         t = RTE_MIN(t, egress_next(np->loop));
-    /* "Frames are ready" (0) is no deadline: the kick that made them ready has woken the queues
-     * already. */
     nic_each(np, np->attached, slot)
     {
         const struct nic_slot *s = nic_slot_at(np, slot);
 
         T_ASSERT_HOT(s && s->attached, "a slot is in the set of attached ones and is not");
-        if (s->next_ps > 0)
-            t = RTE_MIN(t, RTE_MAX(s->next_ps, s->floor_ps));
+        t = RTE_MIN(t, RTE_MAX(s->tick_ps, s->floor_ps));
     }
     np->nic->due_ps[np->port] = t;
 }

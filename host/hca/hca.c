@@ -104,10 +104,21 @@ static int64_t hca_next(void *ctx)
     return RTE_MIN(h->ep.next(h->ep.ctx), delayed_next(h));
 }
 
+static int64_t hca_deadline(void *ctx)
+{
+    struct hca *h = ctx;
+
+    return RTE_MIN(h->ep.deadline(h->ep.ctx), delayed_next(h));
+}
+
 struct endpoint hca_endpoint(struct hca *h)
 {
-    return (struct endpoint){
-        .ctx = h, .input = hca_input, .output = hca_output, .tick = hca_tick, .next = hca_next};
+    return (struct endpoint){.ctx = h,
+                             .input = hca_input,
+                             .output = hca_output,
+                             .tick = hca_tick,
+                             .next = hca_next,
+                             .deadline = hca_deadline};
 }
 
 struct cacheline_list *hca_cachelines(struct hca *h)

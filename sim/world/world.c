@@ -148,6 +148,16 @@ static int64_t rank_next(void *ctx)
     return t <= 0 || t > due ? RTE_MAX(due, 1) : t;
 }
 
+static int64_t rank_deadline(void *ctx)
+{
+    struct rank_port *p = ctx;
+    int64_t t = p->ep.deadline(p->ep.ctx);
+
+    if (unlikely(p->r->sleeps && !p->index))
+        t = RTE_MIN(t, sleeps_next(p->r));
+    return t;
+}
+
 static void rank_kick(void *ctx)
 {
     struct rank_port *p = ctx;
@@ -355,8 +365,12 @@ static int port_create(struct rank *r, unsigned i)
     struct world *w = r->w;
     struct rank_port *p = &r->port[i];
     const struct fab_node *nd = &w->cfg.fab->nodes[r->node];
-    struct endpoint observed = {
-        .ctx = p, .input = rank_input, .output = rank_output, .tick = rank_tick, .next = rank_next};
+    struct endpoint observed = {.ctx = p,
+                                .input = rank_input,
+                                .output = rank_output,
+                                .tick = rank_tick,
+                                .next = rank_next,
+                                .deadline = rank_deadline};
     struct hca_cfg hc = {.ip = nd->ip_of_port[i],
                          .port = (uint8_t)i,
                          .slot = r->slot,

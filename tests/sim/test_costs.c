@@ -281,6 +281,21 @@ static void the_model_knows_the_costs(void **state)
     }
 }
 
+/* Completions that are due while a port sends are seen then, and not when it has nothing to send. */
+static void a_busy_port_sees_what_arrives(void **state)
+{
+    struct job_op ring = {.algo = ALGO_RING, .type = DT_FP32, .op = OP_SUM, .count = 4u << 20};
+    struct job_op tree = {.algo = ALGO_TREE, .type = DT_FP32, .op = OP_SUM, .count = 4u << 20};
+    struct timed r = run(2, "1.0", "costs = { gpu = \"5us\"; };", ring);
+    struct timed t = run(8, "1.0", "costs = { gpu = \"5us\"; };", tree);
+
+    (void)state;
+    print_message("ring %.4f, tree %.4f of the model\n", (double)r.ps / (double)r.model_ps,
+                  (double)t.ps / (double)t.model_ps);
+    assert_in_range(r.ps, r.model_ps * 999 / 1000, r.model_ps * 1001 / 1000);
+    assert_in_range(t.ps, t.model_ps * 98 / 100, t.model_ps * 102 / 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +307,7 @@ int main(void)
         cmocka_unit_test(a_port_begins_one_message_at_a_time),
         cmocka_unit_test(a_link_is_as_fast_as_its_efficiency_says),
         cmocka_unit_test(the_model_knows_the_costs),
+        cmocka_unit_test(a_busy_port_sees_what_arrives),
     };
 
     test_eal_init();

@@ -172,6 +172,11 @@ static int64_t prog_next(void *ctx)
     return p->endless ? 0 : p->timer_ps;
 }
 
+static int64_t prog_deadline(void *ctx)
+{
+    return ((const struct prog *)ctx)->timer_ps;
+}
+
 static bool prog_late(void *ctx)
 {
     return ((const struct prog *)ctx)->late;
@@ -184,6 +189,7 @@ struct endpoint prog_endpoint(struct prog *p)
                              .output = prog_output,
                              .tick = prog_tick,
                              .next = prog_next,
+                             .deadline = prog_deadline,
                              .late = prog_late};
 }
 

@@ -222,6 +222,32 @@ static void timers_of_processes_run_when_due(void **state)
     switch_fixture_close(&l);
 }
 
+/* A process that always has frames ready would otherwise see its retransmission timers, and what
+ * its HCA delays, only when it has nothing to send. */
+static void timers_run_while_the_link_is_busy(void **state)
+{
+    struct prog *a, *dst;
+    struct switch_fixture l;
+
+    (void)state;
+    switch_fixture_open(&l, pool, CONF);
+    a = prog_new(&l, "h0", 2);
+    dst = prog_new(&l, "h1", 0);
+    prog_stream(&l, a, "h0", "h1", 1000, LEN);
+    a->timer_ps = 100 * DUR;
+    kick(&l, "h0", 2);
+    switch_fixture_run(&l, 99 * DUR);
+    assert_int_equal(a->ticks, 0);
+    switch_fixture_run(&l, 101 * DUR);
+    assert_int_equal(a->ticks, 1);
+    assert_true(a->endless > 800);
+    switch_fixture_run(&l, PS_PER_S);
+    assert_int_equal(dst->got, 1000);
+    assert_int_equal(a->ticks, 1);
+    prog_free(a), prog_free(dst);
+    switch_fixture_close(&l);
+}
+
 /* ---- the end of a process ---- */
 
 /* A switch whose aggregation node is `an`, and a process on h0 that takes nothing. */
@@ -428,6 +454,7 @@ int main(void)
         cmocka_unit_test(a_slow_process_holds_its_senders_back_and_loses_nothing),
         cmocka_unit_test(a_late_kick_lets_nothing_through_that_a_pause_held_back),
         cmocka_unit_test(timers_of_processes_run_when_due),
+        cmocka_unit_test(timers_run_while_the_link_is_busy),
         cmocka_unit_test(the_aggregation_node_hears_of_the_end_of_a_process),
         cmocka_unit_test(a_slot_is_used_again_after_the_end_of_its_process),
         cmocka_unit_test(slots_are_checked_when_they_are_attached),
