@@ -106,6 +106,8 @@ static inline void world_record(struct world *w, enum world_event kind, uint32_t
     events_add(&w->events, w->now, (uint16_t)kind, a, b);
 }
 
+/* world_port.c: makes port i of the rank and attaches its HCA to the net. 0 or -errno. */
+int world_open_port(struct rank *r, unsigned i);
 /* Marks a rank whose HCA had activity; called by the thread that runs its host. */
 void world_wake(struct rank *r);
 /* The port is kicked before the next event of its host. */
