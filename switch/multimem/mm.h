@@ -25,14 +25,14 @@ struct mm_cfg {
 };
 #define MM_DEFAULT_GROUPS 16u
 #define MM_DEFAULT_BYTES  (64ULL << 20)
-/* Slices in flight of a member's WRITEs; of a group's READs: MM_LOADS. */
+/* Slices in flight of a member's WRITEs, at most; of a group's READs: MM_LOADS. */
 #define MM_STORES 32u /* for slices of MM_SLICE: a window is as long as the READs' */
 
 /* Resources of a group of n members at a switch: bytes of a slice that is read (a multiple of every
- * path MTU), a member's window of slices of MM_SLICE; and the buffers for all of them, in bytes and
- * in mbufs. */
+ * path MTU), how many are at a time, a member's window of slices of MM_SLICE; and the buffers for
+ * all of them, in bytes and in mbufs. */
 struct mm_size {
-    uint32_t slice, stores;
+    uint32_t slice, loads, stores;
     uint64_t bytes, mbufs;
 };
 struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsigned n, uint32_t mtu);

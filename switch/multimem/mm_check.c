@@ -82,9 +82,10 @@ void mm_check_slices(const struct mm_group *g)
         T_ASSERT(!l->caller && !l->waits, "a free buffer belongs to a member, or waits for one");
         idle++;
     }
-    for (unsigned i = 0; i < MM_LOADS; i++)
+    for (unsigned i = 0; i < g->most_loads; i++)
         dropped += !g->load[i].caller && g->load[i].waits;
-    T_ASSERT(idle + g->n_loads == MM_LOADS, "buffers in use and free ones are not all that exist");
+    T_ASSERT(idle + g->n_loads == g->most_loads,
+             "buffers in use and free ones are not all that exist");
     T_ASSERT(issued + dropped == g->n_loads, "the count of slices being read differs from them");
     T_ASSERT(stores == g->n_stores, "the count of slices being written differs from them");
 }

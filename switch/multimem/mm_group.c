@@ -50,7 +50,6 @@ struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsign
 {
     uint64_t rate_bps = 0;
     int64_t link_ps = 0;
-    uint32_t slice;
     struct mm_size z;
 
     for (unsigned p = 0; p < me->n_ports; p++) {
@@ -61,10 +60,10 @@ struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsign
         rate_bps = RTE_MAX(rate_bps, port->rate_bps);
         link_ps = RTE_MAX(link_ps, mm_link_ps(f, port));
     }
-    slice = mm_slice(n, rate_bps, link_ps);
-    z.slice = slice / mm_slice_divisor(n);
-    z.stores = MM_STORES / mm_slice_divisor(n) * (slice / MM_SLICE);
-    z.bytes = (uint64_t)n * MM_LOADS * z.slice;
+    z.slice = mm_slice(n, rate_bps, link_ps);
+    z.loads = MM_LOADS / mm_fewer(n);
+    z.stores = MM_STORES / mm_fewer(n) * (z.slice / MM_SLICE);
+    z.bytes = (uint64_t)n * z.loads * z.slice;
     z.mbufs = (uint64_t)n * z.stores * (MM_SLICE / mtu);
     T_ASSERT(z.slice && z.slice % mtu == 0, "a slice is not whole packets");
     T_ASSERT(z.stores && z.stores <= UINT16_MAX,
@@ -125,12 +124,12 @@ static void free_memory(struct mm_group *g)
 static bool allocate(struct mm_group *g)
 {
     g->mem = aligned_alloc(64, g->bytes);
-    g->here = malloc((size_t)g->n * MM_LOADS);
+    g->here = malloc((size_t)g->n * g->most_loads);
     g->stores = calloc((size_t)g->n * g->window, sizeof(g->stores[0]));
     if (!g->mem || !g->here || !g->stores)
         return false;
     STAILQ_INIT(&g->free);
-    for (unsigned i = 0; i < MM_LOADS; i++) {
+    for (unsigned i = 0; i < g->most_loads; i++) {
         g->load[i].mem = g->mem + (size_t)i * g->n * g->slice;
         g->load[i].here = g->here + (size_t)i * g->n;
         STAILQ_INSERT_TAIL(&g->free, &g->load[i], link);
@@ -160,6 +159,7 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
     g->n = n;
     z = mm_size(mm->a->cfg.fab, mm->a->me, n, g->mtu);
     g->slice = z.slice;
+    g->most_loads = z.loads;
     g->window = (uint16_t)z.stores;
     g->bytes = z.bytes;
     g->mbufs = z.mbufs;
@@ -198,7 +198,7 @@ static int make_qp(struct mm_edge *e)
 {
     struct mm_group *g = e->g;
     struct qp_cfg cfg = {.type = QP_RC,
-                         .sq_depth = MM_LOADS + g->n * g->window,
+                         .sq_depth = g->most_loads + g->n * g->window,
                          .bounded = true,
                          .max_sge = 1,
                          .sig_all = true,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * READs of the region. A READ is cut into slices. A slice is issued, round robin between the
- * callers, when one of the group's MM_LOADS buffers is free: the switch reads every member's memory
+ * callers, when one of the group's buffers is free: the switch reads every member's memory
  * into its part of the buffer, and after the last answer one pass reduces the parts by member
  * index, so the bits do not depend on arrival. The response packets are copied from the result, in
  * order of each caller's PSNs; after the last one the buffer is free again.
@@ -64,7 +64,7 @@ static struct mm_load *take(struct mm_group *g)
         return NULL;
     STAILQ_REMOVE_HEAD(&g->free, link);
     T_ASSERT_HOT(!l->caller && !l->waits, "a free buffer is in use");
-    T_ASSERT_HOT(g->n_loads < MM_LOADS, "more buffers are in use than exist");
+    T_ASSERT_HOT(g->n_loads < g->most_loads, "more buffers are in use than exist");
     g->n_loads++;
     if (++cnt->mm_loads_used > cnt->mm_loads_peak)
         cnt->mm_loads_peak = cnt->mm_loads_used;
@@ -232,7 +232,7 @@ void mm_load_done(struct mm_edge *from, uint32_t i, bool virt)
     struct mm_group *g = from->g;
     struct mm_load *l = &g->load[i];
 
-    T_ASSERT_HOT(i < MM_LOADS, "an answer is for a buffer that does not exist");
+    T_ASSERT_HOT(i < g->most_loads, "an answer is for a buffer that does not exist");
     T_ASSERT_HOT(l->waits && l->n_here < g->n && !l->ready,
                  "a member answers for a slice that waits for no member");
     l->virt |= virt;

@@ -116,9 +116,9 @@ struct mm_group {
     unsigned turn; /* index of the member whose READ is issued next */
     struct mm_load load[MM_LOADS];
     struct mm_loads free;
-    uint32_t slice;    /* largest load in bytes */
-    unsigned n_loads;  /* buffers in use */
-    unsigned n_stores; /* of all members */
+    uint32_t slice;               /* largest load in bytes */
+    unsigned n_loads, most_loads; /* buffers: in use, and that there are */
+    unsigned n_stores;            /* of all members */
     uint8_t *mem, *here;
     struct mm_store *stores;
     uint64_t bytes, mbufs; /* reserved */

@@ -13,7 +13,7 @@ void mm_view(const struct mm *mm, group_view_fn *fn, void *ctx)
                                .open = g->n_ready == g->n && !g->failed,
                                .busy = mm_group_busy(g),
                                .founder = FAB_NONE,
-                               .slots = MM_LOADS + (uint32_t)g->window * g->n,
+                               .slots = g->most_loads + (uint32_t)g->window * g->n,
                                .used = g->n_loads + g->n_stores,
                                .children = g->n};
 

@@ -113,8 +113,8 @@ static int join_plane(struct model *m, unsigned rank, unsigned lane, const struc
             return -ENOMEM;
         p->next = m->planes;
         m->planes = p;
-        p->node = port->peer_node, p->domain = domain, p->free = MM_LOADS;
-        p->slice = mm_slice(n, port->rate_bps, mm_link_ps(m->fab, port)) / mm_slice_divisor(n);
+        p->node = port->peer_node, p->domain = domain, p->free = MM_LOADS / mm_fewer(n);
+        p->slice = mm_slice(n, port->rate_bps, mm_link_ps(m->fab, port));
     }
     l->mm->plane = p;
     p->member[p->n].rank = rank;

@@ -134,8 +134,6 @@ static uint64_t linear_beyond(const struct model *m, unsigned n)
         block = BLOCK_CUT_AGAIN; /* the last exchange of 1 / n is in many slices, too */
     if (cut_again)
         block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_CUT_AGAIN : 4 * BLOCK_CUT_AGAIN;
-    if (m->in.algo == ALGO_NVLS && n > 16) /* they share the switches' buffers from the start */
-        block = BLOCK_MANY_RANKS;
     block = block > latency_bound_bytes(m) ? block : latency_bound_bytes(m);
     if (m->in.algo == ALGO_SCHEDULE && m->in.file)
         return block * m->in.file->chunks / dtype_size(m->in.type);
