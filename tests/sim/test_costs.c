@@ -296,6 +296,45 @@ static void a_busy_port_sees_what_arrives(void **state)
     assert_in_range(t.ps, t.model_ps * 98 / 100, t.model_ps * 102 / 100);
 }
 
+/* 128 KiB blocks to three peers: short enough for LL each, too long together. */
+static void an_exchange_with_all_takes_the_protocol_of_all_its_bytes(void **state)
+{
+    static const char step[] = "nvlink = { step = \"3.4us\"; };",
+                      ll[] = "nvlink = { step = \"3.4us\"; ll = { step = \"600ns\"; rate = "
+                             "\"60GB/s\"; }; };";
+    struct job_op op = {
+        .kind = COLL_ALLTOALL, .algo = ALGO_DIRECT, .type = DT_FP32, .count = 32768};
+
+    (void)state;
+    assert_int_equal(run_gpus(hosts, 4, ll, op).ps, run_gpus(hosts, 4, step, op).ps);
+    op.count = 1024;
+    assert_true(run_gpus(hosts, 4, ll, op).ps < run_gpus(hosts, 4, step, op).ps - 2000000);
+}
+
+/* More members than 8 have fewer slices in flight, and still keep their links busy. */
+static void a_rack_by_multimem_keeps_its_links_busy(void **state)
+{
+    struct job_op op = {.algo = ALGO_NVLS, .type = DT_FP32, .op = OP_SUM, .count = 1u << 20};
+    uint16_t at[32];
+    struct timed t;
+    double busy;
+
+    (void)state;
+    for (uint16_t i = 0; i < 32; i++)
+        at[i] = i;
+    t = run_on("name = \"rack\"; ecmp = \"balanced\";\n"
+               "gpu_nodes = { gpus = 32; planes = ( 1 );\n"
+               "  nvlink = { rate = \"50GB/s\"; latency = \"300ns\"; };\n"
+               "  nic = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };\n"
+               "rails = { leaves = 1; };\nreduce = { };\n",
+               at, 32, op);
+    busy = 4096 * 1024 / 50e9 * PS_PER_S / (double)t.ps; /* F26, without headers */
+    print_message("4 MiB on 32 GPUs: %.2f us, %.3f of the links, %.3f of the model\n",
+                  (double)t.ps / 1e6, busy, (double)t.ps / (double)t.model_ps);
+    assert_true(busy > 0.88);
+    assert_in_range(t.ps, t.model_ps * 9 / 10, t.model_ps * 11 / 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +347,8 @@ int main(void)
         cmocka_unit_test(a_link_is_as_fast_as_its_efficiency_says),
         cmocka_unit_test(the_model_knows_the_costs),
         cmocka_unit_test(a_busy_port_sees_what_arrives),
+        cmocka_unit_test(an_exchange_with_all_takes_the_protocol_of_all_its_bytes),
+        cmocka_unit_test(a_rack_by_multimem_keeps_its_links_busy),
     };
 
     test_eal_init();

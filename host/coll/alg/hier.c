@@ -19,7 +19,7 @@
 #define PIECE_BLOCK (128ULL << 10) /* bytes of a step on the rail that are worth a piece */
 #define PIECE_PART  (1ULL << 20)   /* bytes of a block that are: steps in the node are this long */
 #define LAG         2u             /* pieces on the rail while the node works on others */
-#define MM_LAG      4u             /* the same where the switches read and write the node */
+#define MM_LAG      8u             /* the same where the switches read and write the node */
 
 static unsigned pieces(uint64_t bytes, uint64_t least, unsigned most)
 {

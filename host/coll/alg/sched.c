@@ -304,18 +304,15 @@ static void buffers(struct sched *s)
     }
 }
 
-uint64_t sched_block_bytes(const struct sched *s)
+uint64_t sched_step_bytes(const struct sched *s)
 {
-    uint64_t one = s->in.count * s->esize;
+    uint64_t block = s->in.count * s->esize;
+    unsigned peers = (s->in.sparse ? s->in.sparse : s->in.nranks) - 1;
 
-    switch (s->in.kind) {
-    case COLL_ALLREDUCE:
-    case COLL_REDUCE:
-    case COLL_BROADCAST:
-        return one / s->in.nranks;
-    default:
-        return one;
-    }
+    if (s->in.kind == COLL_ALLREDUCE || s->in.kind == COLL_REDUCE || s->in.kind == COLL_BROADCAST)
+        block /= s->in.nranks;
+    return s->in.algo == ALGO_DIRECT && s->in.kind != COLL_SENDRECV && peers ? block * peers
+                                                                             : block;
 }
 
 /* The file says what it is a schedule of. */

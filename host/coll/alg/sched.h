@@ -184,8 +184,9 @@ void sched_free(struct sched *s);
 /* May it start when done[] steps of each lane are done? */
 bool sched_ready(const struct step *st, const uint64_t *done);
 const char *sched_algo_name(enum coll_algo a); /* "?": of an empty seat, or none */
-/* About the bytes that a step moves between two ranks: a rank's block. */
-uint64_t sched_block_bytes(const struct sched *s);
+/* About the bytes that a rank sends in a step: its block; where it sends to all at once, all of
+ * theirs. */
+uint64_t sched_step_bytes(const struct sched *s);
 /* Is the algorithm one of the collective's, whatever the topology? Not ALGO_SCHEDULE, which depends
  * on the file. */
 bool sched_has(enum coll_kind kind, enum coll_algo a);

@@ -191,5 +191,5 @@ bool topo_is_long(const struct topo *t, const struct sched *s, unsigned rank,
     if (topo_channels(t, rank, lane->peer, ch, SCHED_MAX_CHANS) <= lane->chan)
         return false;
     notice = fabric_notice(t->fab, h, ch[lane->chan].port_a);
-    return fab_notice_is_long(&notice, sched_block_bytes(s));
+    return fab_notice_is_long(&notice, sched_step_bytes(s));
 }
