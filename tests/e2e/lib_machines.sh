@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Machines for tests: namespaces of network, mounts, processes, names and time, joined by a bridge. Sourced by tests; not a test.
-# Machine i is mI at 10.9.0.(I+1); its /run is its own, and its CLOCK_MONOTONIC is ahead by ${ahead[I]} seconds.
+# Machine i is mI at 10.9.0.(I+1); its /run is its own, and its CLOCK_MONOTONIC is ahead by ${ahead[I]} seconds and runs ${ppm[I]} ppm fast.
 ahead=(0 10 5)
+ppm=(0 200 0)
 machine=() # of each the process that keeps its namespaces: all others of the machine end with it
 wire=      # of the namespace with the bridge
 remote=$root/tests/tools/remote_shell.py
@@ -40,8 +41,14 @@ machine_up() { # machine_up I
 }
 
 fabric_up() { # fabric_up I CONF
-    on "$1" trib up "$2" >>"$tmp/up.out" 2>&1 || fail "trib up on m$1"
-    on "$1" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 &
+    local drift=()
+    if [ "${ppm[$1]}" != 0 ]; then
+        [ -f "$tmp/drift.so" ] || ${CC:-cc} -O2 -shared -fPIC -o "$tmp/drift.so" "$root/tests/tools/preload/drift.c" || fail "drift.so"
+        drift=(env LD_PRELOAD="$tmp/drift.so" DRIFT_PPM="${ppm[$1]}"
+            DRIFT_FROM="$(on "$1" python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC))')")
+    fi
+    on "$1" "${drift[@]}" trib up "$2" >>"$tmp/up.out" 2>&1 || fail "trib up on m$1"
+    on "$1" "${drift[@]}" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 &
 }
 
 wire_up() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# One conf on three machines that share nothing but it: namespaces, with clocks seconds apart. Collectives are exact and take what theory says,
+# One conf on three machines that share nothing but it: namespaces, with clocks seconds apart that drift. Collectives are exact and take what theory says,
 # over a network that loses, delays and reorders too; what others send into the trunk is refused; a machine that dies is named, and comes back.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_machines.sh"
@@ -37,6 +37,9 @@ exact() {
 exact good 2 8
 grep -q 'a secret that' "$tmp/good.json" && fail "the trunk's key is in a file of results"
 has '"frames_sent_again": 0' <(trunk 0 m1)
+drift() { trunk 0 m1 | awk -F'[:,]' '/drift_ppb/ { print int($2) }'; }
+followed() { [ "$(drift)" -gt 190000 ] && [ "$(drift)" -lt 210000 ]; }
+until_true 5 followed || fail "a clock that is 200 ppm fast drifts by $(drift) ppb"
 
 # a link between others, changed from here, and on this machine a host that is not here
 on 0 trib link leaf1-spine1 down >"$tmp/link.out" 2>&1 || fail "trib link: $(cat "$tmp/link.out")"
@@ -78,6 +81,16 @@ exact lossy 0 4
 trunk 0 m1 >"$tmp/again.out"
 has '"frames_sent_again": [1-9]' "$tmp/again.out"
 lossless
+
+# a partition: both sides go on alone, and agree on a clock again
+nsenter -t "$wire" -n ip link set v1 down
+apart() { trunk 0 | grep -q '"m1": "not there"' && trunk 1 | grep -q '"m0": "not there"'; }
+until_true 10 apart || fail "a partition that nobody notices: $(trunk 0; trunk 1)"
+on 0 trib perf --rsh "$remote" -b 4K -e 4K >"$tmp/absent.out" 2>&1 && fail "ranks beyond a partition"
+has 'rank 4 is for host h4 of machine m1, which is not there' "$tmp/absent.out"
+nsenter -t "$wire" -n ip link set v1 up
+until_true 10 are_there || fail "after a partition: $(trunk 0; trunk 1; trunk 2)"
+exact healed 0 8
 
 # m1, with half of the ranks, dies in the middle of an operation
 on 0 trib perf --rsh "$remote" --algo sharp -b 16M -e 16M -n 1000 --max-wall 100 >"$tmp/killed.out" 2>&1 &
