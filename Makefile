@@ -275,7 +275,7 @@ $(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribclock.so -Wl,-z,defs -Wl,--version-script=host/clock/calls/exports.map $(filter %.o,$^) -o $@
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
-$(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c \
+$(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c io/lateness.c \
                        io/bell.c io/shared.c io/rundir.c io/token.c io/preload.c io/port_counters.c io/telemetry_client.c \
                        io/link_reader.c)
 	@echo "  AR    $@"

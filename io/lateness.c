@@ -113,6 +113,26 @@ int64_t lateness_on_path(const struct shared *sh, const struct fabric *f,
     return (int64_t)((__int128)sum * 1000 / dilation);
 }
 
+int64_t lateness_of_host(const struct shared *sh, const struct fabric *f,
+                         const struct fab_node *host, int64_t from_ps, int64_t *of_ps)
+{
+    int64_t dilation = clock_dilation(sh), now = clock_mono_ns(), worst = 0;
+    __int128 since = (__int128)(clock_fabric_ps(sh) - from_ps) * dilation / 1000;
+    int64_t most = (LATENESS_SLICES - 1) * SLICE_NS;
+    int64_t window = since < 0 ? 0 : since < most ? (int64_t)since : most;
+    unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_acquire);
+
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < host->n_ports * f->slots_per_host; k++) {
+            unsigned bell = bell_of_slot(f, host, k / f->slots_per_host, k % f->slots_per_host);
+            int64_t late = lateness_within(&sh->sw[i].page->slot[bell], 0, now - window, now);
+
+            worst = late > worst ? late : worst;
+        }
+    *of_ps = (int64_t)((__int128)window * 1000 / dilation);
+    return (int64_t)((__int128)worst * 1000 / dilation);
+}
+
 void lateness_forget(struct lateness_log *g)
 {
     atomic_store_explicit(&g->due_ns, 0, memory_order_relaxed);

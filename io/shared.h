@@ -248,6 +248,11 @@ struct lateness_own {
 int64_t lateness_on_path(const struct shared *sh, const struct fabric *f,
                          const struct lateness_own *own, uint32_t ip, uint32_t qpn,
                          int64_t window_ps);
+/* For how much of the fabric time since from_ps the processes of a host did not take the frames that
+ * waited for them: the latest of its slots. *of_ps: the time that this says something about, since logs
+ * keep about a second of wall time. */
+int64_t lateness_of_host(const struct shared *sh, const struct fabric *f,
+                         const struct fab_node *host, int64_t from_ps, int64_t *of_ps);
 /* False if there are ports to the outside, whose lateness is unknown. */
 bool lateness_known(const struct fabric *f);
 /* The loop or process has ended: it no longer counts as late. */

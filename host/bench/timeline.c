@@ -28,6 +28,7 @@ struct rank_line {
     struct step_times *at;
     uint32_t n, begun; /* steps in at[]; times that the operation began */
     struct timeline_counts counted;
+    int64_t slow_ps, slow_of_ps;
 };
 
 struct timeline {
@@ -300,6 +301,7 @@ static void begin(struct timeline *t, unsigned skip, int64_t origin_ps)
         l->passed = l->begun = 0;
         l->begin_ps = l->end_ps = UNKNOWN;
         l->counted = (struct timeline_counts){0};
+        l->slow_ps = l->slow_of_ps = 0;
     }
 }
 
@@ -319,13 +321,16 @@ void timeline_set_span(struct timeline *t, unsigned rank, const struct timeline_
     t->rank[rank].end_ps = s->end_ps;
     t->rank[rank].algo = s->algo;
     t->rank[rank].begun = s->schedules;
+    t->rank[rank].slow_ps = s->slow_ps;
+    t->rank[rank].slow_of_ps = s->slow_of_ps;
 }
 
 struct timeline_span timeline_span(const struct timeline *t, unsigned rank)
 {
     const struct rank_line *l = &t->rank[rank];
 
-    return (struct timeline_span){l->begin_ps, l->end_ps, l->algo, l->begun};
+    return (struct timeline_span){l->begin_ps, l->end_ps,  l->algo,
+                                  l->begun,    l->slow_ps, l->slow_of_ps};
 }
 
 void timeline_end(struct timeline *t)
@@ -366,16 +371,21 @@ static json_t *rank_json(const struct timeline *t, const struct rank_line *l)
 {
     const struct fabric *f = t->cfg.fab;
     const struct timeline_counts *c = &l->counted;
+    json_t *j;
 
-    return json_pack("{s:i, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "rank",
-                     (int)l->rank, "pid", (int)timeline_rank_pid(l->rank), "host",
-                     f->nodes[f->hosts[t->cfg.host_of_rank[l->rank]]].name, "entered_us",
-                     time_json(t, l->begin_ps), "ended_us", time_json(t, l->end_ps), "schedules",
-                     (int)l->begun, "retransmits", (json_int_t)c->retransmits, "timeouts",
-                     (json_int_t)c->timeouts, "rnr_naks", (json_int_t)c->rnr_naks, "seq_naks",
-                     (json_int_t)c->seq_naks, "duplicates", (json_int_t)c->duplicates,
-                     "icrc_errors", (json_int_t)c->icrc_errors, "rate_cuts",
-                     (json_int_t)c->rate_cuts);
+    j = json_pack("{s:i, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "rank",
+                  (int)l->rank, "pid", (int)timeline_rank_pid(l->rank), "host",
+                  f->nodes[f->hosts[t->cfg.host_of_rank[l->rank]]].name, "entered_us",
+                  time_json(t, l->begin_ps), "ended_us", time_json(t, l->end_ps), "schedules",
+                  (int)l->begun, "retransmits", (json_int_t)c->retransmits, "timeouts",
+                  (json_int_t)c->timeouts, "rnr_naks", (json_int_t)c->rnr_naks, "seq_naks",
+                  (json_int_t)c->seq_naks, "duplicates", (json_int_t)c->duplicates, "icrc_errors",
+                  (json_int_t)c->icrc_errors, "rate_cuts", (json_int_t)c->rate_cuts);
+    if (l->slow_of_ps) {
+        json_object_set_new(j, "slow_us", json_real((double)l->slow_ps / PS_PER_US));
+        json_object_set_new(j, "slow_of_us", json_real((double)l->slow_of_ps / PS_PER_US));
+    }
+    return j;
 }
 
 static json_t *transport_json(const struct fabric *f)

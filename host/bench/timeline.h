@@ -43,6 +43,8 @@ struct timeline_span {
     int64_t begin_ps, end_ps;
     enum coll_algo algo;
     unsigned schedules; /* that the operation ran; 0: the rank has not begun it */
+    int64_t slow_ps,
+        slow_of_ps; /* for how much of what its host's process did not run; 0: not known */
 };
 void timeline_set_span(struct timeline *t, unsigned rank, const struct timeline_span *s);
 struct timeline_span timeline_span(const struct timeline *t, unsigned rank);

@@ -94,6 +94,7 @@ struct msg_done {
     uint64_t wrong;              /* CHECK */
     int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock; RECORD */
     uint32_t schedules;          /* RECORD: that the operation ran */
+    int64_t slow_ps, slow_of_ps; /* RECORD: lateness_of_host() */
     struct ulp ulp;              /* ERROR */
     uint64_t counted[TRIB_COUNTERS]; /* RUN: by the row's protocol during it */
     uint32_t aggregated;             /* RUN: operations that ended by the requested algorithm */

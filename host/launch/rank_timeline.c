@@ -45,7 +45,7 @@ int rank_record(struct rank *k, const struct msg *m)
 {
     struct timeline_span span;
     struct msg_run run;
-    int64_t late, start, ended;
+    int64_t late, start, ended, slow, slow_of;
     int rc;
 
     if (msg_read(m, &run, sizeof(run)) || !k->timeline)
@@ -56,6 +56,8 @@ int rank_record(struct rank *k, const struct msg *m)
     rc = rank_operate(k, NULL);
     k->op = k->stop_after = 0;
     timeline_end(k->timeline);
+    slow = lateness_of_host(k->sh, k->fab, &k->fab->nodes[k->fab->hosts[k->host[k->init.rank]]],
+                            start, &slow_of);
     if (rc || send_events(k))
         return -ECANCELED;
     ended = clock_fabric_ps(k->sh) - start;
@@ -66,6 +68,8 @@ int rank_record(struct rank *k, const struct msg *m)
                                           .entered_ps = span.begin_ps,
                                           .left_ps = span.end_ps,
                                           .schedules = span.schedules,
+                                          .slow_ps = slow,
+                                          .slow_of_ps = slow_of,
                                           .algo = span.algo},
                        &ended);
 }

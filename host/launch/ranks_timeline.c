@@ -82,7 +82,9 @@ void ranks_timeline_done(struct sweep *s, unsigned rank, const struct msg_done *
                           &(struct timeline_span){.begin_ps = d->entered_ps,
                                                   .end_ps = d->left_ps,
                                                   .algo = (enum coll_algo)d->algo,
-                                                  .schedules = d->schedules});
+                                                  .schedules = d->schedules,
+                                                  .slow_ps = d->slow_ps,
+                                                  .slow_of_ps = d->slow_of_ps});
 }
 
 /* All events in one file, in order of the ranks. */

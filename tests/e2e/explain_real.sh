@@ -82,6 +82,28 @@ beside() {
     wait
     trib down "$fabric" >/dev/null 2>&1
 }
+# with a rank that does not run half of the time: stopping RANK, until its job has ended
+stopping() {
+    local pid=
+    until [ -n "$pid" ]; do
+        sleep 0.05
+        pid=$(pgrep -s 0 -f '^trib-perf --rank-process' | sed -n "$(($1 + 1))p")
+    done
+    while kill -STOP "$pid" 2>/dev/null; do
+        sleep 0.03
+        kill -CONT "$pid" 2>/dev/null
+        sleep 0.03
+    done
+}
+slowed() { # slowed NAME RANK ARG...
+    stopping "$2" &
+    planted "$1" "slow host" "the process of h$2 " leaf-spine-8 "${@:3}"
+    wait
+}
+slowed stopped-5 5 "${kib[@]}" --algo ring
+slowed stopped-2 2 "${kib[@]}" --algo sharp
+slowed stopped-7 7 "${one[@]}" --algo tree
+
 beside background "$(changed beside '')" h1 h6 "background flow" 'h1|h6|leaf' "${one[@]}" --algo ring
 beside background-4M "$(changed beside2 '')" h2 h7 "background flow" 'h2|h7|leaf' all_reduce -b 4M -e 4M --algo ring
 beside victim "$(other victim h7-leaf1 'rate = "50Gb/s";')" h0 h7 "PFC victim" 'h7' -g 6 "${one[@]}" --algo ring

@@ -82,6 +82,26 @@ static void what_was_late_counts_where_it_was(void **state)
     assert_int_equal(lateness_on_path(sh, fab, NULL, peer_ip, 1u << 16, 1000 * MS * PS), 0);
 }
 
+/* Of the processes of a host, whichever was the latest. */
+static void what_a_host_was_late_is_known(void **state)
+{
+    const struct fab_node *h0 = fabric_node(fab, "h0"), *h1 = fabric_node(fab, "h1");
+    int64_t now = clock_mono_ns(), ps = clock_fabric_ps(sh), of;
+
+    (void)state;
+    lateness_record(&sw->slot[bell_of_slot(fab, h1, 0, 0)], now - 300 * MS, now - 240 * MS);
+    lateness_record(&sw->slot[peer_bell], now - 100 * MS, now - 60 * MS);
+    assert_in_range(lateness_of_host(sh, fab, h1, ps - 400 * MS * PS, &of), 58 * MS * PS,
+                    61 * MS * PS);
+    assert_in_range(of, 399 * MS * PS, 500 * MS * PS);
+    assert_in_range(lateness_of_host(sh, fab, h1, ps - 150 * MS * PS, &of), 38 * MS * PS,
+                    41 * MS * PS);
+    assert_int_equal(lateness_of_host(sh, fab, h0, ps - 400 * MS * PS, &of), 0);
+    assert_int_equal(lateness_of_host(sh, fab, h1, ps + 400 * MS * PS, &of), 0);
+    lateness_of_host(sh, fab, h1, ps - 5000 * MS * PS, &of); /* logs keep about a second */
+    assert_in_range(of, 900 * MS * PS, 1200 * MS * PS);
+}
+
 /* It has not logged itself: its bell was rung, or it was due to run. */
 static void who_is_late_now_is_seen(void **state)
 {
@@ -180,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nobody_is_late_at_first, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_late_counts_where_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_host_was_late_is_known, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_late_now_is_seen, setup, teardown),
         cmocka_unit_test_setup_teardown(who_was_late_for_longer_than_the_log_was_late_all_the_time,
                                         setup, teardown),
