@@ -178,7 +178,14 @@ struct fab_costs {
     int64_t mm_launch_ps;
     /* Link time of multimem's data, in FAB_STRETCH_ONEs of that of other frames; 0: the same. */
     uint32_t mm_load, mm_store;
+    int64_t agg_ps;     /* that an aggregation node takes to reduce a piece of agg_bytes */
+    uint32_t agg_bytes; /* not 0, if agg_ps is not */
 };
+/* Of the elements of a packet, or of none. */
+static inline int64_t fab_aggregate_ps(const struct fab_costs *c, uint32_t bytes)
+{
+    return c->agg_ps ? c->agg_ps * (bytes ? (bytes - 1) / c->agg_bytes + 1 : 1) : 0;
+}
 #define FAB_STRETCH_ONE (1u << 20)
 static inline int64_t fab_stretch(int64_t ps, uint32_t stretch)
 {

@@ -6,7 +6,8 @@
  *             nvlink = { launch = "20us"; step = "3.4us"; ll = { step = "0.6us"; rate = "140GB/s"; };
  *                        ll128 = { step = "1.9us"; rate = "330GB/s"; }; };
  *             multimem = { launch = "70us"; load = 0.85; store = 0.85; };
- *             network = { launch = "30us"; step = "14us"; }; };
+ *             network = { launch = "30us"; step = "14us"; };
+ *             aggregate = { time = "780ns"; bytes = 256; }; };
  *
  * Without it only links take time, and results match the bandwidth terms of the formulas. Real
  * programs see a transfer's end late (a kernel polls, a proxy thread hands over), an HCA takes time
@@ -20,6 +21,7 @@
 #define MIN_RATE  1000000ull       /* those of links (conf_links.c) */
 #define MAX_RATE  100000000000000ull
 #define MIN_SHARE 0.01
+#define MAX_PIECE (1u << 20)
 
 static void conf_short(struct build *b, config_setting_t *s, struct fab_short *p)
 {
@@ -106,6 +108,26 @@ static void conf_multimem(struct build *b, config_setting_t *s, struct fab_costs
     conf_share(b, s, "store", m.store, &c->mm_store);
 }
 
+static void conf_aggregate(struct build *b, config_setting_t *s, struct fab_costs *c)
+{
+    static const struct key keys[] = {
+        {"time", KEY_TIME, offsetof(struct fab_costs, agg_ps), 0, MAX_COST},
+        {"bytes", KEY_UINT, offsetof(struct fab_costs, agg_bytes), 1, MAX_PIECE},
+    };
+
+    if (!s)
+        return;
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { time; bytes; } of an aggregation node's reductions");
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), c);
+    if (!c->agg_bytes && !config_setting_get_member(s, "bytes"))
+        build_error(b, (int)config_setting_source_line(s),
+                    "aggregate: found no bytes, expected how many an aggregation node reduces in "
+                    "one time");
+}
+
 void conf_costs(struct build *b, config_setting_t *s)
 {
     static const struct key keys[] = {
@@ -115,15 +137,17 @@ void conf_costs(struct build *b, config_setting_t *s)
         {"nvlink", KEY_OWN, 0, 0, 0},
         {"multimem", KEY_OWN, 0, 0, 0},
         {"network", KEY_OWN, 0, 0, 0},
+        {"aggregate", KEY_OWN, 0, 0, 0},
     };
     struct fab_costs *c = &b->f->costs;
 
     if (!config_setting_is_group(s)) {
-        keys_expected(b, s, "a group { gpu; hca; switch; nvlink; multimem; network; }");
+        keys_expected(b, s, "a group { gpu; hca; switch; nvlink; multimem; network; aggregate; }");
         return;
     }
     keys_read(b, s, keys, LEN(keys), c);
     conf_path(b, config_setting_get_member(s, "nvlink"), &c->nvlink);
     conf_multimem(b, config_setting_get_member(s, "multimem"), c);
     conf_path(b, config_setting_get_member(s, "network"), &c->network);
+    conf_aggregate(b, config_setting_get_member(s, "aggregate"), c);
 }

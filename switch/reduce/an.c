@@ -175,6 +175,7 @@ static void an_tick(void *ctx, int64_t now_ps)
 
     enter_rnic(a, now_ps);
     a->nic.tick(a->nic.ctx, now_ps);
+    engine_tick(a);
     a->in_rnic = false;
     if (now_ps >= a->timer) {
         for (g = LIST_FIRST(&a->groups); g; g = next) {
@@ -200,7 +201,7 @@ static int64_t an_next(void *ctx)
     struct an *a = ctx;
     int64_t t = a->nic.next(a->nic.ctx);
 
-    return RTE_MIN(t, a->timer);
+    return RTE_MIN(t, RTE_MIN(a->timer, a->engine_due));
 }
 
 void an_retime(struct an *a)
@@ -443,7 +444,7 @@ int an_create(struct an **out, const struct an_cfg *cfg)
     events_init(&a->events, &an_event_kinds, a->me->name);
     a->flight = RTE_MAX(a->me->reduce.window, cfg->mm.on ? AN_MM_FLIGHT : 0) + AN_FLIGHT_MARGIN;
     a->psn_state = AN_SEED * (cfg->node + 1u + (uint64_t)cfg->life * FAB_MAX_NODES);
-    a->timer = PS_NEVER;
+    a->timer = a->engine_due = PS_NEVER;
     a->data.op = WR_SEND;
     a->say = (struct wqe){
         .op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(struct agg_ctl)};

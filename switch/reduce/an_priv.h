@@ -4,6 +4,7 @@
  *
  *   an.c        the endpoint: frames, time and the rnic's callbacks; then the deferred work
  *   slot.c      hot path: DATA of children, one pass over a slot, RESULT to children
+ *   engine.c    the time that a reduction takes, if it has one
  *   stream.c    messages of an edge, packet by packet
  *   fanout.c    which children send elements and which receive them
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
@@ -135,6 +136,7 @@ struct an_slot {
     bool head, last;    /* starts, ends a message */
     uint32_t len, virt; /* bytes, the header included; how many of them are not carried */
     struct agg_hdr hdr; /* if head; without AGG_F_EMPTY */
+    int64_t due_ps;     /* engine.c: when it is reduced, if it waits */
 };
 
 /* ASKING: children wait for the parent's answer. */
@@ -190,6 +192,7 @@ struct an_group {
     struct an_edge up; /* unused at the top */
 
     uint64_t next;           /* first slot not yet reduced */
+    uint32_t n_due;          /* complete slots from there on that wait for the engine */
     uint64_t results;        /* slots whose result has gone to the children */
     struct agg_hdr cur;      /* message being reduced */
     uint64_t cur_first;      /* its first slot */
@@ -273,6 +276,8 @@ struct an {
         say;       /* templates of data sends and control messages: only the differing fields are
                       set again */
     struct mm *mm; /* NULL: no multimem */
+    int64_t engine_ps;  /* until when the engine is busy (engine.c) */
+    int64_t engine_due; /* when the first slot that waits for it is reduced */
     struct an_counters cnt;
     uint32_t *over_share; /* [n_hosts] JOINs refused because the host has its share */
     struct events events;
@@ -340,6 +345,12 @@ void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_pi
 /* slot.c */
 enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct rte_mbuf *m);
 void slot_drop_all(struct an_group *g); /* frees the mbufs held */
+void slot_reduce(struct an_group *g);   /* the first slot not yet reduced, which is complete */
+
+/* engine.c */
+/* The slot, which is complete, is reduced later. False: now, by the caller. */
+bool engine_takes(struct an_group *g, struct an_slot *s);
+void engine_tick(struct an *a); /* reduces what is due */
 
 /* control.c */
 /* Answer a JOIN; a refusal repeats the request c. text: for people; "": the status's own text. */

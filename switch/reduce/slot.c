@@ -206,6 +206,13 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
     rte_pktmbuf_free(p.m);
 }
 
+void slot_reduce(struct an_group *g)
+{
+    const uint32_t ring = (uint32_t)(g->next % g->window);
+
+    reduce(g, &g->slot[ring], &g->in[(size_t)ring * g->n]);
+}
+
 /* ---- packets in ---- */
 
 static void doom_packet(struct an_edge *e, enum agg_status st, const char *what)
@@ -294,7 +301,7 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
     at[g->a->me->reduce.arrival && in.m && e->rx.hdr.coll != AGG_BROADCAST ? s->have : i] = in;
     if (++e->ring == g->window)
         e->ring = 0;
-    if (++s->have == g->n) {
+    if (++s->have == g->n && !engine_takes(g, s)) {
         prefetch_inputs(g, &g->in[(size_t)e->ring * g->n]);
         reduce(g, s, at);
     }
@@ -404,6 +411,7 @@ enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct
 
 void slot_drop_all(struct an_group *g)
 {
+    g->n_due = 0;
     for (uint32_t i = 0; g->in && i < g->window * g->n; i++)
         if (g->in[i].m) {
             rte_pktmbuf_free(g->in[i].m);

@@ -335,6 +335,41 @@ static void a_rack_by_multimem_keeps_its_links_busy(void **state)
     assert_in_range(t.ps, t.model_ps * 9 / 10, t.model_ps * 11 / 10);
 }
 
+/* On one switch a piece after the other; on two levels at the leaf and at the spine. */
+static void an_aggregation_node_takes_time_for_each_piece(void **state)
+{
+    static const char two[] =
+        "name = \"two\"; ecmp = \"balanced\";\n"
+        "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2;\n"
+        "  host_link = { rate = \"400Gb/s\"; latency = \"300ns\"; };\n"
+        "  spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; cables = 1; }; };\n"
+        "reduce = { groups = 4; slots = 4096; window = 256; };\n",
+                      cost[] = "costs = { aggregate = { time = \"10us\"; bytes = 256; }; };\n";
+    static const struct {
+        unsigned count;
+        int64_t ps;
+    } rows[] = {{2, 10000000}, {64, 10000000}, {65, 20000000}, {512, 80000000}};
+    char text[1024];
+    struct job_op op = {.algo = ALGO_SHARP, .type = DT_FP32, .op = OP_SUM};
+    struct timed without, with;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        op.count = rows[i].count;
+        without = run(4, "1.0", "", op);
+        with = run(4, "1.0", cost, op);
+        /* Links are never busy then, so the rest takes no longer than alone. */
+        assert_in_range(with.ps - without.ps, rows[i].ps - 20000, rows[i].ps);
+        assert_in_range(with.ps, with.model_ps - 5000, with.model_ps + 5000);
+    }
+    snprintf(text, sizeof(text), "%s%s", two, cost);
+    op.count = 2;
+    without = run_on(two, hosts, 4, op);
+    with = run_on(text, hosts, 4, op);
+    assert_in_range(with.ps - without.ps, 19900000, 20000000);
+    assert_in_range(with.ps, with.model_ps - 5000, with.model_ps + 5000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_busy_port_sees_what_arrives),
         cmocka_unit_test(an_exchange_with_all_takes_the_protocol_of_all_its_bytes),
         cmocka_unit_test(a_rack_by_multimem_keeps_its_links_busy),
+        cmocka_unit_test(an_aggregation_node_takes_time_for_each_piece),
     };
 
     test_eal_init();

@@ -34,7 +34,8 @@ struct model_slot {
     struct flight f;
     uint32_t up_len, down_len;
     unsigned children;
-    bool down; /* the result is there */
+    bool reduced; /* those of all children */
+    bool down;    /* the result is there */
 };
 
 enum edge_kind { EDGE_UP, EDGE_DOWN_NODE, EDGE_DOWN_MEMBER };

@@ -164,19 +164,16 @@ static bool is_complete(const struct model_group *g, unsigned a)
 {
     const struct model_cursor *c = &g->an[a].next_up;
 
-    return c->msg < g->n_msgs &&
-           agg_slots_of(g, c->msg, c->part)[a].children == g->an[a].n_children;
+    return c->msg < g->n_msgs && agg_slots_of(g, c->msg, c->part)[a].reduced;
 }
 
-/* A child's part is at node a: the last one of them lets the node send. */
-static void arrived_up(struct model *m, struct model_group *g, uint32_t i, uint32_t part,
-                       unsigned a, struct flight f, int64_t now)
+/* Node `a` has reduced the part, and may send it, or its result from the top. */
+static void reduced(struct model *m, struct model_group *g, uint32_t i, uint32_t part, unsigned a,
+                    int64_t now)
 {
     struct model_slot *own = &agg_slots_of(g, i, part)[a];
 
-    own->f = latest(own->f, f);
-    if (++own->children < g->an[a].n_children)
-        return;
+    own->reduced = true;
     if (a + 1 == g->n_an) {
         if (part + 1 == g->parts_of[i])
             count_handoffs(m, g, i);
@@ -186,6 +183,55 @@ static void arrived_up(struct model *m, struct model_group *g, uint32_t i, uint3
     }
     while (is_complete(g, a))
         send_up(m, g, a, now);
+}
+
+/* What `costs.aggregate` says of a part. Parts are due in the order in which they are complete. */
+static int64_t engine_ps(const struct model *m, const struct model_group *g,
+                         const struct model_slot *own, uint32_t part)
+{
+    uint64_t most = (uint64_t)g->part_frames * m->in.mtu, at = part * most, ps = 0;
+    uint64_t bytes = AGG_HDR_BYTES + (own->up_len > own->down_len ? own->up_len : own->down_len);
+    uint64_t end = at + most < bytes ? at + most : bytes;
+
+    if (!m->fab->costs.agg_ps)
+        return 0;
+    for (; at < end || !ps; at += m->in.mtu) {
+        uint64_t len = end - at < m->in.mtu ? end - at : m->in.mtu;
+
+        ps +=
+            (uint64_t)fab_aggregate_ps(&m->fab->costs, (uint32_t)(at ? len : len - AGG_HDR_BYTES));
+    }
+    return (int64_t)ps;
+}
+
+/* A child's part is at node a: the last one of them lets the node send. */
+static void arrived_up(struct model *m, struct model_group *g, uint32_t i, uint32_t part,
+                       unsigned a, struct flight f, int64_t now)
+{
+    struct model_slot *own = &agg_slots_of(g, i, part)[a];
+    int64_t ps, *at;
+
+    own->f = latest(own->f, f);
+    if (++own->children < g->an[a].n_children)
+        return;
+    ps = engine_ps(m, g, own, part);
+    if (!ps) {
+        reduced(m, g, i, part, a, now);
+        return;
+    }
+    at = &m->engine_ps[g->an[a].node];
+    *at = (*at > now ? *at : now) + ps;
+    own->f = latest(own->f, (struct flight){.head = *at, .tail = *at});
+    model_event(m, EV_REDUCED, *at, g->member[0].rank, g->member[0].lane,
+                (uint32_t)(own - g->slot));
+}
+
+void agg_model_reduced(struct model *m, const struct cost_event *e)
+{
+    struct model_group *g = m->rank[e->rank].lane[e->lane].agg;
+    uint32_t at = e->step / g->n_an;
+
+    reduced(m, g, at / g->parts, at % g->parts, e->step % g->n_an, e->at);
 }
 
 void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now)

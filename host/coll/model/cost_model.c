@@ -238,8 +238,9 @@ static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
     m->n_dir = 2u * m->fab->n_links + m->fab->n_hosts;
     m->free_ps = calloc(m->n_dir + 1, sizeof(*m->free_ps));
     m->fetch_ps = calloc(m->n_dir + 1, sizeof(*m->fetch_ps));
+    m->engine_ps = calloc(m->fab->n_nodes + 1u, sizeof(*m->engine_ps));
     m->bytes = calloc(m->n_dir + 1, sizeof(*m->bytes));
-    return m->free_ps && m->fetch_ps && m->bytes ? 0 : -ENOMEM;
+    return m->free_ps && m->fetch_ps && m->engine_ps && m->bytes ? 0 : -ENOMEM;
 }
 
 /* Applies the trees and windows that the quotas leave a job without others; s->tree outlives m. */
@@ -308,6 +309,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
     queue_free(&m);
     free(m.free_ps);
     free(m.fetch_ps);
+    free(m.engine_ps);
     free(m.bytes);
     return rc;
 }

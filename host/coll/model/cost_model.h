@@ -86,7 +86,8 @@ struct model_rank {
 /* HOP: the first frame of a part is at its next link, or its last one at the end of its path. LINK:
  * a link with a queue may be free. PAUSE, RESUME: a node has paused a link. STORE: a multimem
  * store is at its switch. ASK: the request of a load is. READ: the switch's request is at a member.
- * DATA: the member's data is at the switch. FREE: the load's buffer is.
+ * DATA: the member's data is at the switch. FREE: the load's buffer is. REDUCED: an aggregation node
+ * has reduced a part.
  * MM_POST: a step is posted. MM_LINK: a link of multimem may be free. */
 enum event_kind {
     EV_DONE,
@@ -100,6 +101,7 @@ enum event_kind {
     EV_READ,
     EV_DATA,
     EV_FREE,
+    EV_REDUCED,
     EV_MM_POST,
     EV_MM_LINK
 };
@@ -155,9 +157,10 @@ struct model {
     struct topo topo;
     /* Directions of links, then the hosts' loops: ranks of one host meet in its NIC. */
     unsigned n_dir;
-    int64_t *free_ps;  /* [n_dir] when the link is free */
-    int64_t *fetch_ps; /* [n_dir] when the port that sends on it can fetch the next request */
-    uint64_t *bytes;   /* [n_dir] that pass in the whole operation */
+    int64_t *free_ps;   /* [n_dir] when the link is free */
+    int64_t *fetch_ps;  /* [n_dir] when the port that sends on it can fetch the next request */
+    int64_t *engine_ps; /* [nodes] until when the aggregation node reduces what is complete */
+    uint64_t *bytes;    /* [n_dir] that pass in the whole operation */
     struct model_queue *queue;
     struct model_nic *nic; /* ports of the ranks' hosts (cost_nic.c) */
     struct model_source *source;
@@ -259,6 +262,7 @@ void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
 /* Sends the next part of the lane's current message. */
 void agg_model_part(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now);
+void agg_model_reduced(struct model *m, const struct cost_event *e);
 void agg_model_end(struct model *m, unsigned rank, unsigned lane);
 void agg_model_free(struct model *m);
 /* ---- cost_mm.c ---- */

@@ -363,6 +363,9 @@ static void handle_event(struct model *m, const struct cost_event *e)
         try_lane(m, e->rank, e->lane, e->at);
         l->back_to_back = false;
         return;
+    case EV_REDUCED:
+        agg_model_reduced(m, e);
+        return;
     case EV_STORE:
     case EV_ASK:
     case EV_READ:
@@ -422,6 +425,7 @@ int model_run(struct model *m)
     m->rc = 0;
     memset(m->free_ps, 0, m->n_dir * sizeof(*m->free_ps));
     memset(m->fetch_ps, 0, m->n_dir * sizeof(*m->fetch_ps));
+    memset(m->engine_ps, 0, m->fab->n_nodes * sizeof(*m->engine_ps));
     memset(m->bytes, 0, m->n_dir * sizeof(*m->bytes));
     rc = setup_ranks(m);
     for (unsigned k = 0; !rc && k < m->in.nranks; k++)

@@ -33,6 +33,9 @@ static const struct {
     {"multimem = {\nload = 0; };", 6, "load: found 0, expected a share of the link's rate"},
     {"multimem = {\nstore = 1.5; };", 6, "store: found 1.5, expected a probability"},
     {"multimem = {\nlaunch = true; };", 6, "launch: found true, expected a time"},
+    {"aggregate = \"1us\";", 5, "aggregate: found \"1us\", expected a group { time; bytes; }"},
+    {"aggregate = { time = \"1us\"; };", 5, "aggregate: found no bytes, expected how many"},
+    {"aggregate = {\nbytes = 0; time = \"1us\"; };", 6, "bytes: found 0, expected"},
 };
 
 static void every_mistake_is_named_with_its_line(void **state)
@@ -62,6 +65,7 @@ static void every_key_arrives(void **state)
              "  ll = { step = \"0.6us\"; rate = \"140GB/s\"; };\n"
              "  ll128 = { step = \"1.9us\"; rate = \"330GB/s\"; }; };\n"
              "multimem = { launch = \"70us\"; load = 0.5; store = 0.25; };\n"
+             "aggregate = { time = \"0.7us\"; bytes = 256; };\n"
              "network = { launch = \"30us\"; step = \"14us\"; ll = { step = \"2.7us\"; rate =\n"
              "  \"10GB/s\"; }; ll128 = { step = \"4us\"; rate = \"40GB/s\"; }; }; };");
     const struct fab_costs *c = &f->costs;
@@ -80,6 +84,9 @@ static void every_key_arrives(void **state)
     assert_int_equal(c->mm_launch_ps, 70000000);
     assert_int_equal(fab_stretch(1000, c->mm_load), 2000);
     assert_int_equal(fab_stretch(1000, c->mm_store), 4000);
+    assert_int_equal(fab_aggregate_ps(c, 0), 700000);
+    assert_int_equal(fab_aggregate_ps(c, 256), 700000);
+    assert_int_equal(fab_aggregate_ps(c, 257), 1400000);
     assert_int_equal(fabric_longest_notice_ps(f), 15000000);
     fabric_free(f);
 }
