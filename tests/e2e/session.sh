@@ -19,15 +19,15 @@ ranks() {
     local fabric=$1 n=$2 program=$3 host r=0 rc=0 pids=()
     shift 3
     port=$(free_port)
-    : >"$tmp/ranks.out"
     # shellcheck disable=SC2086
     for host in $(printf '%s\n' $hosts | head -n "$n"); do
-        timeout 90 "$root/scripts/trib" exec "$fabric" "$host" -- "$program" "127.0.0.1:$port" $r "$n" "$@" >>"$tmp/ranks.out" 2>&1 &
+        timeout 90 "$root/scripts/trib" exec "$fabric" "$host" -- "$program" "127.0.0.1:$port" $r "$n" "$@" >"$tmp/rank$r.out" 2>&1 &
         pids+=($!)
         r=$((r + 1))
     done
     [ "$r" = "$n" ] || fail "$fabric: found $r hosts, expected $n"
     for r in "${pids[@]}"; do wait "$r" || rc=$?; done
+    for ((r = 0; r < n; r++)); do cat "$tmp/rank$r.out"; done >"$tmp/ranks.out" # a file each: lines of several would mix
     return "$rc"
 }
 
