@@ -348,7 +348,7 @@ static void an_aggregation_node_takes_time_for_each_piece(void **state)
     static const struct {
         unsigned count;
         int64_t ps;
-    } rows[] = {{2, 10000000}, {64, 10000000}, {65, 20000000}, {512, 80000000}};
+    } rows[] = {{2, 10000000}, {64, 10000000}, {65, 20000000}, {512, 80000000}, {4096, 650000000}};
     char text[1024];
     struct job_op op = {.algo = ALGO_SHARP, .type = DT_FP32, .op = OP_SUM};
     struct timed without, with;
@@ -358,8 +358,8 @@ static void an_aggregation_node_takes_time_for_each_piece(void **state)
         op.count = rows[i].count;
         without = run(4, "1.0", "", op);
         with = run(4, "1.0", cost, op);
-        /* Links are never busy then, so the rest takes no longer than alone. */
-        assert_in_range(with.ps - without.ps, rows[i].ps - 20000, rows[i].ps);
+        /* Links are hardly busy then, so the rest takes no longer than alone. */
+        assert_in_range(with.ps - without.ps, rows[i].ps - 500000, rows[i].ps);
         assert_in_range(with.ps, with.model_ps - 5000, with.model_ps + 5000);
     }
     snprintf(text, sizeof(text), "%s%s", two, cost);
