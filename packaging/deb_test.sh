@@ -19,13 +19,13 @@ fail() {
 inside() {
     unshare -m -p -f sh -c 'mount -t proc proc "$0/proc" && mount --bind /sys "$0/sys" && exec chroot "$0" "$@"' "$root" "$@"
 }
-user() { inside setpriv --reuid 1000 --regid 1000 --clear-groups env -i HOME=/home/user PATH=/usr/bin:/bin sh -ec "cd; $1" >"$root/tmp/out" 2>&1 || fail "$1"; }
+user() { inside setpriv --reuid 1000 --regid 1000 --clear-groups env -i HOME=/srv/user PATH=/usr/bin:/bin sh -ec "cd; $1" >"$root/tmp/out" 2>&1 || fail "$1"; }
 files() { (cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./tmp -o -path ./var/lib/dpkg -o -path ./var/log -o -path ./var/cache \) -prune -o -print | sort); }
 
 needs=$(dpkg-deb -f "$deb" Depends | sed -E 's/ *\([^)]*\)//g; s/:any//g; s/ //g')
 debootstrap --variant=minbase --include="$needs" bookworm "$root" >"$build/deb/debootstrap.log" 2>&1 ||
     fail "debootstrap: $(tail -n 3 "$build/deb/debootstrap.log")"
-inside useradd -m -u 1000 user || fail "useradd"
+inside useradd -m -d /srv/user -u 1000 user || fail "useradd"
 files >"$build/deb/before"
 cp "$deb" "$root/tmp/tributary.deb"
 inside dpkg -i /tmp/tributary.deb >"$root/tmp/out" 2>&1 || fail "dpkg -i"
@@ -41,6 +41,6 @@ done
 PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/pkgconfig pkg-config --exists tributary || fail "pkg-config"
 
 inside dpkg -P tributary >"$root/tmp/out" 2>&1 || fail "dpkg -P"
-rm -f "$root"/home/user/*.json "$root"/home/user/*.csv
+rm -f "$root"/srv/user/*.json "$root"/srv/user/*.csv
 files | diff "$build/deb/before" - >"$build/deb/left" || fail "left behind: $(cat "$build/deb/left")"
 echo "ok      $(basename "$deb"): installed, run by a user, removed without a trace"
