@@ -23,6 +23,17 @@
 #define MIN_SHARE 0.01
 #define MAX_PIECE (1u << 20)
 
+/* A group in which no key has a default. */
+static void need_all(struct build *b, config_setting_t *s, const struct key *keys, unsigned n,
+                     const char *group)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!config_setting_get_member(s, keys[i].name))
+            build_error(b, (int)config_setting_source_line(s),
+                        "%s: found no %s, expected a group %s with both", config_setting_name(s),
+                        keys[i].name, group);
+}
+
 static void conf_short(struct build *b, config_setting_t *s, struct fab_short *p)
 {
     static const struct key keys[] = {
@@ -37,11 +48,7 @@ static void conf_short(struct build *b, config_setting_t *s, struct fab_short *p
         return;
     }
     keys_read(b, s, keys, LEN(keys), p);
-    for (unsigned i = 0; i < LEN(keys); i++)
-        if (!config_setting_get_member(s, keys[i].name))
-            build_error(b, (int)config_setting_source_line(s),
-                        "%s: found no %s, expected a group { step; rate; } with both",
-                        config_setting_name(s), keys[i].name);
+    need_all(b, s, keys, LEN(keys), "{ step; rate; }");
 }
 
 static void conf_path(struct build *b, config_setting_t *s, struct fab_path_costs *p)
@@ -122,10 +129,7 @@ static void conf_aggregate(struct build *b, config_setting_t *s, struct fab_cost
         return;
     }
     keys_read(b, s, keys, LEN(keys), c);
-    if (!c->agg_bytes && !config_setting_get_member(s, "bytes"))
-        build_error(b, (int)config_setting_source_line(s),
-                    "aggregate: found no bytes, expected how many an aggregation node reduces in "
-                    "one time");
+    need_all(b, s, keys, LEN(keys), "{ time; bytes; }");
 }
 
 void conf_costs(struct build *b, config_setting_t *s)

@@ -34,7 +34,8 @@ static const struct {
     {"multimem = {\nstore = 1.5; };", 6, "store: found 1.5, expected a probability"},
     {"multimem = {\nlaunch = true; };", 6, "launch: found true, expected a time"},
     {"aggregate = \"1us\";", 5, "aggregate: found \"1us\", expected a group { time; bytes; }"},
-    {"aggregate = { time = \"1us\"; };", 5, "aggregate: found no bytes, expected how many"},
+    {"aggregate = { time = \"1us\"; };", 5, "aggregate: found no bytes, expected a group"},
+    {"aggregate = { bytes = 256; };", 5, "aggregate: found no time, expected a group"},
     {"aggregate = {\nbytes = 0; time = \"1us\"; };", 6, "bytes: found 0, expected"},
 };
 
