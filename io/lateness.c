@@ -123,7 +123,9 @@ int64_t lateness_of_host(const struct shared *sh, const struct fabric *f,
     unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_acquire);
 
     for (unsigned i = 0; i < n; i++)
-        for (unsigned k = 0; k < host->n_ports * f->slots_per_host; k++) {
+        for (unsigned k = 0; !atomic_load_explicit(&sh->sw[i].gone, memory_order_relaxed) &&
+                             k < host->n_ports * f->slots_per_host;
+             k++) {
             unsigned bell = bell_of_slot(f, host, k / f->slots_per_host, k % f->slots_per_host);
             int64_t late = lateness_within(&sh->sw[i].page->slot[bell], 0, now - window, now);
 

@@ -100,6 +100,8 @@ static void what_a_host_was_late_is_known(void **state)
     assert_int_equal(lateness_of_host(sh, fab, h1, ps + 400 * MS * PS, &of), 0);
     lateness_of_host(sh, fab, h1, ps - 5000 * MS * PS, &of); /* logs keep about a second */
     assert_in_range(of, 900 * MS * PS, 1200 * MS * PS);
+    shared_forget(sh, &sh->sw[0]);
+    assert_int_equal(lateness_of_host(sh, fab, h1, ps - 400 * MS * PS, &of), 0);
 }
 
 /* It has not logged itself: its bell was rung, or it was due to run. */
