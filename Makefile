@@ -11,6 +11,7 @@
 #   validate                                published measurements of real machines beside predictions
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
+#   nixl                                    NIXL from PyPI (70 MB) between two hosts
 #   torch torch2                            PyTorch on the backend "trib": Debian's (600 MB of packages); FSDP on 2.x from PyPI
 #   python-test                             the Python package's runs, sweeps, figures and notebooks, with Debian's pandas and matplotlib
 #   wheel                                   the Python package, in $(BUILD)/wheel
@@ -132,8 +133,11 @@ PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/tr
 MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/coll.h,$(patsubst -I%,%,$(filter -I%,$(shell mpicc --showme:compile 2>/dev/null)))))))
 MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
 PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
+# Communicators over a launcher's PMIx, where its headers are.
+PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
+PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 python-test wheel deb deb-test container-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 nixl python-test wheel deb deb-test container-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -226,6 +230,12 @@ $(BUILD)/openmpi/mca_coll_trib.so: $(call obj,$(wildcard plugins/openmpi/*.c)) $
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared $^ -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' -o $@
+
+$(BUILD)/plugins/pmix/%.o: CFLAGS += $(PMIX_CFLAGS)
+$(BUILD)/pmix/store_pmix.so: $(call obj,$(wildcard plugins/pmix/*.c))
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,defs $^ $(shell pkg-config --libs pmix 2>/dev/null) -o $@
 
 # Everything in one process: nodes, HCAs and ranks.
 SIM_LIBS = $(call lib,$(ON_sim))
@@ -478,6 +488,14 @@ torch:
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)scripts/setup.sh torch || true
 	$(Q)TRIB_BUILD=$(BUILD) bash tests/e2e/torch.sh || [ $$? = 77 ]
+
+# NIXL by pip, 70 MB, in build/nixl.
+nixl:
+	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)[ -x build/nixl/bin/python ] || python3 -m venv build/nixl
+	$(Q)build/nixl/bin/python -c 'import nixl, numpy' 2>/dev/null || build/nixl/bin/pip install --quiet --no-deps nixl nixl-cu12 numpy || true
+	$(Q)TRIB_BUILD=$(BUILD) NIXL_PYTHON=$(CURDIR)/build/nixl/bin/python bash tests/e2e/nixl.sh || [ $$? = 77 ]
+
 # PyTorch 2.x by pip, gigabytes, in build/torch2; PIP_INDEX_URL= names where a wheel for CPUs alone is. FSDP and the rest.
 torch2:
 	$(Q)$(MAKE) --no-print-directory all
@@ -636,6 +654,7 @@ install: all
 	install -d "$(TO)/include/tributary" "$(TO)/lib/pkgconfig" $(foreach d,$(EXAMPLE_DIRS),"$(TO)/$(d)")
 	install -m 755 $(BUILD)/libtributary.so.1 "$(TO)/lib"
 	[ ! -e $(BUILD)/openmpi/mca_coll_trib.so ] || install -D -m 755 $(BUILD)/openmpi/mca_coll_trib.so "$(TO)/lib/tributary/openmpi/mca_coll_trib.so"
+	[ ! -e $(BUILD)/pmix/store_pmix.so ] || install -D -m 755 $(BUILD)/pmix/store_pmix.so "$(TO)/lib/tributary/pmix/store_pmix.so"
 	ln -sf libtributary.so.1 "$(TO)/lib/libtributary.so"
 	install -d "$(TO)/$(SHARP)/lib" "$(TO)/$(SHARP)/include/sharp/api"
 	install -m 755 $(BUILD)/libsharp_coll.so.5 "$(TO)/$(SHARP)/lib"
@@ -653,7 +672,7 @@ uninstall:
 	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/$(COMPLETIONS)/$$f"; done
 	for f in $(PAGES); do rm -f "$(TO)/share/man/man1/$$f"; done
-	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1" "$(TO)/lib/tributary/openmpi/mca_coll_trib.so"
+	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1" "$(TO)/lib/tributary/openmpi/mca_coll_trib.so" "$(TO)/lib/tributary/pmix/store_pmix.so"
 	rm -f "$(TO)/$(SHARP)/lib/libsharp_coll.so" "$(TO)/$(SHARP)/lib/libsharp_coll.so.5"
 	for f in $(notdir $(SHARP_HEADERS)); do rm -f "$(TO)/$(SHARP)/include/sharp/api/$$f"; done
 	rm -f "$(TO)/share/zsh/site-functions/_trib" "$(TO)/lib/systemd/system/tributary@.service"
@@ -664,7 +683,7 @@ uninstall:
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
 	rm -rf "$(TO)/$(PACKAGE)/__pycache__" "$(TO)/$(PACKAGE)/report/__pycache__"
-	for d in lib/systemd/system lib/systemd $(PACKAGE)/report $(PACKAGE) include/tributary lib/tributary/openmpi $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary; do \
+	for d in lib/systemd/system lib/systemd $(PACKAGE)/report $(PACKAGE) include/tributary lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -19,7 +19,7 @@ host/clock host/clock/calls
 host/hca host/hca/memory host/hca/io
 host/kernels
 host/coll host/coll/alg host/coll/gpu host/coll/transport host/coll/recovery host/coll/model
-host/bench/verify host/bench host/session host/launch host/sandbox host/keep host/hint
+host/bench/verify host/bench host/session plugins/pmix host/launch host/sandbox host/keep host/hint
 sim/world sim/job sim/report sim/chaos sim/step sim/jobs sim'
 
 # FOLDER HEADER REASON

@@ -3,8 +3,8 @@
  * Collectives on a Tributary fabric, for programs of any kind: in the switches (SHARP, NVSwitches)
  * or by the hosts (ring, tree, ...).
  *
- *   struct trib_store *store;            or callbacks of your own: MPI, PMIx, a launcher's sockets
- *   trib_store_open(&store, "127.0.0.1:4711", rank, size, 30, err);
+ *   struct trib_store *store;            or callbacks of your own: MPI, a launcher's sockets
+ *   trib_store_open(&store, "127.0.0.1:4711", rank, size, 30, err);      or trib_store_pmix()
  *   trib_store_oob(store, &oob);
  *   trib_comm_create(&comm, &oob, NULL, err);
  *   trib_all_reduce(comm, in, out, n, TRIB_FLOAT32, TRIB_SUM, &request);
@@ -84,6 +84,12 @@ struct trib_oob {
  */
 int trib_store_open(struct trib_store **store, const char *address, uint32_t rank, uint32_t size,
                     double timeout_s, char *err);
+/*
+ * The same over PMIx, for ranks that mpirun, srun or another launcher that serves it has started:
+ * they need no address, and rank and size are those of trib_store_oob(). A call waits for so many
+ * seconds at most. -ENOTCONN: there is no such launcher; -ENOTSUP: built without PMIx.
+ */
+int trib_store_pmix(struct trib_store **store, double timeout_s, char *err);
 void trib_store_oob(struct trib_store *store, struct trib_oob *oob);
 /* After the communicators that use it. */
 void trib_store_close(struct trib_store *store);

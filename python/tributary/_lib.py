@@ -40,6 +40,7 @@ _TAIL = (c.POINTER(_P), c.c_char_p)  # struct trib_request **req, char *err
 _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "trib_coll_version": (c.c_uint, ()),
     "trib_store_open": (_INT, (c.POINTER(_P), c.c_char_p, _U32, _U32, c.c_double, c.c_char_p)),
+    "trib_store_pmix": (_INT, (c.POINTER(_P), c.c_double, c.c_char_p)),
     "trib_store_oob": (None, (_P, c.POINTER(OobStruct))),
     "trib_store_close": (None, (_P,)),
     "trib_comm_create": (

@@ -28,13 +28,31 @@ has 'MPI_COMM_WORLD: all-reduce by a function of the program.s own is left to ot
 has 'MPI_COMM_WORLD: reduce-scatter with blocks of different lengths is left to others' "$tmp/mpi.out"
 [ "$(reduced)" -gt 1000000 ] || fail "leaf0 has reduced $(reduced) bytes"
 
-# Ranks that find each other by the launcher's PMIx.
-if pkg-config --exists pmix; then
-    # shellcheck disable=SC2046
-    cc -std=gnu17 -O2 -Wall -Wextra -Werror -I"$root/include" "$root/examples/coll/all_reduce_pmix.c" -o "$tmp/pmix" -L"$TRIB_BUILD" \
-        $(pkg-config --cflags pmix) -ltributary $(pkg-config --libs pmix) >"$tmp/cc.out" 2>&1 || fail "the PMIx example: $(cat "$tmp/cc.out")"
-    LD_LIBRARY_PATH=$TRIB_BUILD "${mpi[@]}" "${rank[@]}" "$tmp/pmix" >"$tmp/mpi.out" 2>&1 || fail "PMIx: exit code $?"
+# Ranks that find each other by the launcher's PMIx, in C and in Python; without such a launcher the reason is told.
+if [ -e "$TRIB_BUILD/pmix/store_pmix.so" ]; then
+    cc -std=gnu17 -O2 -Wall -Wextra -Werror -I"$root/include" "$root/examples/coll/all_reduce_pmix.c" -o "$tmp/pmix" -L"$TRIB_BUILD" -ltributary >"$tmp/cc.out" 2>&1 ||
+        fail "the PMIx example: $(cat "$tmp/cc.out")"
+    export LD_LIBRARY_PATH=$TRIB_BUILD PYTHONPATH=$root/python
+    "${mpi[@]}" "${rank[@]}" "$tmp/pmix" >"$tmp/mpi.out" 2>&1 || fail "PMIx: exit code $?"
     [ "$(grep -c 'of 8: 1048576 sums, by sharp' "$tmp/mpi.out")" = 8 ] || fail "PMIx: $(cat "$tmp/mpi.out")"
+    cat >"$tmp/pmix.py" <<'PY'
+import array, sys
+from tributary import coll
+
+stores = [coll.PmixStore(), coll.PmixStore(20)]  # each has keys of its own
+assert stores[0].size == 8
+comms = [coll.Communicator(s) for s in stores]
+values = array.array("f", [stores[0].rank] * 1000)
+for comm in comms:
+    comm.all_reduce(values, op="sum").wait()
+sys.stdout.write(f"rank {stores[0].rank} {values[0]}\n")
+for part in comms + stores:
+    part.close()
+PY
+    "${mpi[@]}" "${rank[@]}" python3 "$tmp/pmix.py" >"$tmp/mpi.out" 2>&1 || fail "PMIx in Python: exit code $?"
+    [ "$(grep -c '^rank [0-7] 224.0$' "$tmp/mpi.out")" = 8 ] || fail "PMIx in Python: $(cat "$tmp/mpi.out")"
+    trib exec h0 -- "$tmp/pmix" >"$tmp/alone.out" 2>&1 && fail "PMIx without a launcher"
+    has 'the ranks cannot meet: store: PMIx says .*, expected a launcher that serves it' "$tmp/alone.out"
 fi
 
 # What the hosts send for the same job falls: in the switches a vector is sent once, by Open MPI's own algorithms 2 (N - 1) / N times.

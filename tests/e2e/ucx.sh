@@ -13,6 +13,21 @@ for tl in rc_verbs ud_verbs; do
     grep -A1 "Transport: $tl" "$tmp/info.out" | grep -q 'Device: trib0:1' || fail "ucx_info -d does not list trib0 with $tl"
 done
 
+# UCX from 1.18 on asks the kernel for a route to a peer, which has none of a fabric's: it is told not to ask. An older one, which would
+# warn of the variable, is not, and what the user has set stays.
+mode() { # mode EXPECTED LIBRARY [VARIABLE=VALUE]
+    local was
+    was=$(trib exec h0 -- env ${3:+"$3"} "$TRIB_BUILD/tests/tools/verbs_ucx_routes" "$2" 2>&1)
+    [ "$was" = "$1" ] || fail "$2 ${3:-}: found $was, expected $1"
+}
+echo 'int ucs_netlink_send_request(void); int ucs_netlink_send_request(void) { return 0; }' >"$tmp/ucs.c"
+cc -shared -fPIC -o "$tmp/libucs-0123abcd.so.0.0.0" "$tmp/ucs.c" || fail "cc"
+mode all "$tmp/libucs-0123abcd.so.0.0.0"
+mode route "$tmp/libucs-0123abcd.so.0.0.0" UCX_IB_ROCE_REACHABILITY_MODE=route
+mode unset "$tmp/libucs-0123abcd.so.0.0.0" UCX_IB_ROCE_LOCAL_SUBNET=n
+cp "$tmp/libucs-0123abcd.so.0.0.0" "$tmp/libother.so"
+mode unset "$tmp/libother.so"
+[ "$(printf '%s\n' 1.18 "$(ucx_info -v | sed -n 's/.*ersion[: ]*\([0-9.]*\).*/\1/p' | head -n 1)" | sort -V | head -n 1)" = 1.18 ] || mode unset libucs.so.0
 
 # Runs the tests in $tmp/batch (name, arguments) between h0 and a client: perf CLIENT BYTES ARG..., which are to cross the fabric.
 perf() {

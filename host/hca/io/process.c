@@ -374,6 +374,7 @@ static int open_port(struct hca_device *d)
         if (!rc && !handlers) {
             handlers = true;
             process_fault_init();
+            process_ucx_routes();
             atexit(at_exit);
         }
     }

@@ -131,4 +131,7 @@ static inline int64_t process_ring_ns(const struct process_hca *p, int64_t min, 
     return ns < min ? min : ns > max ? max : ns;
 }
 
+/* Before UCX reads how to tell what a device reaches (ucx_routes.c). */
+void process_ucx_routes(void);
+
 #endif

@@ -206,6 +206,10 @@ static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t leng
     struct ibv_mr *v;
     void *map;
 
+    if (fd < 0) { /* a question, of UCX and others: whether a GPU's memory can be registered */
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
     if (!fstat(fd, &st) && st.st_size > 0 &&
         (offset + length < length || offset + length > (uint64_t)st.st_size)) {
         errno = EINVAL; /* beyond the end of the dma-buf */

@@ -329,10 +329,15 @@ static void objects_that_are_not_offered_say_so(void **state)
     NONE(ibv_create_cq_ex(c, &cx));
     NONE(ibv_create_counters(c, &ci));
     NONE(ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_ON_DEMAND));
-    NONE(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, -1, 0));
+    NONE(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, p.s[0].ctx->async_fd, 0)); /* cannot be mapped */
     NONE(ibv_create_qp(p.s[0].pd, &raw));
     NONE(ibv_create_qp(p.s[0].pd, &xrc));
 #undef NONE
+    /* Programs ask so whether dma-bufs are supported at all: an answer, but no message. */
+    errno = 0;
+    assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, -1, 0));
+    assert_int_equal(errno, EOPNOTSUPP);
+    assert_int_equal(refusal.n, 0);
     assert_null(ibv_open_xrcd(c, &xrcd));
     assert_refusal("ibv_open_xrcd: XRC (extended reliable connections) is not supported, expected");
     assert_null(ibv_create_qp(p.s[0].pd, &xrc));

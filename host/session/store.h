@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stores have in common: the calls, and how one ends. store_tcp.c and plugins/pmix have one each. */
+#ifndef TRIB_HOST_SESSION_STORE_H
+#define TRIB_HOST_SESSION_STORE_H
+
+#include <tributary/coll.h>
+
+struct trib_store {
+    struct trib_oob oob; /* ctx: the store */
+    void (*close)(struct trib_store *store);
+};
+
+/* In store_pmix.so, which trib_store_pmix() loads. err: TRIB_TEXT bytes, "" if memory is out. */
+int trib_pmix_open(struct trib_store **store, double timeout_s, char *err);
+
+#endif
