@@ -617,7 +617,7 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-capture
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-capture scripts/trib-machines
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched conf/grafana/*.json)

@@ -116,7 +116,7 @@ completes 'ring,sharp' trib perf --algo ring,sh
 completes 'nvls nvls_sharp nvls-hw' trib perf x --algo = nv
 completes 'reduce reduce_scatter' trib sim x redu
 completes 'leaf-spine-8 leaf-spine-8-procs' trib up leaf-spine-8
-completes '--dilation --machine --wait' trib up leaf-spine-8 --
+completes '--dilation --machine --launch --wait' trib up leaf-spine-8 --
 completes 'data none' trib-sim --payload ''
 touch "$tmp/results.json"
 completes results.json trib model x -J res

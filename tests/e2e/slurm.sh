@@ -73,7 +73,7 @@ else
     echo "the part with sweeps was skipped: no pandas or libconf for Debian's python3"
 fi
 
-# ---- ranks on two machines ----
+# ---- a fabric on two machines: srun starts its parts, and ranks ----
 cat >"$tmp/slm.conf" <<END
 name = "slm";
 leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 2; host_link = { rate = "400Gb/s"; latency = "300ns"; }; spine_link = { rate = "400Gb/s"; latency = "300ns"; }; };
@@ -82,14 +82,16 @@ machines = ( { name = "n0"; address = "127.0.0.2"; port = $((port + 3)); nodes =
              { name = "n1"; address = "127.0.0.3"; port = $((port + 3)); nodes = ( "leaf1" ); } );
 trunk_key = "a secret that the lab shares";
 END
-printf '#!/bin/sh\nexport TRIB_RUN=%s/$SLURMD_NODENAME PATH=%s:$PATH\nexec "$@"\n' "$tmp/run" "$TRIB_BUILD" >"$tmp/there" # one machine stands for two
+printf '#!/bin/sh\nexport TRIB_RUN=%s/$SLURMD_NODENAME PATH=%s:%s:$PATH\nexec "$@"\n' "$tmp/run" "$TRIB_BUILD" "$root/scripts" >"$tmp/there" # one machine stands for two
 chmod +x "$tmp/there"
 mkdir -m 700 "$tmp/run"
-for n in n0 n1; do TRIB_RUN=$tmp/run/$n trib up "$tmp/slm.conf" --machine $n >"$tmp/up.$n.out" 2>&1 || fail "trib up: $(cat "$tmp/up.$n.out")"; done
-there() { [ -e "$tmp/run/n0/machines/n1" ]; }
-until_true 5 there || fail "n1 is not there: $(TRIB_RUN=$tmp/run/n0 trib status)"
-TRIB_RUN=$tmp/run/n0 trib perf --rsh "srun -u -Q -N1 -n1 -w \$TRIB_MACHINE $tmp/there" --algo ring,sharp -b 64K -e 64K -n 3 --max-wall 5 -J "$tmp/perf.json" >"$tmp/perf.out" 2>&1
+srun="srun -u -Q -N1 -n1 --overlap -w \$TRIB_MACHINE $tmp/there" # what --launch srun stands for, on one machine
+(unset TRIB_RUN; trib up "$tmp/slm.conf" --launch "$srun") >"$tmp/up.out" 2>&1 || fail "trib up --launch: $(cat "$tmp/up.out")"
+has 'fabric slm is up on machines n0, n1' "$tmp/up.out"
+TRIB_RUN=$tmp/run/n0 TRIB_RSH=$srun trib perf --algo ring,sharp -b 64K -e 64K -n 3 --max-wall 5 -J "$tmp/perf.json" >"$tmp/perf.out" 2>&1
 rc=$?
-for n in n0 n1; do TRIB_RUN=$tmp/run/$n trib down >"$tmp/down.out" 2>&1; done
+TRIB_RUN=$tmp/run/n0 trib down --machines >"$tmp/down.out" 2>&1
+no_steps() { [ -z "$(squeue -h -s)" ] && [ -z "$(ls "$tmp/run")" ]; }
+until_true 15 no_steps || fail "left: $(squeue -s; ls "$tmp/run")"
 [ $rc = 0 ] || fail "ranks by srun: $(cat "$tmp/perf.out")"
 jq -e '(.results | length) == 4 and all(.results[]; .wrong == 0)' "$tmp/perf.json" >"$tmp/jq.out" || fail "ranks by srun: $(cat "$tmp/perf.out")"

@@ -34,15 +34,19 @@ def serve(address):
 def client(address, cmd):
     c = socket.create_connection((address, PORT))
     c.sendall(json.dumps(cmd).encode() + b"\n")
+    inputs = [0, c]
     while True:
-        for f in select.select([0, c], [], [])[0]:
+        for f in select.select(inputs, [], [])[0]:
             try:
                 data = os.read(0, 65536) if f == 0 else c.recv(65536)
             except ConnectionResetError:
                 sys.exit("remote_shell.py: %s has ended the connection" % address)
-            if not data:
+            if not data and f == 0:
+                c.shutdown(socket.SHUT_WR)
+                inputs.remove(0)
+            elif not data:
                 return
-            if f == 0:
+            elif f == 0:
                 c.sendall(data)
             else:
                 while data:

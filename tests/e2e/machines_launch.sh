@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# One command for all machines of a conf: trib up --launch starts them, or none; status, capture and perf reach them by the same launcher; down
+# --machines takes them down. Three namespaces stand for the machines, a remote shell of the tests' own for ssh; Open MPI's mpirun too, where it is.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_machines.sh"
+why=$(can_have_machines) || skip "$why"
+ahead=(0 0 0) ppm=(0 0 0)
+
+sed 's/^name .*/name = "spread";/' "$conf/leaf-spine-8.conf" >"$tmp/spread.conf"
+cat >>"$tmp/spread.conf" <<'END'
+machines = ( { name = "m0"; address = "10.9.0.1"; nodes = ( "leaf0", "spine0" ); },
+             { name = "m1"; address = "10.9.0.2"; nodes = ( "leaf1" ); },
+             { name = "m2"; address = "10.9.0.3"; nodes = ( "spine1" ); } );
+trunk_key = "a secret that the lab shares";
+END
+wire_up
+for i in 0 1 2; do machine_up $i; done
+serving=()
+serve() { # serve I
+    on "$1" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 &
+    serving[$1]=$!
+}
+serve 0
+serve 1
+nothing_left() { [ -z "$(for i in 0 1 2; do on $i ls /run | grep tributary; done)" ]; }
+
+# m2 cannot be reached: nothing stays on the others
+on 0 trib up "$tmp/spread.conf" --launch "$remote" >"$tmp/none.out" 2>&1 && fail "a fabric without one of its machines"
+has '^trib: m2: ' "$tmp/none.out"
+until_true 10 nothing_left || fail "left: $(for i in 0 1 2; do on $i find /run; done)"
+serve 2
+
+# what it is told wrongly
+on 0 trib up leaf-spine-8 --launch "$remote" >"$tmp/none.out" 2>&1 && fail "--launch of a conf without machines"
+has 'found --launch, expected a conf with machines' "$tmp/none.out"
+on 0 trib up "$tmp/spread.conf" --launch "$remote" --machine m1 >"$tmp/none.out" 2>&1 && fail "--launch with --machine"
+has 'found --launch with --machine or --wait' "$tmp/none.out"
+
+up() { # up HOW
+    on 0 trib up "$tmp/spread.conf" --dilation 20000 --launch "$1" >"$tmp/launch.out" 2>&1 || fail "trib up --launch $1: $(cat "$tmp/launch.out")"
+    [ "$(cat "$tmp/launch.out")" = "fabric spread is up on machines m0, m1, m2" ] || fail "trib up --launch: $(cat "$tmp/launch.out")"
+}
+up "$remote"
+on 0 trib status --machines >"$tmp/status.out" 2>&1 || fail "trib status --machines: $(cat "$tmp/status.out")"
+has '^m0 \(this machine\):' "$tmp/status.out"
+has '^m2 \(10.9.0.3\):' "$tmp/status.out"
+[ "$(grep -c 'dilation 20000' "$tmp/status.out")" = 3 ] || fail "dilations: $(cat "$tmp/status.out")"
+[ "$(grep -c 'machine m[0-2]: there' "$tmp/status.out")" = 6 ] || fail "machines: $(cat "$tmp/status.out")"
+on 1 env TRIB_RSH="$remote" trib status spread --machines --links >"$tmp/status.out" 2>&1 || fail "from m1: $(cat "$tmp/status.out")"
+for link in 'h0 +leaf0' 'h4 +leaf1' 'spine1 +leaf1'; do has "^ *$link +up" "$tmp/status.out"; done
+
+# a link that has no end here, while a job runs; the launcher is remembered
+on 0 trib perf --algo ring -b 64K -e 64K -n 20 >"$tmp/perf.out" 2>&1 &
+perf=$!
+on 0 trib capture h4-leaf1 -o "$tmp/far.pcapng" -t 4 >"$tmp/capture.out" 2>&1 || fail "capture: $(cat "$tmp/capture.out")"
+has 'capturing h4-leaf1 on machine m1' "$tmp/capture.out"
+wait $perf || fail "perf without --rsh: $(cat "$tmp/perf.out")"
+has 'Out of bounds values : 0 OK' "$tmp/perf.out"
+if command -v tshark >/dev/null; then
+    [ "$(tshark -r "$tmp/far.pcapng" 2>/dev/null | wc -l)" -gt 100 ] || fail "a capture of $(tshark -r "$tmp/far.pcapng" 2>&1 | wc -l) frames"
+fi
+on 0 trib link h4-leaf1 >"$tmp/link.out" 2>&1 || fail "trib link: $(cat "$tmp/link.out")"
+has '^m1: h4:0 to leaf1:0: up' "$tmp/link.out"
+on 0 trib link leaf1-spine1 loss=1% >"$tmp/link.out" 2>&1 || fail "trib link, changed: $(cat "$tmp/link.out")"
+said() { on 0 trib link leaf1-spine1 >"$tmp/link.out" 2>&1; [ "$(grep -c '^m[12]: .*loss=0.01' "$tmp/link.out")" = 2 ]; }
+until_true 5 said || fail "both ends of a link of others: $(cat "$tmp/link.out")"
+on 0 trib capture h0-leaf0 -o "$tmp/near.pcap" -t 0.2 >"$tmp/capture.out" 2>&1 || fail "a link of this machine: $(cat "$tmp/capture.out")"
+has_not 'on machine' "$tmp/capture.out"
+on 0 trib down --machines >"$tmp/down.out" 2>&1 || fail "down: $(cat "$tmp/down.out")"
+until_true 10 nothing_left || fail "left: $(for i in 0 1 2; do on $i find /run; done)"
+
+# a machine with another key, and one with another conf: named, and nothing stays
+differ() { # differ SED-COMMAND EXPECTED
+    sed "$1" "$tmp/spread.conf" >"$tmp/other.conf"
+    on 1 mount --bind "$tmp/other.conf" "$tmp/spread.conf"
+    on 0 trib up "$tmp/spread.conf" --launch "$remote" >"$tmp/other.out" 2>&1 && fail "$1 on m1: $(cat "$tmp/other.out")"
+    has "$2" "$tmp/other.out"
+    on 1 umount "$tmp/spread.conf"
+    until_true 10 nothing_left || fail "left: $(for i in 0 1 2; do on $i find /run; done)"
+}
+differ 's/a secret/another secret/' 'm0: machine m1: not there.*is the conf the same on all'
+differ 's/slots = 16384/slots = 8192/' 'm0: machine m1: has another conf'
