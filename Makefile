@@ -51,6 +51,9 @@ CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidd
 # DPDK statically: only what a userspace fabric uses, and no driver directory is loaded into users' programs.
 DPDK_WHOLE := mempool_ring mempool_stack bus_vdev
 DPDK_PLAIN := pdump pcapng bpf ethdev meter net hash rcu telemetry kvargs mbuf mempool stack ring timer eal
+# Parts of what was eal in 22.11.
+DPDK_DIR   := $(shell pkg-config --variable=libdir libdpdk 2>/dev/null)
+DPDK_PLAIN += $(foreach l,log argparse,$(if $(wildcard $(DPDK_DIR)/librte_$(l).a),$(l)))
 # Ports to the outside. A static build has no drivers that need libraries of their own.
 DPDK_PORTS := bus_pci net_af_packet net_null net_pcap net_tap net_vhost net_virtio net_e1000 net_ixgbe net_i40e net_iavf net_ice
 DPDK_NICS  := bus_auxiliary net_af_xdp net_mlx5
@@ -129,8 +132,8 @@ PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/tr
          $(BUILD)/trib-check-protocol \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5
 
-# Open MPI's component is built where mpicc and Open MPI's own headers (4.1) are.
-MPI_INCLUDE := $(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/coll.h,$(patsubst -I%,%,$(filter -I%,$(shell mpicc --showme:compile 2>/dev/null)))))))
+# Open MPI's component is built where mpicc and Open MPI's own headers (4.1) are. Those of Open MPI 5 differ, and Debian's are not whole.
+MPI_INCLUDE := $(if $(findstring Open MPI 4.1,$(shell mpicc --showme:version 2>/dev/null)),$(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/coll.h,$(patsubst -I%,%,$(filter -I%,$(shell mpicc --showme:compile 2>/dev/null))))))))
 MPI_INCLUDE := $(patsubst %/openmpi/ompi/mca/coll/,%,$(MPI_INCLUDE))
 PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 # Communicators over a launcher's PMIx, where its headers are.

@@ -127,7 +127,7 @@ static inline void body_prefetch(const struct rte_mbuf *m)
 static inline void mbuf_prefetch(struct rte_mbuf *m)
 {
     rte_prefetch0(m);
-    rte_prefetch0(m->cacheline1);
+    rte_mbuf_prefetch_part2(m);
     rte_prefetch0(frame_meta(m));
 }
 

@@ -7,6 +7,7 @@
 #include "io/telemetry/capture.h"
 #include "io/link_reader.h"
 #include "io/telemetry/telemetry_link.h"
+#include "io/telemetry/telemetry_number.h"
 #include "io/telemetry/telemetry_tables.h"
 #include "switch/net/net_stats.h"
 #include "switch/protocol/protocol_node.h"
@@ -67,17 +68,17 @@ static void add_counters(struct rte_tel_data *d, const struct port_counters *c,
 {
     char name[64];
 
-    rte_tel_data_add_dict_u64(d, "rx_frames", c->rx_frames);
-    rte_tel_data_add_dict_u64(d, "rx_bytes", c->rx_bytes);
-    rte_tel_data_add_dict_u64(d, "tx_frames", sent->frames);
-    rte_tel_data_add_dict_u64(d, "tx_bytes", sent->bytes);
-    rte_tel_data_add_dict_u64(d, "ecn_marks", sent->ecn_marks);
-    rte_tel_data_add_dict_u64(d, "pauses_sent", c->pauses_sent);
-    rte_tel_data_add_dict_u64(d, "pauses_received", c->pauses_received);
-    rte_tel_data_add_dict_u64(d, "watchdog_trips", c->watchdog_trips);
+    telemetry_add(d, "rx_frames", c->rx_frames);
+    telemetry_add(d, "rx_bytes", c->rx_bytes);
+    telemetry_add(d, "tx_frames", sent->frames);
+    telemetry_add(d, "tx_bytes", sent->bytes);
+    telemetry_add(d, "ecn_marks", sent->ecn_marks);
+    telemetry_add(d, "pauses_sent", c->pauses_sent);
+    telemetry_add(d, "pauses_received", c->pauses_received);
+    telemetry_add(d, "watchdog_trips", c->watchdog_trips);
     for (unsigned r = 0; r < DROP_REASONS; r++) {
         snprintf(name, sizeof(name), "drop_%s", drop_name(r));
-        rte_tel_data_add_dict_u64(d, name, c->drops[r]);
+        telemetry_add(d, name, c->drops[r]);
     }
 }
 
@@ -85,20 +86,19 @@ static void add_egress(struct rte_tel_data *d, const struct egress *e, int64_t n
 {
     const struct egress_stats s = egress_stats(e);
 
-    rte_tel_data_add_dict_u64(d, "egress_frames", s.frames);
-    rte_tel_data_add_dict_u64(d, "egress_link_bytes", s.link_bytes);
-    rte_tel_data_add_dict_u64(d, "egress_lost", s.lost);
-    rte_tel_data_add_dict_u64(d, "egress_lost_bytes", s.lost_bytes);
-    rte_tel_data_add_dict_u64(d, "egress_duplicated", s.duplicated);
-    rte_tel_data_add_dict_u64(d, "egress_reordered", s.reordered);
-    rte_tel_data_add_dict_u64(d, "egress_corrupted", s.corrupted);
-    rte_tel_data_add_dict_u64(d, "egress_down_drops", s.down_drops);
-    rte_tel_data_add_dict_u64(d, "egress_watchdog_drops", s.discarded);
-    rte_tel_data_add_dict_u64(d, "egress_peak_bytes", s.peak_bytes);
-    rte_tel_data_add_dict_u64(d, "egress_peak_lossless_bytes", s.class_peak_bytes[FRAME_LOSSLESS]);
-    rte_tel_data_add_dict_u64(d, "egress_busy_us", (uint64_t)(s.busy_ps / PS_PER_US));
-    rte_tel_data_add_dict_u64(d, "egress_paused_us",
-                              (uint64_t)(egress_paused_ps(e, now_ps) / PS_PER_US));
+    telemetry_add(d, "egress_frames", s.frames);
+    telemetry_add(d, "egress_link_bytes", s.link_bytes);
+    telemetry_add(d, "egress_lost", s.lost);
+    telemetry_add(d, "egress_lost_bytes", s.lost_bytes);
+    telemetry_add(d, "egress_duplicated", s.duplicated);
+    telemetry_add(d, "egress_reordered", s.reordered);
+    telemetry_add(d, "egress_corrupted", s.corrupted);
+    telemetry_add(d, "egress_down_drops", s.down_drops);
+    telemetry_add(d, "egress_watchdog_drops", s.discarded);
+    telemetry_add(d, "egress_peak_bytes", s.peak_bytes);
+    telemetry_add(d, "egress_peak_lossless_bytes", s.class_peak_bytes[FRAME_LOSSLESS]);
+    telemetry_add(d, "egress_busy_us", (uint64_t)(s.busy_ps / PS_PER_US));
+    telemetry_add(d, "egress_paused_us", (uint64_t)(egress_paused_ps(e, now_ps) / PS_PER_US));
 }
 
 /* "NODE:PORT" of a node that runs here. */
@@ -163,12 +163,12 @@ static void link_bytes(struct loop *l, const char *params, struct rte_tel_data *
         telemetry_say(d, "error", "expected the first direction as a number, link * 2 + direction");
         return;
     }
-    rte_tel_data_start_array(d, RTE_TEL_U64_VAL);
+    rte_tel_data_start_array(d, TELEMETRY_NUMBERS);
     for (unsigned long i = first; i < 2ul * f->n_links && n < LINK_READER_PAGE; i++) {
         if (!net_sent_bytes(loop_net(l), f, (uint32_t)i, &bytes))
             continue;
-        rte_tel_data_add_array_u64(d, i);
-        rte_tel_data_add_array_u64(d, bytes);
+        telemetry_append(d, i);
+        telemetry_append(d, bytes);
         n++;
     }
 }
@@ -199,17 +199,17 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
     rte_tel_data_start_dict(d);
     net_total_stats(loop_net(l), f, &all);
     add_counters(d, &sum, &all);
-    rte_tel_data_add_dict_u64(d, "paused_us", (uint64_t)(all.paused_ps / PS_PER_US));
-    rte_tel_data_add_dict_u64(d, "peak_lossless_bytes", all.class_peak_bytes[FRAME_LOSSLESS]);
-    rte_tel_data_add_dict_u64(d, "cable_overflow", overflow);
-    rte_tel_data_add_dict_u64(d, "cable_bad_frames", bad);
-    rte_tel_data_add_dict_u64(d, "cable_no_buffer", nobuf);
-    rte_tel_data_add_dict_u64(d, "refused_connections", refused);
+    telemetry_add(d, "paused_us", (uint64_t)(all.paused_ps / PS_PER_US));
+    telemetry_add(d, "peak_lossless_bytes", all.class_peak_bytes[FRAME_LOSSLESS]);
+    telemetry_add(d, "cable_overflow", overflow);
+    telemetry_add(d, "cable_bad_frames", bad);
+    telemetry_add(d, "cable_no_buffer", nobuf);
+    telemetry_add(d, "refused_connections", refused);
 }
 
 static void emit_counter(void *ctx, const char *name, uint64_t v)
 {
-    rte_tel_data_add_dict_u64(ctx, name, v);
+    telemetry_add(ctx, name, v);
 }
 
 static void ans(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -273,16 +273,16 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
         rte_tel_data_start_dict(d);
         rte_tel_data_add_dict_string(d, "kind", kinds[c.kind]);
         rte_tel_data_add_dict_string(d, "state", c.up ? "up" : "down");
-        rte_tel_data_add_dict_u64(d, "connects", c.connects);
-        rte_tel_data_add_dict_u64(d, "refused", c.refused);
-        rte_tel_data_add_dict_u64(d, "rx_frames", c.rx);
-        rte_tel_data_add_dict_u64(d, "tx_frames", c.tx);
-        rte_tel_data_add_dict_u64(d, "rx_bad", c.rx_bad);
-        rte_tel_data_add_dict_u64(d, "tx_bad", c.tx_bad);
-        rte_tel_data_add_dict_u64(d, "no_buffer", c.rx_nobuf);
-        rte_tel_data_add_dict_u64(d, "overflow", c.overflow);
+        telemetry_add(d, "connects", c.connects);
+        telemetry_add(d, "refused", c.refused);
+        telemetry_add(d, "rx_frames", c.rx);
+        telemetry_add(d, "tx_frames", c.tx);
+        telemetry_add(d, "rx_bad", c.rx_bad);
+        telemetry_add(d, "tx_bad", c.tx_bad);
+        telemetry_add(d, "no_buffer", c.rx_nobuf);
+        telemetry_add(d, "overflow", c.overflow);
         if (c.kind == LINK_IO_SLOT)
-            rte_tel_data_add_dict_u64(d, "drop_slot_stalled", c.stall_drops);
+            telemetry_add(d, "drop_slot_stalled", c.stall_drops);
         return;
     }
     if (params)
@@ -379,7 +379,7 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
         return;
     }
     rte_tel_data_start_dict(d);
-    rte_tel_data_add_dict_u64(d, "frames", frames);
+    telemetry_add(d, "frames", frames);
 }
 
 /* ---- the clock ---- */
@@ -402,7 +402,7 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
     if (params)
         clock_set_dilation(sh->own_clock, (uint32_t)n);
     rte_tel_data_start_dict(d);
-    rte_tel_data_add_dict_u64(d, "dilation", clock_dilation(sh));
+    telemetry_add(d, "dilation", clock_dilation(sh));
 }
 
 /* ---- DPDK's side ---- */

@@ -3,6 +3,7 @@
 
 #include "io/loop_impl.h"
 #include "io/telemetry/telemetry_link.h"
+#include "io/telemetry/telemetry_number.h"
 #include "protocols/host/registry.h"
 #include "switch/net/net_stats.h"
 #include "switch/protocol/protocol_node.h"
@@ -63,14 +64,14 @@ static void add_row(struct answer *a, const uint64_t *v)
 
 static void end(const struct answer *a, const struct loop *l, struct rte_tel_data *d)
 {
-    rte_tel_data_start_array(d, RTE_TEL_U64_VAL);
-    rte_tel_data_add_array_u64(d, (uint64_t)clock_fabric_ps(l->sh));
-    rte_tel_data_add_array_u64(d, a->full ? a->row : 0);
-    rte_tel_data_add_array_u64(d, a->used);
+    rte_tel_data_start_array(d, TELEMETRY_NUMBERS);
+    telemetry_append(d, (uint64_t)clock_fabric_ps(l->sh));
+    telemetry_append(d, a->full ? a->row : 0);
+    telemetry_append(d, a->used);
     for (unsigned r = 0; r < a->rows; r++)
         for (unsigned i = 0; i < a->columns; i++)
             if (a->used & 1ull << i)
-                rte_tel_data_add_array_u64(d, a->cell[r][i]);
+                telemetry_append(d, a->cell[r][i]);
 }
 
 /* ---- ports ---- */

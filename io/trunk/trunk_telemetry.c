@@ -4,6 +4,7 @@
  * clients send to every process of a fabric have empty answers here.
  */
 #include "io/trunk/trunk_priv.h"
+#include "io/telemetry/telemetry_number.h"
 
 #include <errno.h>
 #include <rte_common.h>
@@ -63,13 +64,13 @@ static void machine(const struct trunk *t, unsigned i, struct rte_tel_data *d)
     struct follow_line l;
 
     rte_tel_data_add_dict_string(d, "state", state_of(t, i));
-    rte_tel_data_add_dict_u64(d, "links", s.n);
-    rte_tel_data_add_dict_u64(d, "links_up", s.up);
-    rte_tel_data_add_dict_u64(d, "frames_sent", s.sent);
-    rte_tel_data_add_dict_u64(d, "frames_received", s.received);
-    rte_tel_data_add_dict_u64(d, "frames_sent_again", s.again);
-    rte_tel_data_add_dict_u64(d, "frames_overflow", s.overflow);
-    rte_tel_data_add_dict_u64(d, "send_failed", p->send_failed);
+    telemetry_add(d, "links", s.n);
+    telemetry_add(d, "links_up", s.up);
+    telemetry_add(d, "frames_sent", s.sent);
+    telemetry_add(d, "frames_received", s.received);
+    telemetry_add(d, "frames_sent_again", s.again);
+    telemetry_add(d, "frames_overflow", s.overflow);
+    telemetry_add(d, "send_failed", p->send_failed);
     if (i != t->me && follow_line(&p->follow, clock_mono_ns(), &l)) {
         rte_tel_data_add_dict_int(d, "offset_us", (int)(l.offset_ns / 1000));
         rte_tel_data_add_dict_int(d, "drift_ppb", (int)(l.drift * 1e9));
@@ -81,8 +82,7 @@ static void all_machines(const struct trunk *t, struct rte_tel_data *d)
 {
     rte_tel_data_add_dict_string(d, "machine", t->fab->machines[t->me].name);
     rte_tel_data_add_dict_string(d, "clock", t->fab->machines[t->owner].name);
-    rte_tel_data_add_dict_u64(d, "clock_unsure_ns",
-                              (uint64_t)atomic_load(&t->sh->own_clock->unsure_ns));
+    telemetry_add(d, "clock_unsure_ns", (uint64_t)atomic_load(&t->sh->own_clock->unsure_ns));
     for (unsigned i = 0; i < t->n; i++)
         if (i != t->me)
             rte_tel_data_add_dict_string(d, t->fab->machines[i].name, state_of(t, i));
@@ -90,7 +90,7 @@ static void all_machines(const struct trunk *t, struct rte_tel_data *d)
         char name[32];
 
         snprintf(name, sizeof(name), "refused_%s", trunk_refusal_name[r]);
-        rte_tel_data_add_dict_u64(d, name, t->refused[r]);
+        telemetry_add(d, name, t->refused[r]);
     }
 }
 
@@ -142,7 +142,7 @@ static void dilation(struct trunk *t, const char *params, struct rte_tel_data *d
         trunk_clock_dilate(t, (uint32_t)n);
         wait_for_change(t, (uint32_t)n);
     }
-    rte_tel_data_add_dict_u64(d, "dilation", clock_dilation(t->sh));
+    telemetry_add(d, "dilation", clock_dilation(t->sh));
 }
 
 /* Of a link without an end here nobody else has anything to say. */
@@ -198,17 +198,17 @@ static void no_strings(struct trunk *t, const char *params, struct rte_tel_data 
 static void no_numbers(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     (void)t, (void)params;
-    rte_tel_data_start_array(d, RTE_TEL_U64_VAL);
+    rte_tel_data_start_array(d, TELEMETRY_NUMBERS);
 }
 
 /* A table without rows (telemetry_tables.h): the time, no further row, a column. */
 static void no_rows(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     (void)params;
-    rte_tel_data_start_array(d, RTE_TEL_U64_VAL);
-    rte_tel_data_add_array_u64(d, (uint64_t)clock_fabric_ps(t->sh));
-    rte_tel_data_add_array_u64(d, 0);
-    rte_tel_data_add_array_u64(d, 1);
+    rte_tel_data_start_array(d, TELEMETRY_NUMBERS);
+    telemetry_append(d, (uint64_t)clock_fabric_ps(t->sh));
+    telemetry_append(d, 0);
+    telemetry_append(d, 1);
 }
 
 static void no_counters(struct trunk *t, const char *params, struct rte_tel_data *d)

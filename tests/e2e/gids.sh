@@ -44,11 +44,11 @@ fi
 if command -v ucx_perftest >/dev/null; then
     for tls in rc_verbs ud_verbs; do
         next_port
-        UCX_IB_GID_INDEX=1 timeout 60 "$root/scripts/trib" exec h0 -- ucx_perftest -p $port -t am_lat -x $tls -d trib0:1 -n 100 \
+        UCX_IB_GID_INDEX=1 timeout 60 "$root/scripts/trib" exec h0 -- ucx_perftest $(ucx_perftest_alone) -p $port -t am_lat -x $tls -d trib0:1 -n 100 \
             >"$tmp/server.out" 2>&1 &
         pid=$!
         until_true 20 listens || fail "ucx_perftest does not listen"
-        UCX_IB_GID_INDEX=1 timeout 60 "$root/scripts/trib" exec h4 -- ucx_perftest -p $port 127.0.0.1 -t am_lat -x $tls -d trib0:1 \
+        UCX_IB_GID_INDEX=1 timeout 60 "$root/scripts/trib" exec h4 -- ucx_perftest $(ucx_perftest_alone) -p $port 127.0.0.1 -t am_lat -x $tls -d trib0:1 \
             -n 100 >"$tmp/client.out" 2>&1 || fail "ucx_perftest -x $tls by the link-local GID"
         wait $pid || fail "ucx_perftest -x $tls by the link-local GID, server"
         has_not 'WARN|ERROR' "$tmp/client.out"

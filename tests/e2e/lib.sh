@@ -59,6 +59,9 @@ total() {
     trib status | awk -v k="$1:" '$1 == k { n += $2 } END { print n + 0 }'
 }
 
+# One that is built with MPI (Debian 13's) takes itself for two ranks of mpirun where standard input is no terminal: options against that.
+ucx_perftest_alone() { ! ucx_perftest -h 2>&1 | grep -q -- '-P <0|1>' || echo "-P 0"; }
+
 # Nothing was sent twice, refused for want of a receive, or dropped: neither by the host processes of the fabric that is up (each
 # leaves its counters in its slot's lock file), nor by the aggregation nodes, nor by a switch or NIC.
 no_repeats() {

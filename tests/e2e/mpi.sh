@@ -41,15 +41,20 @@ for tls in all rc_v,self ud_v,self; do
     all_sent $max h0 h1 h2 h3 h4 h5 h6 h7
 done
 
-# Hosts by environment, rank by rank: with trib exec for each, and for all in a session of one host.
-rank=("$root/scripts/trib" exec -- "$check" 65536 1)
-"${mpirun[@]}" -np 1 -x TRIB_HOST=h1 "${rank[@]}" : -np 1 -x TRIB_HOST=h6 "${rank[@]}" >"$tmp/mpi.out" 2>&1 || fail "by TRIB_HOST: exit code $?"
-checked 2
-all_sent 16384 h1 h6
-trib exec h0 -- "${mpirun[@]}" -x UCX_TLS=rc_v,self -np 1 -x TRIB_HOST=h2 "$check" 65536 1 : -np 1 -x TRIB_HOST=h5 "$check" 65536 1 \
-    >"$tmp/mpi.out" 2>&1 || fail "in one session: exit code $?"
-checked 2
-all_sent 16384 h2 h5
+# Hosts by environment, rank by rank: with trib exec for each, and for all in a session of one host. (Debian 13's mpirun ends in a fault of its
+# own with two programs and -x.)
+if "${mpirun[@]}" -np 1 -x A=1 true : -np 1 -x A=2 true >"$tmp/two.out" 2>&1; then
+    rank=("$root/scripts/trib" exec -- "$check" 65536 1)
+    "${mpirun[@]}" -np 1 -x TRIB_HOST=h1 "${rank[@]}" : -np 1 -x TRIB_HOST=h6 "${rank[@]}" >"$tmp/mpi.out" 2>&1 || fail "by TRIB_HOST: exit code $?"
+    checked 2
+    all_sent 16384 h1 h6
+    trib exec h0 -- "${mpirun[@]}" -x UCX_TLS=rc_v,self -np 1 -x TRIB_HOST=h2 "$check" 65536 1 : -np 1 -x TRIB_HOST=h5 "$check" 65536 1 \
+        >"$tmp/mpi.out" 2>&1 || fail "in one session: exit code $?"
+    checked 2
+    all_sent 16384 h2 h5
+else
+    echo "hosts by environment: skipped, this mpirun cannot start two programs with -x"
+fi
 
 # One frame in a hundred is lost on every link between the leaves: RC repairs it, and every element is still right. (UCX's timeout
 # of a second would make this a long test.)

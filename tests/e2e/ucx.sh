@@ -35,12 +35,14 @@ perf() {
     shift 2
     before=$(total rx_bytes)
     next_port
-    timeout 100 "$root/scripts/trib" exec h0 -- ucx_perftest -p $port -b "$tmp/batch" -w 10 "$@" >"$tmp/server.out" 2>&1 &
+    timeout 100 "$root/scripts/trib" exec h0 -- ucx_perftest $(ucx_perftest_alone) -p $port -b "$tmp/batch" -w 10 "$@" >"$tmp/server.out" 2>&1 &
     pid=$!
     until_true 20 listens || fail "ucx_perftest $* does not listen"
-    timeout 100 "$root/scripts/trib" exec "$client" -- ucx_perftest -p $port 127.0.0.1 -b "$tmp/batch" -w 10 -f "$@" >"$tmp/client.out" 2>&1 ||
+    timeout 100 "$root/scripts/trib" exec "$client" -- ucx_perftest $(ucx_perftest_alone) -p $port 127.0.0.1 -b "$tmp/batch" -w 10 -f "$@" >"$tmp/client.out" 2>&1 ||
         fail "$client to h0: UCX_TLS=${UCX_TLS:-} ucx_perftest $*"
     wait $pid || fail "server h0, client $client: UCX_TLS=${UCX_TLS:-} ucx_perftest $*"
+    # UCX 1.18 flushes puts and atomics as only its mlx5 transports can, says so on all others, and goes on.
+    sed -i '/flush(remote) is not supported/d; /error during flush: Unsupported operation/d' "$tmp/client.out" "$tmp/server.out"
     has_not 'WARN|ERROR' "$tmp/client.out"
     has_not 'WARN|ERROR' "$tmp/server.out"
     while read -r name _; do
