@@ -13,17 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the CPUs that we lay fields out for. DPDK's own constant is 128 on many Arm builds, whose cores
+ * have lines of 64. */
+#define CACHELINE         64u
+#define CACHELINE_ALIGNED __attribute__((aligned(CACHELINE)))
+
 /* Uninitialised, for queues whose entries are written before they are read: entries that are never
  * reached, nearly all in queues for thousands of peers, take no memory. */
 static inline void *cacheline_take(size_t bytes)
 {
-    return aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_ROUNDUP(bytes));
+    return aligned_alloc(CACHELINE, RTE_ALIGN_CEIL(bytes, CACHELINE));
 }
 
 /* Prefetches `bytes` bytes from p, line by line. */
 static inline void cacheline_prefetch(const void *p, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
+    for (size_t i = 0; i < bytes; i += CACHELINE)
         rte_prefetch0((const char *)p + i);
 }
 
@@ -38,25 +43,24 @@ static inline void cacheline_prefetch(const void *p, size_t bytes)
 struct cacheline_list {
     uint64_t n;
     uintptr_t at[CACHELINE_LISTED];
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 /* Adds the lines of `bytes` bytes from p, which begins a line: 64 of them at most. No bytes: adds
  * nothing. */
 static inline void cacheline_list_add(struct cacheline_list *l, const void *p, size_t bytes)
 {
-    T_ASSERT((uintptr_t)p % RTE_CACHE_LINE_SIZE == 0, "what is listed does not begin a cache line");
-    T_ASSERT(bytes <= RTE_CACHE_LINE_SIZE * RTE_CACHE_LINE_SIZE,
-             "an entry of a list counts at most 64 cache lines");
+    T_ASSERT((uintptr_t)p % CACHELINE == 0, "what is listed does not begin a cache line");
+    T_ASSERT(bytes <= CACHELINE * CACHELINE, "an entry of a list counts at most 64 cache lines");
     T_ASSERT(l->n <= CACHELINE_LISTED, "a list of cache lines is longer than it can be");
     if (bytes && l->n < CACHELINE_LISTED)
-        l->at[l->n++] = (uintptr_t)p | (bytes - 1) / RTE_CACHE_LINE_SIZE;
+        l->at[l->n++] = (uintptr_t)p | (bytes - 1) / CACHELINE;
 }
 
 /* Removes the entry that begins at p, if there is one. */
 static inline void cacheline_list_drop(struct cacheline_list *l, const void *p)
 {
     for (uint64_t i = 0; i < l->n; i++)
-        if ((l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1)) == (uintptr_t)p) {
+        if ((l->at[i] & ~(uintptr_t)(CACHELINE - 1)) == (uintptr_t)p) {
             l->at[i] = l->at[--l->n];
             return;
         }
@@ -66,11 +70,11 @@ static inline void cacheline_list_prefetch(const struct cacheline_list *l)
 {
     T_ASSERT_HOT(l->n <= CACHELINE_LISTED, "a list of cache lines is longer than it can be");
     for (uint64_t i = 0; i < l->n; i++) {
-        const char *p = (const char *)(l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1));
+        const char *p = (const char *)(l->at[i] & ~(uintptr_t)(CACHELINE - 1));
 
         rte_prefetch0(p);
-        for (uintptr_t k = l->at[i] % RTE_CACHE_LINE_SIZE; k; k--)
-            rte_prefetch0(p += RTE_CACHE_LINE_SIZE);
+        for (uintptr_t k = l->at[i] % CACHELINE; k; k--)
+            rte_prefetch0(p += CACHELINE);
     }
 }
 

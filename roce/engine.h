@@ -29,6 +29,7 @@
 #define TRIB_ROCE_ENGINE_H
 
 #include "base/assert.h"
+#include "base/cacheline.h"
 #include "base/events.h"
 #include "base/timers.h"
 #include "roce/counters.h"
@@ -54,7 +55,7 @@ struct rq {
     uint32_t stride, max_sge;
     uint8_t *ring; /* struct rwqe of max_sge pieces, each in stride bytes: behind it, or (rq_resize)
                       a block of its own */
-    uint8_t first[] __rte_cache_aligned;
+    uint8_t first[] CACHELINE_ALIGNED;
 };
 
 /* A posted send, followed by its payload: one cache line, where the payload is one sge. */
@@ -74,7 +75,7 @@ struct swqe {
         uint8_t inl[0];
     } data[] __rte_aligned(sizeof(struct sge));
 };
-_Static_assert(sizeof(struct swqe) + sizeof(struct sge) == RTE_CACHE_LINE_SIZE, "as said");
+_Static_assert(sizeof(struct swqe) + sizeof(struct sge) == CACHELINE, "as said");
 
 /* Fields that only some kinds of requests have. */
 union sextra {
@@ -170,12 +171,12 @@ struct qp {
     struct qp_attr attr; /* except its end, in the first cache line */
 
     /* Sending. */
-    struct requester rqr __rte_cache_aligned;
+    struct requester rqr CACHELINE_ALIGNED;
     struct timer timer;
     TAILQ_ENTRY(qp) send_link;
 
     /* Receiving. */
-    struct rq *rq __rte_cache_aligned;
+    struct rq *rq CACHELINE_ALIGNED;
     TAILQ_ENTRY(qp) ack_link;
     TAILQ_ENTRY(qp) delayed_ack_link;
     int64_t ack_due; /* in_delayed_acks: when the delayed acknowledgement is sent */
@@ -186,7 +187,7 @@ struct qp {
     TAILQ_ENTRY(qp) flush_link, fetch_link;
     bool in_flush, in_fetch, drained_said;
 };
-_Static_assert(offsetof(struct qp, attr.sq_psn) <= RTE_CACHE_LINE_SIZE,
+_Static_assert(offsetof(struct qp, attr.sq_psn) <= CACHELINE,
                "what every packet needs is in one cache line");
 
 TAILQ_HEAD(qp_list, qp);
@@ -213,8 +214,8 @@ struct rnic {
     struct timers timers;
     struct timer_entry few_timers[ROCE_FEW_TIMERS];
 
-    struct rnic_cfg cfg __rte_cache_aligned;
-    struct roce_counters cnt __rte_cache_aligned;
+    struct rnic_cfg cfg CACHELINE_ALIGNED;
+    struct roce_counters cnt CACHELINE_ALIGNED;
     struct cacheline_list lines; /* of the owner, too */
     uint32_t next_index, n_qps;
     struct qp *special[ROCE_SPECIAL_QPS];
@@ -226,8 +227,8 @@ struct rnic {
     struct events events;
 };
 
-_Static_assert(offsetof(struct rnic, fetch) == 2 * RTE_CACHE_LINE_SIZE &&
-                   offsetof(struct rnic_cfg, ops.event) == RTE_CACHE_LINE_SIZE,
+_Static_assert(offsetof(struct rnic, fetch) == 2 * CACHELINE &&
+                   offsetof(struct rnic_cfg, ops.event) == CACHELINE,
                "fields of one use share cache lines");
 
 /* How the execution of a request ended; responder.c maps it to NAK, completion and event. */

@@ -2,6 +2,7 @@
 #include "roce/frame.h"
 
 #include "base/assert.h"
+#include "base/cacheline.h"
 #include "roce/wire.h"
 
 #include <errno.h>
@@ -11,8 +12,7 @@
 #include <stdatomic.h>
 
 _Static_assert(FRAME_HEADROOM_LENGTHS >= 4, "room for a tag");
-_Static_assert((sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES + FRAME_HEADROOM_LENGTHS) %
-                       RTE_CACHE_LINE_SIZE ==
+_Static_assert((sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES + FRAME_HEADROOM_LENGTHS) % CACHELINE ==
                    0,
                "a line of the CPU's caches");
 _Static_assert(FRAME_HEADROOM <= RTE_PKTMBUF_HEADROOM, "FRAME_ROOM bytes are behind it");

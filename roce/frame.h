@@ -79,10 +79,9 @@ static inline struct frame_meta *frame_meta(struct rte_mbuf *m)
 /* Headroom of a frame in its buffer: headers of Ethernet, IPv4, UDP and BTH (54 bytes) end a cache
  * line and the payload begins the next, since vector loads across two lines take twice as long. */
 #define FRAME_HEADROOM                                                                             \
-    (2 * RTE_CACHE_LINE_SIZE - 54 -                                                                \
-     (sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES) % RTE_CACHE_LINE_SIZE)
+    (2 * CACHELINE - 54 - (sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES) % CACHELINE)
 /* In a pool for length-only payloads a frame begins at that line, which holds most frames whole. */
-#define FRAME_HEADROOM_LENGTHS (FRAME_HEADROOM + 54 - RTE_CACHE_LINE_SIZE)
+#define FRAME_HEADROOM_LENGTHS (FRAME_HEADROOM + 54 - CACHELINE)
 
 /* Of a frame with its own buffer. */
 static inline uint16_t frame_headroom(const struct rte_mbuf *m)

@@ -17,7 +17,7 @@ static void list_cachelines(struct qp *qp)
     if (qp->type != QP_RC)
         return;
     cacheline_list_add(l, qp, offsetof(struct qp, rsp.reads));
-    cacheline_list_add(l, qp->rqr.ring, RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(l, qp->rqr.ring, CACHELINE);
     if (qp->rq)
         cacheline_list_add(l, qp->rq, sizeof(*qp->rq));
 }

@@ -120,7 +120,7 @@ static inline void body_prefetch(const struct rte_mbuf *m)
 {
     const uint8_t *at = rte_pktmbuf_mtod(m, const uint8_t *);
 
-    for (uint32_t i = 0; i < m->data_len; i += RTE_CACHE_LINE_SIZE)
+    for (uint32_t i = 0; i < m->data_len; i += CACHELINE)
         rte_prefetch0(at + i);
 }
 
@@ -463,7 +463,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     TAILQ_INIT(&r->flush);
     TAILQ_INIT(&r->delayed_acks);
     TAILQ_INIT(&r->fetch);
-    cacheline_list_add(&r->lines, r, offsetof(struct rnic, cnt) + RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(&r->lines, r, offsetof(struct rnic, cnt) + CACHELINE);
     rnic_events_init(r);
     *rp = r;
     return 0;

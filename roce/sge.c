@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/cacheline.h"
 #include "roce/engine.h"
 #include "roce/guard.h"
 #include "roce/icrc.h"
@@ -22,7 +23,7 @@ static void next_prefetch(const void *p, uint32_t bytes, uint32_t left)
 {
     const char *at = (const char *)p + bytes;
 
-    for (uint32_t i = 0; i < RTE_MIN(bytes, left); i += RTE_CACHE_LINE_SIZE)
+    for (uint32_t i = 0; i < RTE_MIN(bytes, left); i += CACHELINE)
         rte_prefetch1(at + i);
 }
 

@@ -4,6 +4,7 @@
 #ifndef TRIB_SWITCH_NIC_PRIV_H
 #define TRIB_SWITCH_NIC_PRIV_H
 
+#include "base/cacheline.h"
 #include "switch/mcast.h"
 #include "switch/nic.h"
 #include "switch/node_events.h"
@@ -61,7 +62,7 @@ struct nic_slot {
         uint8_t why;      /* enum drop, of the last one */
         bool was_shut;
     } offence;
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 struct nic_port {
     struct nic *nic;
@@ -89,7 +90,7 @@ struct nic_port {
     int64_t gap_ps;               /* gap since the last time */
     uint64_t shutting[NIC_WORDS]; /* bit per slot: to be shut in the next tick */
     uint32_t n_shut;              /* slots that were shut since the port was opened */
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 struct nic {
     struct node nd;

@@ -8,6 +8,7 @@
 #define TRIB_SWITCH_NODE_H
 
 #include "base/assert.h"
+#include "base/cacheline.h"
 #include "fabric/fabric.h"
 #include "roce/endpoint.h"
 #include "switch/queue/drops.h"
@@ -54,7 +55,7 @@ struct node_port {
     bool cuts_up;   /* frames arrive here with their header, and may leave by a faster link */
     struct pfc pfc; /* ingress side */
     struct watchdog dog;
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 /* Fields in order of use: see struct egress. */
 struct node {

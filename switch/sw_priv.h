@@ -4,6 +4,7 @@
 #ifndef TRIB_SWITCH_SW_PRIV_H
 #define TRIB_SWITCH_SW_PRIV_H
 
+#include "base/cacheline.h"
 #include "switch/arp.h"
 #include "switch/fib.h"
 #include "switch/mcast.h"
@@ -40,7 +41,7 @@ struct sw {
     struct protocol_node *protocols; /* in front of it */
     struct an_cfg an_cfg;
     struct rte_mbuf *local[NODE_BURST]; /* n_local frames of this burst for the endpoint */
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 static inline struct sw *sw_of(struct node *nd)
 {

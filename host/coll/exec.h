@@ -4,6 +4,7 @@
 #ifndef TRIB_HOST_COLL_EXEC_H
 #define TRIB_HOST_COLL_EXEC_H
 
+#include "base/cacheline.h"
 #include "host/coll/alg/sched.h"
 #include "host/coll/mem.h"
 #include "host/coll/transport/edge.h"
@@ -42,7 +43,7 @@ struct lane_run {
         bool on;
         uint64_t count; /* steps that it waits for */
     } wait[WAITS];
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 struct coll_req {
     struct comm *c;

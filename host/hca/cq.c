@@ -235,7 +235,7 @@ static void list_cachelines(struct hca_cq *cq)
 {
     struct cacheline_list *l = rnic_cachelines(cq->hca->rnic);
 
-    cacheline_list_add(l, &cq->hca, RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(l, &cq->hca, CACHELINE);
     cacheline_list_add(l, cq->ring, RTE_MIN(cq->cap, 2u) * sizeof(*cq->ring));
 }
 

@@ -304,8 +304,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
         return rc_err;
     }
     h->ep = rnic_endpoint(h->rnic);
-    cacheline_list_add(rnic_cachelines(h->rnic), h,
-                       offsetof(struct hca, cfg) + RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(rnic_cachelines(h->rnic), h, offsetof(struct hca, cfg) + CACHELINE);
     h->dev = dev ? dev : &h->own_dev;
     if (!dev)
         hca_device_init(h->dev, cfg->name, cfg->ip);

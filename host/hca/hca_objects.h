@@ -9,6 +9,7 @@
 #ifndef TRIB_HOST_HCA_HCA_OBJECTS_H
 #define TRIB_HOST_HCA_HCA_OBJECTS_H
 
+#include "base/cacheline.h"
 #include "base/events.h"
 #include "host/hca/hca.h"
 #include "host/hca/hlist.h"
@@ -80,7 +81,7 @@ struct hca {
     int64_t short_free_ps;   /* until when short protocols are busy (fab_noticed_ps()) */
     struct hlist limit_srqs; /* deferred */
 
-    struct hca_cfg cfg __rte_cache_aligned;
+    struct hca_cfg cfg CACHELINE_ALIGNED;
     struct hca_delayed *delayed;
     struct hca_device *dev, own_dev;
     struct rnic *rnic;
@@ -123,7 +124,7 @@ struct hca_key {
     uint32_t pd;
     uint64_t iova, length;
     char *start;
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 struct hca_ctx {
     struct verbs_context v;
@@ -213,7 +214,7 @@ struct hca_cq {
         struct ibv_cq_ex ex;
     };
     char zero[64];
-    struct hca *hca __rte_cache_aligned;
+    struct hca *hca CACHELINE_ALIGNED;
     struct hca_ctx *ctx;
     struct hca_channel *channel;
     struct hca_cqe *ring;
@@ -257,7 +258,7 @@ struct hca_qp {
         struct ibv_qp_ex ex;
     };
     char zero[64];
-    struct hca *hca __rte_cache_aligned;
+    struct hca *hca CACHELINE_ALIGNED;
     struct hca_cq *scq, *rcq;
     struct rq *rq; /* the SRQ's, or its own */
     struct qp *qp;

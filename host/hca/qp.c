@@ -30,8 +30,8 @@ void qp_list_cachelines(struct hca_qp *qp, bool on)
         cacheline_list_drop(l, qp);
         cacheline_list_drop(l, &qp->hca);
     } else if (qp->v.qp_type == IBV_QPT_RC) {
-        cacheline_list_add(l, qp, RTE_CACHE_LINE_SIZE);
-        cacheline_list_add(l, &qp->hca, RTE_CACHE_LINE_SIZE);
+        cacheline_list_add(l, qp, CACHELINE);
+        cacheline_list_add(l, &qp->hca, CACHELINE);
     }
 }
 

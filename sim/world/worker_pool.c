@@ -2,6 +2,7 @@
 #include "sim/world/worker_pool.h"
 
 #include "base/assert.h"
+#include "base/cacheline.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +24,7 @@
 /* A counter whose change other threads await. */
 struct gate {
     atomic_uint word, sleepers;
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 struct member {
     struct worker_pool *c;
@@ -200,7 +201,7 @@ static void release(struct worker_pool *c)
 
 int worker_pool_create(struct worker_pool **out, unsigned n, unsigned parts)
 {
-    struct worker_pool *c = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*c));
+    struct worker_pool *c = aligned_alloc(CACHELINE, sizeof(*c));
 
     *out = NULL;
     if (!c)

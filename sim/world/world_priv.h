@@ -4,6 +4,7 @@
 #define TRIB_SIM_WORLD_WORLD_PRIV_H
 
 #include "base/assert.h"
+#include "base/cacheline.h"
 #include "base/events.h"
 #include "sim/world/worker_pool.h"
 #include "sim/world/world.h"
@@ -25,7 +26,7 @@ struct rank_port {
     unsigned index; /* of the host's ports */
     /* A slow process: from when on it can take and give the next frame. */
     int64_t takes_ps, gives_ps;
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 struct rank {
     struct world *w;
@@ -47,7 +48,7 @@ struct lane {
     struct rank_port **kicked; /* [max_kicked] in the order of the kicks */
     unsigned n_kicked, max_kicked;
     uint64_t hash, frames; /* of this slice; added to the first lane's at its end */
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 struct world {
     struct world_cfg cfg;

@@ -91,7 +91,7 @@ static void start_is_earlier(void *ctx)
 /* Of a frame whose headers are in the caches already. */
 static void prefetch_body(const struct rte_mbuf *m)
 {
-    for (uint32_t i = RTE_CACHE_LINE_SIZE; m && i < m->data_len; i += RTE_CACHE_LINE_SIZE)
+    for (uint32_t i = CACHELINE; m && i < m->data_len; i += CACHELINE)
         rte_prefetch1(rte_pktmbuf_mtod_offset(m, const char *, i));
 }
 

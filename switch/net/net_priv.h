@@ -4,6 +4,7 @@
 #define TRIB_SWITCH_NET_NET_PRIV_H
 
 #include "base/assert.h"
+#include "base/cacheline.h"
 #include "base/events.h"
 #include "base/heap.h"
 #include "switch/net/net.h"
@@ -23,8 +24,8 @@ struct transmitter {
     bool peer_is_far;         /* the peer runs in the far phase */
     uint8_t peer_partition;   /* the partition that runs the peer */
     uint32_t starts, arrives; /* index of its starts at its node, of its arrivals at its peer */
-} __rte_cache_aligned;
-_Static_assert(sizeof(struct transmitter) == RTE_CACHE_LINE_SIZE, "one cache line");
+} CACHELINE_ALIGNED;
+_Static_assert(sizeof(struct transmitter) == CACHELINE, "one cache line");
 
 struct net {
     struct net_cfg cfg;
@@ -72,12 +73,12 @@ struct logical_process {
     struct transmitter **tx; /* [tick] by index: its own (starts), and others' (arrivals) */
     int64_t now_ps;          /* its own time */
     struct partition *partition;
-} __rte_cache_aligned;
-_Static_assert(sizeof(struct logical_process) == RTE_CACHE_LINE_SIZE, "one cache line");
+} CACHELINE_ALIGNED;
+_Static_assert(sizeof(struct logical_process) == CACHELINE, "one cache line");
 
-#define PREFETCH_STEPS  7u  /* nodes that are prefetched ahead */
-#define PREFETCH_EVENTS 32u /* of a node that are prefetched; more are rare */
-#define PREFETCH_NODE   (2u * RTE_CACHE_LINE_SIZE) /* bytes of struct node */
+#define PREFETCH_STEPS  7u               /* nodes that are prefetched ahead */
+#define PREFETCH_EVENTS 32u              /* of a node that are prefetched; more are rare */
+#define PREFETCH_NODE   (2u * CACHELINE) /* bytes of struct node */
 
 /* The nodes of a partition that run in one phase of a slice, one after the other. */
 struct phase {
@@ -115,7 +116,7 @@ struct partition {
         uint32_t n;
         struct transmitter **at[PREFETCH_EVENTS];
     } prefetch[PREFETCH_STEPS];
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 struct apart {
     int64_t *due; /* [n_nodes]: no later than the first event of each node */

@@ -5,6 +5,7 @@
 #define TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 
 #include "base/assert.h"
+#include "base/cacheline.h"
 #include "switch/queue/ecn.h"
 #include "switch/queue/egress.h"
 #include "switch/queue/link_fault.h"
@@ -28,7 +29,7 @@ struct waiting {
     uint64_t bytes, limit_bytes;
     uint64_t taken; /* frames that waited here and have started */
 };
-_Static_assert(sizeof(struct waiting) == RTE_CACHE_LINE_SIZE, "one cache line");
+_Static_assert(sizeof(struct waiting) == CACHELINE, "one cache line");
 
 enum { START_PULL = FRAME_CLASSES };
 
@@ -65,16 +66,16 @@ struct egress {
     uint64_t rate_bps;
 
     struct egress_stats st; /* except link_bytes, which are derived */
-    struct waiting q[FRAME_CLASSES] __rte_cache_aligned;
+    struct waiting q[FRAME_CLASSES] CACHELINE_ALIGNED;
     struct egress_cfg cfg;
     struct fault fault;
     uint32_t *n_faulty; /* egress_count_faults() */
     struct ecn ecn;
     int64_t header_ps; /* time of cfg.cut_bytes */
-} __rte_cache_aligned;
-_Static_assert(offsetof(struct egress, flight) == RTE_CACHE_LINE_SIZE &&
-                   offsetof(struct egress, departed) == 2 * RTE_CACHE_LINE_SIZE &&
-                   offsetof(struct egress, st) == 3 * RTE_CACHE_LINE_SIZE,
+} CACHELINE_ALIGNED;
+_Static_assert(offsetof(struct egress, flight) == CACHELINE &&
+                   offsetof(struct egress, departed) == 2 * CACHELINE &&
+                   offsetof(struct egress, st) == 3 * CACHELINE,
                "whole cache lines");
 
 static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)

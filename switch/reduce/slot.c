@@ -12,6 +12,7 @@
  * reference). Packets that came by reference from a node of the same process are read-only, since
  * the sender may retransmit them; a new mbuf is taken only if all children's packets are shared.
  */
+#include "base/cacheline.h"
 #include "switch/reduce/an_priv.h"
 
 #include <string.h>
@@ -147,7 +148,7 @@ static void prefetch_inputs(const struct an_group *g, const struct an_input *in)
     for (unsigned i = 0; i < g->n; i++)
         if (in[i].m) {
             rte_prefetch0(in[i].m);
-            rte_prefetch0((const uint8_t *)in[i].m + RTE_CACHE_LINE_SIZE);
+            rte_prefetch0((const uint8_t *)in[i].m + CACHELINE);
             rte_prefetch0(in[i].data);
         }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of cache lines that are used together: additions and removals. */
+#include "base/cacheline.h"
 #include "roce/engine.h"
 #include "tests/roce/rc_fixture.h"
 
@@ -14,16 +15,16 @@ static bool listed(const struct cacheline_list *l, const void *p, unsigned more)
 static void entries_come_and_go(void **state)
 {
     struct cacheline_list l = {0};
-    uint8_t *mem = cacheline_take(2 * CACHELINE_LISTED * RTE_CACHE_LINE_SIZE);
+    uint8_t *mem = cacheline_take(2 * CACHELINE_LISTED * CACHELINE);
 
     (void)state;
     cacheline_list_add(&l, mem, 1);
-    cacheline_list_add(&l, mem + RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE);
-    cacheline_list_add(&l, mem + 2 * RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE + 1);
+    cacheline_list_add(&l, mem + CACHELINE, CACHELINE);
+    cacheline_list_add(&l, mem + 2 * CACHELINE, CACHELINE + 1);
     assert_int_equal(l.n, 3);
     assert_true(listed(&l, mem, 0));
-    assert_true(listed(&l, mem + RTE_CACHE_LINE_SIZE, 0));
-    assert_true(listed(&l, mem + 2 * RTE_CACHE_LINE_SIZE, 1));
+    assert_true(listed(&l, mem + CACHELINE, 0));
+    assert_true(listed(&l, mem + 2 * CACHELINE, 1));
     cacheline_list_prefetch(&l);
     cacheline_list_drop(&l, mem);
     cacheline_list_drop(&l, mem);
@@ -31,7 +32,7 @@ static void entries_come_and_go(void **state)
     assert_false(listed(&l, mem, 0));
     for (unsigned i = 0; i < 2 * CACHELINE_LISTED; i++) /* entries beyond the capacity are left
                                                            out */
-        cacheline_list_add(&l, mem + i * RTE_CACHE_LINE_SIZE, 1);
+        cacheline_list_add(&l, mem + i * CACHELINE, 1);
     assert_int_equal(l.n, CACHELINE_LISTED);
     cacheline_list_prefetch(&l);
     free(mem);
@@ -45,10 +46,10 @@ static void a_queue_pair_is_listed_while_it_can_send(void **state)
     uint64_t n = l->n;
 
     (void)state;
-    assert_true(listed(l, e.qp[0], (offsetof(struct qp, rsp.reads) - 1) / RTE_CACHE_LINE_SIZE));
+    assert_true(listed(l, e.qp[0], (offsetof(struct qp, rsp.reads) - 1) / CACHELINE));
     assert_int_equal(qp_modify(e.qp[0], &reset), 0);
     assert_int_equal(l->n, n - 3); /* with its two queues */
-    assert_false(listed(l, e.qp[0], (offsetof(struct qp, rsp.reads) - 1) / RTE_CACHE_LINE_SIZE));
+    assert_false(listed(l, e.qp[0], (offsetof(struct qp, rsp.reads) - 1) / CACHELINE));
     fixture_free(&e);
 }
 

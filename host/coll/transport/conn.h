@@ -27,6 +27,7 @@
 #ifndef TRIB_HOST_COLL_TRANSPORT_CONN_H
 #define TRIB_HOST_COLL_TRANSPORT_CONN_H
 
+#include "base/cacheline.h"
 #include "host/coll/comm.h"
 
 #define CONN_AHEAD        16u /* two credits' worth */
@@ -88,7 +89,7 @@ struct conn {
     struct conn *next; /* of the same peer */
     int64_t since_ns;  /* since when the peer does not answer; 0: it was not asked */
     uint64_t probe;    /* what was posted up to the last probe, included */
-} __rte_cache_aligned;
+} CACHELINE_ALIGNED;
 
 /* ---- an operation's use of it (conn.c) ---- */
 void conn_begin(struct comm *c, struct coll_req *r, unsigned lane);
