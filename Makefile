@@ -16,6 +16,7 @@
 #   python-test                             the Python package's runs, sweeps, figures and notebooks, with Debian's pandas and matplotlib
 #   wheel                                   the Python package, in $(BUILD)/wheel
 #   container-test                          the steps of packaging/Containerfile, run by a user without privileges under chroot (root)
+#   system-test                             built and unit-tested for SUITE=trixie ARCH=amd64, or for ARCH=arm64 under qemu-user (root)
 #   deb deb-test                            the Debian package, in $(BUILD)/deb; installed, run and removed in a bare Debian (root)
 #   docs-test                               commands and links of README.md and docs/
 #   format lint                             clang-format, cppcheck
@@ -140,7 +141,7 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 nixl python-test wheel deb deb-test container-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -527,6 +528,12 @@ deb-test: deb
 	$(Q)packaging/deb_test.sh $(BUILD)
 container-test: deb
 	$(Q)packaging/container_test.sh $(BUILD)
+
+# Minutes; with ARCH=arm64 a quarter of an hour.
+SUITE ?= trixie
+ARCH  ?= amd64
+system-test:
+	$(Q)packaging/system_test.sh $(SUITE) $(ARCH) || [ $$? = 77 ]
 
 # Lines and branches that the unit tests and 200 seeds of chaos reach, by room: minutes.
 coverage:
