@@ -357,6 +357,17 @@ void ends_gone(struct trunk *t, unsigned machine)
             end_close(&t->end[i]);
 }
 
+/* In one call which of the ports that are up have something to say of their connection. */
+static void poll_ports(struct trunk *t)
+{
+    for (unsigned i = 0; i < t->n_ends; i++)
+        t->polled[i] = (struct pollfd){
+            .fd = t->end[i].rp && t->end[i].up ? io_port_fd(t->end[i].rp) : -1, .events = POLLIN};
+    if (poll(t->polled, t->n_ends, 0) <= 0)
+        for (unsigned i = 0; i < t->n_ends; i++)
+            t->polled[i].revents = 0;
+}
+
 bool ends_check(struct trunk *t)
 {
     bool waits = false, missing = false;
@@ -365,11 +376,11 @@ bool ends_check(struct trunk *t)
         missing |= !shared_switch_of(t->sh, t->end[i].near);
     if (missing)
         shared_refresh(t->sh, t->cfg.rd->path);
+    poll_ports(t);
     for (unsigned i = 0; i < t->n_ends; i++) {
         struct trunk_end *e = &t->end[i];
         const struct trunk_peer *p = &t->peer[e->peer];
         bool wanted = peer_usable(p) && bit_of(p->ends, e->bit), up;
-        struct pollfd fd;
 
         if (!wanted && e->rp)
             end_close(e);
@@ -379,8 +390,7 @@ bool ends_check(struct trunk *t)
             end_open(t, e);
         if (!e->rp)
             continue;
-        fd = (struct pollfd){.fd = io_port_fd(e->rp), .events = POLLIN};
-        up = e->up && fd.fd >= 0 && poll(&fd, 1, 0) <= 0 ? true : io_port_up(e->rp);
+        up = e->up && t->polled[i].fd >= 0 && !t->polled[i].revents ? true : io_port_up(e->rp);
         if (up != e->up)
             end_changed(t, e, up);
         waits |= !up;
@@ -444,7 +454,8 @@ int ends_create(struct trunk *t)
     int rc = 0;
 
     t->end = calloc(f->n_links + 1u, sizeof(*t->end));
-    if (!t->end)
+    t->polled = calloc(f->n_links + 1u, sizeof(*t->polled));
+    if (!t->end || !t->polled)
         return -ENOMEM;
     for (uint16_t i = 0; !rc && i < f->n_links; i++) {
         unsigned a = f->nodes[f->links[i].a].machine, b = f->nodes[f->links[i].b].machine;
@@ -463,4 +474,5 @@ void ends_destroy(struct trunk *t)
         free(t->end[i].wait);
     }
     free(t->end);
+    free(t->polled);
 }

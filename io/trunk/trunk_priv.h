@@ -10,6 +10,7 @@
 #include "io/trunk/trunk_wire.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 
 #define TRUNK_STATE_NS   50000000   /* between messages to each machine */
@@ -69,6 +70,7 @@ struct trunk {
     uint64_t refused[TRUNK_REFUSALS];
     struct shared *sh; /* NULL: while the clock is agreed on */
     struct trunk_end *end;
+    struct pollfd *polled; /* [n_ends] */
     unsigned n_ends;
     struct rte_mempool *pool;
     /* the clock */
