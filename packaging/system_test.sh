@@ -7,7 +7,7 @@ set -u
 suite=${1:-trixie} arch=${2:-amd64}
 top=$(cd "$(dirname "$0")/.." && pwd)
 root=/srv/tributary-$suite-$arch
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+mirror=${DEBIAN_MIRROR:-} # debootstrap's own, if nothing is said
 
 skip() { echo "skipped: $*" >&2; exit 77; }
 fail() { echo "FAILED: $*" >&2; exit 1; }
@@ -30,20 +30,20 @@ sources() { (cd "$top" && git ls-files -z | xargs -0 tar cf -) | tar xf - -C "$1
 
 mkdir -p "$root"
 if [ "$arch" = amd64 ]; then
-    debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || skip "debootstrap: $(tail -n 1 "$root.log")"
+    debootstrap --variant=minbase "$suite" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 || skip "debootstrap: $(tail -n 1 "$root.log")"
     mounts
     cp /etc/resolv.conf "$root/etc/"
     sources "$root/src"
     chroot "$root" sh -c 'cd /src && apt-get update -qq && DEBIAN_FRONTEND=noninteractive scripts/setup.sh test' || fail "packages"
-    chroot "$root" sh -c "cd /src && make -j$(nproc) unit" || fail "unit tests"
-    chroot "$root" sh -c 'cd /src && for t in exec collectives programs ucx session; do TRIB_BUILD=build bash tests/e2e/$t.sh || [ $? = 77 ] || exit 1; done' || fail "end to end"
+    chroot "$root" sh -c "cd /src && make -j$(nproc) programs && make -j$(nproc) unit" || fail "unit tests"
+    chroot "$root" sh -c 'cd /src && for t in exec collectives ucx session; do TRIB_BUILD=build bash tests/e2e/$t.sh || [ $? = 77 ] || exit 1; done' || fail "end to end"
 else
     command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc (package gcc-aarch64-linux-gnu)"
     command -v qemu-aarch64-static >/dev/null || skip "no qemu-aarch64-static (package qemu-user-static)"
     grep -q enabled /proc/sys/fs/binfmt_misc/qemu-aarch64 2>/dev/null || skip "no binfmt for qemu-aarch64 (update-binfmts --enable qemu-aarch64)"
     packages=libc6-dev,libdpdk-dev,libibverbs-dev,libconfig-dev,libjansson-dev,libnuma-dev,libpcap-dev,libbsd-dev,libmd-dev,libelf-dev,zlib1g-dev,libssl-dev
     packages=$packages,libmicrohttpd-dev,libncurses-dev,libcmocka-dev,libxdp-dev,libbpf-dev,bash
-    debootstrap --foreign --arch=arm64 --variant=minbase --include="$packages" "$suite" "$root" "$mirror" >"$root.log" 2>&1 || skip "debootstrap: $(tail -n 1 "$root.log")"
+    debootstrap --foreign --arch=arm64 --variant=minbase --include="$packages" "$suite" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 || skip "debootstrap: $(tail -n 1 "$root.log")"
     for d in "$root"/var/cache/apt/archives/*.deb; do dpkg -x "$d" "$root"; done # its packages as files are enough
     mounts
     sources "$root/src"
