@@ -276,8 +276,8 @@ static const struct option_row placement[] = {
      .type = OPTION_TEXT,
      .help = "start a rank on a host outside by CMD HOST trib-perf --remote-rank, as ssh does, and "
              "on another machine of the conf by CMD ADDRESS trib-perf --away-rank FABRIC NAME; "
-             "there ssh is the default, mpirun and srun stand for what these need, and a CMD with "
-             "$TRIB_MACHINE, the machine's name, gets no ADDRESS"},
+             "there the default is the launcher of trib up, or ssh, and a CMD with $TRIB_MACHINE, the "
+             "machine's name, gets no ADDRESS: 'srun -u -N1 -n1 -w $TRIB_MACHINE'"},
 };
 
 static const struct option_row output[] = {

@@ -15,30 +15,17 @@
 
 #define MACHINE_ENV "TRIB_MACHINE"
 
-/* What stands for the launchers of labs, by their names alone; scripts/trib-machines has the same. */
-static const char *launcher(const char *rsh)
-{
-    if (!rsh)
-        return "ssh";
-    if (!strcmp(rsh, "mpirun"))
-        return "mpirun -np 1 --host";
-    if (!strcmp(rsh, "srun"))
-        return "srun -u -Q -N1 -n1 --overlap -w $" MACHINE_ENV;
-    return rsh;
-}
-
 /* By way of a shell, because rsh may have arguments. words: where, which is left out if rsh names the
  * machine itself, and what to run there. */
 static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
 {
-    const char *how = launcher(rsh);
     char script[512];
 
     if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
         _exit(1);
     close(fd);
-    snprintf(script, sizeof(script), "%sexec %s \"$@\"", strstr(how, MACHINE_ENV) ? "shift; " : "",
-             how);
+    snprintf(script, sizeof(script), "%sexec %s \"$@\"",
+             rsh && strstr(rsh, MACHINE_ENV) ? "shift; " : "", rsh ? rsh : "ssh");
     execl("/bin/sh", "sh", "-c", script, "sh", words[0], words[1], words[2], words[3], words[4],
           (char *)NULL);
     perror("trib-perf: cannot start a rank");

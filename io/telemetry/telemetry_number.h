@@ -8,24 +8,12 @@
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
 #define TELEMETRY_NUMBERS RTE_TEL_UINT_VAL
-static inline int telemetry_add(struct rte_tel_data *dict, const char *name, uint64_t v)
-{
-    return rte_tel_data_add_dict_uint(dict, name, v);
-}
-static inline int telemetry_append(struct rte_tel_data *array, uint64_t v)
-{
-    return rte_tel_data_add_array_uint(array, v);
-}
+#define telemetry_add     rte_tel_data_add_dict_uint
+#define telemetry_append  rte_tel_data_add_array_uint
 #else
 #define TELEMETRY_NUMBERS RTE_TEL_U64_VAL
-static inline int telemetry_add(struct rte_tel_data *dict, const char *name, uint64_t v)
-{
-    return rte_tel_data_add_dict_u64(dict, name, v);
-}
-static inline int telemetry_append(struct rte_tel_data *array, uint64_t v)
-{
-    return rte_tel_data_add_array_u64(array, v);
-}
+#define telemetry_add     rte_tel_data_add_dict_u64
+#define telemetry_append  rte_tel_data_add_array_u64
 #endif
 
 #endif

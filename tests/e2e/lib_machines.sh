@@ -15,6 +15,17 @@ can_have_machines() {
     unshare -n -m -u -p -T --fork true 2>/dev/null || { echo "no namespaces of network, mounts, processes and time here"; return 1; }
 }
 
+# leaf-spine-8 over three machines, in $tmp/spread.conf
+spread_conf() {
+    sed 's/^name .*/name = "spread";/' "$conf/leaf-spine-8.conf" >"$tmp/spread.conf"
+    cat >>"$tmp/spread.conf" <<'END'
+machines = ( { name = "m0"; address = "10.9.0.1"; nodes = ( "leaf0", "spine0" ); },
+             { name = "m1"; address = "10.9.0.2"; nodes = ( "leaf1" ); },
+             { name = "m2"; address = "10.9.0.3"; nodes = ( "spine1" ); } );
+trunk_key = "a secret that the lab shares";
+END
+}
+
 # The process that keeps a new namespace: keeper UNSHARE-OPTION...: sets kept
 keeper() {
     local outer

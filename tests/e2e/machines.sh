@@ -6,13 +6,7 @@
 . "$(dirname "$0")/lib_machines.sh"
 why=$(can_have_machines) || skip "$why"
 
-sed 's/^name .*/name = "spread";/' "$conf/leaf-spine-8.conf" >"$tmp/spread.conf"
-cat >>"$tmp/spread.conf" <<'END'
-machines = ( { name = "m0"; address = "10.9.0.1"; nodes = ( "leaf0", "spine0" ); },
-             { name = "m1"; address = "10.9.0.2"; nodes = ( "leaf1" ); },
-             { name = "m2"; address = "10.9.0.3"; nodes = ( "spine1" ); } );
-trunk_key = "a secret that the lab shares";
-END
+spread_conf
 
 wire_up
 for i in 0 1 2; do machine_up $i; done

@@ -1,26 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # One command for all machines of a conf: trib up --launch starts them, or none; status, capture and perf reach them by the same launcher; down
-# --machines takes them down. Three namespaces stand for the machines, a remote shell of the tests' own for ssh; Open MPI's mpirun too, where it is.
+# --machines takes them down. Three namespaces stand for the machines, a remote shell of the tests' own for ssh. (slurm.sh has srun.)
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_machines.sh"
 why=$(can_have_machines) || skip "$why"
 ahead=(0 0 0) ppm=(0 0 0)
 
-sed 's/^name .*/name = "spread";/' "$conf/leaf-spine-8.conf" >"$tmp/spread.conf"
-cat >>"$tmp/spread.conf" <<'END'
-machines = ( { name = "m0"; address = "10.9.0.1"; nodes = ( "leaf0", "spine0" ); },
-             { name = "m1"; address = "10.9.0.2"; nodes = ( "leaf1" ); },
-             { name = "m2"; address = "10.9.0.3"; nodes = ( "spine1" ); } );
-trunk_key = "a secret that the lab shares";
-END
+spread_conf
 wire_up
 for i in 0 1 2; do machine_up $i; done
-serving=()
-serve() { # serve I
-    on "$1" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 &
-    serving[$1]=$!
-}
+serve() { on "$1" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 & } # serve I
 serve 0
 serve 1
 nothing_left() { [ -z "$(for i in 0 1 2; do on $i ls /run | grep tributary; done)" ]; }
@@ -37,11 +27,8 @@ has 'found --launch, expected a conf with machines' "$tmp/none.out"
 on 0 trib up "$tmp/spread.conf" --launch "$remote" --machine m1 >"$tmp/none.out" 2>&1 && fail "--launch with --machine"
 has 'found --launch with --machine or --wait' "$tmp/none.out"
 
-up() { # up HOW
-    on 0 trib up "$tmp/spread.conf" --dilation 20000 --launch "$1" >"$tmp/launch.out" 2>&1 || fail "trib up --launch $1: $(cat "$tmp/launch.out")"
-    [ "$(cat "$tmp/launch.out")" = "fabric spread is up on machines m0, m1, m2" ] || fail "trib up --launch: $(cat "$tmp/launch.out")"
-}
-up "$remote"
+on 0 trib up "$tmp/spread.conf" --dilation 20000 --launch "$remote" >"$tmp/launch.out" 2>&1 || fail "trib up --launch: $(cat "$tmp/launch.out")"
+[ "$(cat "$tmp/launch.out")" = "fabric spread is up on machines m0, m1, m2" ] || fail "trib up --launch: $(cat "$tmp/launch.out")"
 on 0 trib status --machines >"$tmp/status.out" 2>&1 || fail "trib status --machines: $(cat "$tmp/status.out")"
 has '^m0 \(this machine\):' "$tmp/status.out"
 has '^m2 \(10.9.0.3\):' "$tmp/status.out"
