@@ -274,10 +274,11 @@ static const struct option_row placement[] = {
      .arg = "CMD",
      AT(rsh),
      .type = OPTION_TEXT,
-     .help = "start a rank on a host outside by CMD HOST trib-perf --remote-rank, as ssh does, and "
-             "on another machine of the conf by CMD ADDRESS trib-perf --away-rank FABRIC NAME; "
-             "there the default is the launcher of trib up, or ssh, and a CMD with $TRIB_MACHINE, the "
-             "machine's name, gets no ADDRESS: 'srun -u -N1 -n1 -w $TRIB_MACHINE'"},
+     .help =
+         "start a rank on a host outside by CMD HOST trib-perf --remote-rank, as ssh does, and "
+         "on another machine of the conf by CMD ADDRESS trib-perf --away-rank FABRIC NAME; "
+         "there the default is the launcher of trib up, or ssh, and a CMD with $TRIB_MACHINE, the "
+         "machine's name, gets no ADDRESS: 'srun -u -N1 -n1 -w $TRIB_MACHINE'"},
 };
 
 static const struct option_row output[] = {

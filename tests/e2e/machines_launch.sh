@@ -54,6 +54,13 @@ said() { on 0 trib link leaf1-spine1 >"$tmp/link.out" 2>&1; [ "$(grep -c '^m[12]
 until_true 5 said || fail "both ends of a link of others: $(cat "$tmp/link.out")"
 on 0 trib capture h0-leaf0 -o "$tmp/near.pcap" -t 0.2 >"$tmp/capture.out" 2>&1 || fail "a link of this machine: $(cat "$tmp/capture.out")"
 has_not 'on machine' "$tmp/capture.out"
+
+# a switch process that dies beside its trunk: the trunk notices, and says that the links are down
+links_up() { trunk 1 m0 | awk -F'[:,]' '/"links_up"/ { print int($2) }'; }
+[ "$(links_up)" -gt 0 ] || fail "links of m1 to m0: $(trunk 1 m0)"
+on 1 sh -c 'kill -KILL "$(cut -d" " -f1 /run/tributary-0/spread/proc/m1.pid | head -n 1)"' || fail "no process m1"
+none_up() { [ "$(links_up)" = 0 ]; }
+until_true 5 none_up || fail "a switch process has died: $(trunk 1 m0)"
 on 0 trib down --machines >"$tmp/down.out" 2>&1 || fail "down: $(cat "$tmp/down.out")"
 until_true 10 nothing_left || fail "left: $(for i in 0 1 2; do on $i find /run; done)"
 
