@@ -22,6 +22,9 @@ until_true 10 nothing_left || fail "left: $(for i in 0 1 2; do on $i find /run; 
 serve 2
 
 # what it is told wrongly
+on 0 trib up "$tmp/spread.conf" --launch echo >"$tmp/none.out" 2>&1 && fail "a launcher that ends well and starts nothing: $(cat "$tmp/none.out")"
+has '^trib: m[12]: 10.9.0.[23] trib up ' "$tmp/none.out"
+until_true 10 nothing_left || fail "left: $(for i in 0 1 2; do on $i find /run; done)"
 on 0 trib up leaf-spine-8 --launch "$remote" >"$tmp/none.out" 2>&1 && fail "--launch of a conf without machines"
 has 'found --launch, expected a conf with machines' "$tmp/none.out"
 on 0 trib up "$tmp/spread.conf" --launch "$remote" --machine m1 >"$tmp/none.out" 2>&1 && fail "--launch with --machine"
