@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/loop_impl.h"
+#include "io/pool.h"
 #include "io/telemetry/telemetry_link.h"
 #include "switch/multimem/mm.h"
 #include "switch/nic.h"
@@ -213,6 +214,7 @@ static void loop_round(struct loop *l)
     l->mono_ns = mono;
     l->served_ns = -1;
     l->late_calls = 0;
+    pool_grow(l->cfg.pool);
     moved = links_receive(l, now);
     record_lateness(l);
     moved += net_advance(l->net, now);

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "io/loop.h"
 #include "io/page_server.h"
+#include "io/pool.h"
 #include "io/port.h"
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
@@ -406,18 +407,18 @@ static int start(struct process *p)
     char telemetry[RUN_PATH + 64];
     struct loop_cfg lc = {.fab = p->fab, .rd = &p->rd, .mine = p->mine, .seed = p->opt.seed};
     const char *args[32];
-    unsigned n_args;
+    unsigned n_args, outside;
     int rc;
 
     allow_descriptors();
     if (p->opt.lcores && set_cpus(p->opt.lcores))
         return -EINVAL;
     snprintf(telemetry, sizeof(telemetry), "%s/%s", p->rd.path, p->name);
-    (void)find_outside(p->fab, p->mine, args, sizeof(args) / sizeof(args[0]), &n_args);
+    outside = find_outside(p->fab, p->mine, args, sizeof(args) / sizeof(args[0]), &n_args);
     rc = io_eal_init("trib-switch", telemetry, frames / 190 + 64, args, n_args);
     if (rc)
         return rc;
-    lc.pool = frame_pool_create("frames", frames, 256);
+    lc.pool = pool_create("frames", frames, 256, outside > 0);
     p->pool = lc.pool;
     lc.parts = lc.pool ? frame_parts_create("parts", NET_PARTS, 256) : NULL;
     if (!lc.parts) {

@@ -124,6 +124,26 @@ struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned 
              : NULL;
 }
 
+struct rte_mempool *frame_pool_reserve(const char *name, unsigned most, unsigned cache)
+{
+    unsigned room = room_of(false);
+
+    return empty_pool(name, most, cache, room, room, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+}
+
+/* New frames are the last of the pool's list. They are initialised in it: nobody else may allocate. */
+int frame_pool_extend(struct rte_mempool *p, void *at, size_t bytes,
+                      rte_mempool_memchunk_free_cb_t *release)
+{
+    struct rte_mempool_objhdr **behind = p->elt_list.stqh_last;
+    unsigned i = p->populated_size;
+    int n = rte_mempool_populate_iova(p, at, RTE_BAD_IOVA, bytes, release, at);
+
+    for (struct rte_mempool_objhdr *h = *behind; h; h = STAILQ_NEXT(h, next))
+        rte_pktmbuf_init(p, NULL, (char *)h + sizeof(*h), i++);
+    return n;
+}
+
 size_t frame_data_bytes(unsigned n)
 {
     return (size_t)n * (RTE_PKTMBUF_HEADROOM + FRAME_ROOM);

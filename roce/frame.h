@@ -140,6 +140,15 @@ struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cac
 struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
                                          void *at, size_t bytes);
 size_t frame_pool_bytes(unsigned n, bool lengths);
+/*
+ * A pool for `most` frames (rte_mempool.size) that has none yet, and more frames for it in `bytes` at
+ * `at`, frame_pool_bytes() for each number, which release() is called for when the pool ends, with `at`
+ * as its opaque. Not while another thread allocates. Returns how many frames, or -errno; on failure the
+ * memory stays the caller's.
+ */
+struct rte_mempool *frame_pool_reserve(const char *name, unsigned most, unsigned cache);
+int frame_pool_extend(struct rte_mempool *p, void *at, size_t bytes,
+                      rte_mempool_memchunk_free_cb_t *release);
 /* A pool of n frames whose data, headroom included, is in memory of the caller, frame_data_bytes(n)
  * from `at` on. That memory has nothing else, so other processes may write there. This pool cannot
  * hold clones (frame_clone, frame_writable): DPDK would not find an mbuf's own data again. */

@@ -2,6 +2,7 @@
 #include "io/trunk/trunk_priv.h"
 
 #include "io/page_server.h"
+#include "io/pool.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -101,6 +102,8 @@ static unsigned receive(struct trunk *t, struct inbox *in)
     if (n <= 0)
         return 0;
     pthread_mutex_lock(&t->lock);
+    if (t->pool)
+        pool_grow(t->pool);
     for (int i = 0; i < n; i++) {
         enum trunk_refusal r =
             in->msg[i].msg_hdr.msg_flags & MSG_TRUNC
@@ -241,6 +244,7 @@ static int64_t trunk_round(struct trunk *t, struct looks *k)
     int64_t now = clock_mono_ns();
     int64_t next;
 
+    pool_grow(t->pool);
     while (ends_send(t, now))
         now = clock_mono_ns();
     tick(t, k, now);
