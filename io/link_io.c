@@ -263,11 +263,18 @@ static void log_refused(struct link_io *c)
             c->port, c->slot, pid, why);
 }
 
+/* Its descriptor may be another one now. */
+static void watch_port(const struct link_io *c)
+{
+    watch_set(&c->l->watch, (unsigned)(c - c->l->io), io_port_fd(c->rp));
+}
+
 static void link_io_check(struct link_io *c, int64_t now_ps)
 {
     uint64_t refused = io_port_stats(c->rp)->refused;
     bool up = io_port_up(c->rp);
 
+    watch_port(c);
     if (io_port_stats(c->rp)->refused != refused)
         log_refused(c);
     if (up == c->up)
@@ -281,20 +288,19 @@ static void link_io_check(struct link_io *c, int64_t now_ps)
 
 void links_check(struct loop *l, int64_t now_ps)
 {
-    int n;
+    struct watch *w = &l->watch;
+    unsigned n;
 
     cuts_take(l, now_ps);
-    for (unsigned i = 0; i < l->n_ios; i++)
-        l->fds[i] = (struct pollfd){.fd = io_port_fd(l->io[i].rp), .events = POLLIN};
-    n = poll(l->fds, l->n_ios, 0);
+    n = watch_look(w, l->n_ios);
     for (unsigned i = 0; i < l->n_ios; i++)
         if (!l->io[i].up && io_port_expired(l->io[i].rp))
-            l->fds[i].revents = POLLIN, n = 1;
-    if (n <= 0 && !l->n_outside && l->n_links_up == l->n_links)
+            w->ready[i] = true, n = 1;
+    if (!n && !l->n_outside && l->n_links_up == l->n_links)
         return;
     l->n_live = 0;
     for (unsigned i = 0; i < l->n_ios; i++) {
-        if (l->fds[i].fd < 0 || l->fds[i].revents)
+        if (w->fd[i] < 0 || w->ready[i])
             link_io_check(&l->io[i], now_ps);
         if (l->io[i].up)
             l->live[l->n_live++] = &l->io[i];
@@ -347,6 +353,7 @@ static int open_slot(struct loop *l, unsigned door)
         return rc;
     c = link_io_add(l, LINK_IO_SLOT, d->node, d->port);
     c->rp = rp;
+    watch_port(c);
     c->slot = d->open++;
     c->door = door;
     c->late = &l->page->slot[bell_of_slot(l->fab, nd, d->port, c->slot)];
@@ -465,10 +472,10 @@ int links_create(struct loop *l, const struct loop_cfg *cfg)
     l->door = calloc(doors + 1, sizeof(*l->door));
     l->io = calloc(most + 1, sizeof(*l->io));
     l->live = calloc(most + 1, sizeof(*l->live));
-    l->fds = calloc(most + 1, sizeof(*l->fds));
     l->by_port = calloc(f->n_nodes, sizeof(*l->by_port));
-    if (!l->io || !l->live || !l->fds || !l->by_port || !l->door)
+    if (!l->io || !l->live || !l->by_port || !l->door)
         return -ENOMEM;
+    rc = watch_create(&l->watch, most);
     for (uint16_t i = 0; !rc && i < f->n_nodes; i++)
         if (is_mine(cfg, i))
             rc = add_node(l, cfg, i);
@@ -488,6 +495,6 @@ void links_destroy(struct loop *l)
     free(l->io);
     free(l->door);
     free(l->live);
-    free(l->fds);
+    watch_destroy(&l->watch);
     free(l->by_port);
 }

@@ -7,9 +7,9 @@
 #include "io/loop.h"
 #include "io/port.h"
 #include "io/token.h"
+#include "io/watch.h"
 #include "switch/queue/drops.h"
 
-#include <poll.h>
 #include <pthread.h>
 
 #define LOOP_BURST      32
@@ -62,7 +62,7 @@ struct loop {
     struct lag_hist *lag;
     struct lateness_log *late;
     struct link_io *io;
-    struct pollfd *fds;
+    struct watch watch;    /* of the ports of io[] */
     struct link_io **live; /* links that are up */
     uint32_t **by_port;    /* [node][port]: index + 1 in io of a port whose link leaves the process;
                             NULL rows of nodes elsewhere */

@@ -14,7 +14,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <poll.h>
 #include <rte_mbuf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -357,15 +356,17 @@ void ends_gone(struct trunk *t, unsigned machine)
             end_close(&t->end[i]);
 }
 
-/* In one call which of the ports that are up have something to say of their connection. */
-static void poll_ports(struct trunk *t)
+/* Whether its port is up, which is asked of a port only that has something to say of it. */
+static bool end_is_up(struct trunk *t, const struct trunk_end *e)
 {
-    for (unsigned i = 0; i < t->n_ends; i++)
-        t->polled[i] = (struct pollfd){
-            .fd = t->end[i].rp && t->end[i].up ? io_port_fd(t->end[i].rp) : -1, .events = POLLIN};
-    if (poll(t->polled, t->n_ends, 0) <= 0)
-        for (unsigned i = 0; i < t->n_ends; i++)
-            t->polled[i].revents = 0;
+    unsigned i = (unsigned)(e - t->end);
+    bool up;
+
+    if (e->up && t->watch.fd[i] >= 0 && !t->watch.ready[i])
+        return true;
+    up = io_port_up(e->rp);
+    watch_set(&t->watch, i, io_port_fd(e->rp));
+    return up;
 }
 
 bool ends_check(struct trunk *t)
@@ -376,7 +377,7 @@ bool ends_check(struct trunk *t)
         missing |= !shared_switch_of(t->sh, t->end[i].near);
     if (missing)
         shared_refresh(t->sh, t->cfg.rd->path);
-    poll_ports(t);
+    watch_look(&t->watch, t->n_ends);
     for (unsigned i = 0; i < t->n_ends; i++) {
         struct trunk_end *e = &t->end[i];
         const struct trunk_peer *p = &t->peer[e->peer];
@@ -390,7 +391,7 @@ bool ends_check(struct trunk *t)
             end_open(t, e);
         if (!e->rp)
             continue;
-        up = e->up && t->polled[i].fd >= 0 && !t->polled[i].revents ? true : io_port_up(e->rp);
+        up = end_is_up(t, e);
         if (up != e->up)
             end_changed(t, e, up);
         waits |= !up;
@@ -454,9 +455,9 @@ int ends_create(struct trunk *t)
     int rc = 0;
 
     t->end = calloc(f->n_links + 1u, sizeof(*t->end));
-    t->polled = calloc(f->n_links + 1u, sizeof(*t->polled));
-    if (!t->end || !t->polled)
+    if (!t->end)
         return -ENOMEM;
+    rc = watch_create(&t->watch, f->n_links);
     for (uint16_t i = 0; !rc && i < f->n_links; i++) {
         unsigned a = f->nodes[f->links[i].a].machine, b = f->nodes[f->links[i].b].machine;
 
@@ -474,5 +475,5 @@ void ends_destroy(struct trunk *t)
         free(t->end[i].wait);
     }
     free(t->end);
-    free(t->polled);
+    watch_destroy(&t->watch);
 }

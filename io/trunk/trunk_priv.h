@@ -8,9 +8,9 @@
 #include "io/trunk/trunk.h"
 #include "io/trunk/trunk_follow.h"
 #include "io/trunk/trunk_wire.h"
+#include "io/watch.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 
 #define TRUNK_STATE_NS   50000000   /* between messages to each machine */
@@ -70,7 +70,7 @@ struct trunk {
     uint64_t refused[TRUNK_REFUSALS];
     struct shared *sh; /* NULL: while the clock is agreed on */
     struct trunk_end *end;
-    struct pollfd *polled; /* [n_ends] */
+    struct watch watch; /* of the ports of end[] */
     unsigned n_ends;
     struct rte_mempool *pool;
     /* the clock */
