@@ -139,13 +139,9 @@ int64_t rank_wait_for_start(const struct rank *k, int64_t start_ps, int64_t *lat
     *late_ns = 0;
     if (!start_ps)
         return clock_fabric_ps(k->sh);
-    while ((left = clock_wall_ns_until(k->sh, start_ps)) > 0) {
-        int64_t at = clock_mono_ns() + left;
-        struct timespec t = {at / 1000000000, at % 1000000000};
-
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-    }
-    *late_ns = -left;
+    while ((left = clock_wall_ns_until(k->sh, start_ps)) > 0)
+        nanosleep(&(struct timespec){left / 1000000000, left % 1000000000}, NULL);
+    *late_ns = (clock_fabric_ps(k->sh) - start_ps) * clock_dilation(k->sh) / 1000;
     return start_ps;
 }
 
