@@ -225,12 +225,19 @@ struct fab_tree {
 };
 
 /* A machine that runs nodes (libconfig list `machines`), and where its trunk receives. */
-#define FAB_MAX_MACHINES 64
-#define FAB_TRUNK        "trunk" /* the name of each machine's process that joins it to the others */
+#define FAB_MAX_MACHINES    64
+#define FAB_TRUNK           "trunk" /* the name of each machine's process that joins it to the others */
+#define FAB_UDP             "udp"
+#define FAB_MACHINE_DEVICES 4
 struct fab_machine {
     char name[FAB_NAME];
     uint32_t ip; /* host order */
     uint16_t port;
+    uint16_t n_devices;
+    char device[FAB_MACHINE_DEVICES]
+               [128]; /* `ports`: DPDK devices that carry its frames to the others,
+                                              the first that opens; UDP without any, and as the last one
+                                              FAB_UDP: if none opens */
 };
 
 /* A trib-switch process and the nodes it runs. */

@@ -80,6 +80,10 @@ int io_port_memif(struct io_port **p, const struct memif_cfg *cfg);
  */
 int io_port_outside(struct io_port **p, const char *text, const char *dir, unsigned n, unsigned mtu,
                     struct rte_mempool *pool);
+/* What a packet of the fabric has beyond its MTU: IPv6, UDP, BTH, the longest of what follows it, ICRC. */
+#define PORT_HEADERS_MAX 104u
+int io_port_mac(const struct io_port *p,
+                uint8_t mac[6]); /* of a port to the outside; 0 or -errno */
 void io_port_close(struct io_port *p);
 
 /*

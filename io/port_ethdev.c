@@ -21,8 +21,6 @@
 #define XDP_PAGES   8192u /* its rings hold half of them; with no more it stops receiving */
 #define XDP_ROOM    3648u /* with headroom */
 #define XDP_MTU     3300u /* of that, less the headrooms of DPDK and of the kernel */
-/* IPv6, UDP, BTH, the longest of what follows it, ICRC; 4,200 with an MTU of 4,096. */
-#define HEADERS_MAX 104u
 
 struct ethdev {
     struct io_port port;
@@ -165,6 +163,17 @@ static const struct io_port_ops ethdev_ops = {
     .close = ethdev_close,
 };
 
+int io_port_mac(const struct io_port *p, uint8_t mac[6])
+{
+    struct rte_ether_addr a;
+    int rc =
+        p->ops == &ethdev_ops ? rte_eth_macaddr_get(((const struct ethdev *)p)->id, &a) : -ENOTSUP;
+
+    if (!rc)
+        memcpy(mac, a.addr_bytes, sizeof(a.addr_bytes));
+    return rc;
+}
+
 /* Of the kernel's interface or of a NIC; UINT_MAX: a virtual device without one carries all. */
 static unsigned mtu_of(uint16_t id, const struct port_spec *s)
 {
@@ -239,7 +248,7 @@ static int ethdev_start(struct ethdev *e, const struct port_spec *s, unsigned mt
     if (!rc)
         rc = rte_eth_tx_queue_setup(id, 0, txd, rte_eth_dev_socket_id(id), NULL);
     if (!rc)
-        refused = ethdev_set_mtu(id, s, mtu + HEADERS_MAX);
+        refused = ethdev_set_mtu(id, s, mtu + PORT_HEADERS_MAX);
     if (!rc && !refused)
         rc = rte_eth_dev_start(id);
     if (rc)
@@ -281,7 +290,7 @@ int io_port_outside(struct io_port **p, const char *text, const char *dir, unsig
         return -ENOMEM;
     e->port.ops = &ethdev_ops;
     e->id = id;
-    rc = xdp_fits(&s, mtu + HEADERS_MAX);
+    rc = xdp_fits(&s, mtu + PORT_HEADERS_MAX);
     if (!rc)
         rc = ethdev_start(e, &s, mtu, pool);
     if (rc)

@@ -6,6 +6,7 @@
 #include "io/loop.h"
 #include "io/page_server.h"
 #include "io/pool.h"
+#include "io/port_pci.h"
 #include "io/port.h"
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
@@ -295,24 +296,26 @@ static void say_ready(void *ctx)
     fflush(stdout);
 }
 
-/* Counts the ports to the outside of our nodes, or of all (NULL). EAL must know PCI devices when it starts; they go
- * to args, as "-a ADDRESS". */
+/* EAL must know PCI devices when it starts: they go to args, as "-a ADDRESS". */
+static void add_pci(const char *dev, const char **args, unsigned max, unsigned *n_args)
+{
+    if (!port_pci_is(dev) || *n_args + 2 > max)
+        return;
+    args[(*n_args)++] = "-a";
+    args[(*n_args)++] = dev;
+}
+
+/* Counts the ports to the outside of our nodes, or of all (NULL). */
 static unsigned find_outside(const struct fabric *f, const bool *mine, const char **args,
                              unsigned max, unsigned *n_args)
 {
-    unsigned n = 0, bus, slot, fn, domain;
+    unsigned n = 0;
 
     *n_args = 0;
     for (uint16_t i = 0; i < f->n_nodes; i++)
         for (uint16_t p = 0; (!mine || mine[i]) && p < f->nodes[i].n_ports; p++) {
-            const char *dev = f->nodes[i].ports[p].external;
-
-            n += dev[0] != 0;
-            if (*n_args + 2 <= max && (sscanf(dev, "%x:%x:%x.%x", &domain, &bus, &slot, &fn) == 4 ||
-                                       sscanf(dev, "%x:%x.%x", &bus, &slot, &fn) == 3)) {
-                args[(*n_args)++] = "-a";
-                args[(*n_args)++] = dev;
-            }
+            n += f->nodes[i].ports[p].external[0] != 0;
+            add_pci(f->nodes[i].ports[p].external, args, max, n_args);
         }
     return n;
 }
@@ -407,15 +410,22 @@ static int start(struct process *p)
     char telemetry[RUN_PATH + 64];
     struct loop_cfg lc = {.fab = p->fab, .rd = &p->rd, .mine = p->mine, .seed = p->opt.seed};
     const char *args[32];
-    unsigned n_args, outside;
+    unsigned n_args, outside, ports = 0;
     int rc;
 
     allow_descriptors();
     if (p->opt.lcores && set_cpus(p->opt.lcores))
         return -EINVAL;
     snprintf(telemetry, sizeof(telemetry), "%s/%s", p->rd.path, p->name);
-    outside = find_outside(p->fab, p->mine, args, sizeof(args) / sizeof(args[0]), &n_args);
-    rc = io_eal_init("trib-switch", telemetry, frames / 190 + 64, args, n_args);
+    outside = find_outside(p->fab, p->mine, args, RTE_DIM(args), &n_args);
+    for (unsigned i = 0; p->trunk && i < FAB_MACHINE_DEVICES; i++) {
+        const char *dev = trunk_device(p->trunk, i);
+
+        ports += dev[0] != 0;
+        add_pci(dev, args, RTE_DIM(args), &n_args);
+    }
+    rc = io_eal_init("trib-switch", telemetry, frames / 190 + (outside + ports ? 128 : 64), args,
+                     n_args);
     if (rc)
         return rc;
     lc.pool = pool_create("frames", frames, 256, outside > 0);

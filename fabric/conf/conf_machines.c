@@ -3,7 +3,8 @@
  * Which machine runs which node:
  *
  *   machines = ( { name = "m0"; address = "192.0.2.1"; nodes = ( "leaf0", "spine0" ); },
- *                { name = "m1"; address = "192.0.2.2"; port = 4795; nodes = ( "leaf1" ); } );
+ *                { name = "m1"; address = "192.0.2.2"; port = 4795; nodes = ( "leaf1" );
+ *                  ports = ( "0000:3b:00.0", "udp" ); } );
  *   trunk_key = "a secret of 16 characters and more";
  *
  * Hosts not named are on the machine of their switch. Links between machines go through a process
@@ -58,6 +59,43 @@ static void take_nodes(struct build *b, config_setting_t *g, uint16_t machine)
         take_node(b, config_setting_get_elem(nodes, (unsigned)i), machine);
 }
 
+/* NULL: it can carry frames between machines. */
+static const char *device_wrong(const char *text, bool last)
+{
+    if (!text || !*text)
+        return "a device as of a port to the outside, or \"" FAB_UDP "\"";
+    if (strlen(text) >= sizeof(((struct fab_machine *)NULL)->device[0]))
+        return "at most 127 characters";
+    if (!strncmp(text, "vhost:", 6))
+        return "a device that leads to other machines, no socket of a guest";
+    return !strcmp(text, FAB_UDP) && !last ? "it as the last one: there is always UDP" : NULL;
+}
+
+static void take_devices(struct build *b, config_setting_t *g, struct fab_machine *m)
+{
+    config_setting_t *s = config_setting_get_member(g, "ports");
+    bool list = s && (config_setting_is_list(s) || config_setting_is_array(s));
+    int n = list ? config_setting_length(s) : 0;
+
+    if (s && (n < 1 || n > FAB_MACHINE_DEVICES)) {
+        build_error(b, (int)config_setting_source_line(s),
+                    "ports: found %d, expected a list of 1 to %d devices, as ( \"0000:3b:00.0\", "
+                    "\"" FAB_UDP "\" )",
+                    n, FAB_MACHINE_DEVICES);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        const char *text = config_setting_get_string_elem(s, i);
+        const char *expected = device_wrong(text, i == n - 1);
+
+        if (expected)
+            build_error(b, (int)config_setting_source_line(s),
+                        "ports: found \"%.40s\", expected %s", text ? text : "no text", expected);
+        else
+            strcpy(m->device[m->n_devices++], text);
+    }
+}
+
 static void check_address(struct build *b, config_setting_t *g, const struct machine_keys *k,
                           struct fab_machine *m)
 {
@@ -87,6 +125,7 @@ static void read_machine(struct build *b, config_setting_t *g)
         {"address", KEY_TEXT, offsetof(struct machine_keys, address), 0, 0},
         {"port", KEY_UINT, offsetof(struct machine_keys, port), 1, UINT16_MAX},
         {"nodes", KEY_OWN, 0, 0, 0},
+        {"ports", KEY_OWN, 0, 0, 0},
     };
     struct machine_keys k = {.port = TRUNK_PORT};
     struct fabric *f = b->f;
@@ -109,6 +148,7 @@ static void read_machine(struct build *b, config_setting_t *g)
                         "name: found \"%s\", expected a name that no other machine has", k.name);
     if (b->errs->total == before)
         check_address(b, g, &k, m);
+    take_devices(b, g, m);
     take_nodes(b, g, f->n_machines++);
 }
 

@@ -28,8 +28,9 @@
 #define POOL_FRAMES  4096u
 #define POOL_END                                                                                   \
     512u /* for each link, beside its windows: rings, and what waits for a switch process */
-#define POOL_MOST 262144u
-#define SLACK_NS  1 /* of the kernel's timers, as loop_run() */
+#define POOL_MOST    262144u
+#define ROUND_BURSTS 64 /* of each end and of the port, before the rest of a round */
+#define SLACK_NS     1  /* of the kernel's timers, as loop_run() */
 
 /* ---- the socket ---- */
 
@@ -89,6 +90,7 @@ struct inbox {
 /* Waits for datagrams, AGREE_MS at most, and takes them. */
 static unsigned receive(struct trunk *t, struct inbox *in)
 {
+    int64_t now;
     int n;
 
     for (unsigned i = 0; i < TRUNK_BURST; i++) {
@@ -115,7 +117,8 @@ static unsigned receive(struct trunk *t, struct inbox *in)
         else
             t->refused[r]++;
     }
-    if (t->sh && ends_flush(t, clock_mono_ns()) < t->wakes_ns)
+    now = clock_mono_ns();
+    if (t->sh && RTE_MIN(ends_flush(t, now), carrier_next(t, now)) < t->wakes_ns)
         loop_bell_ring(t->sh->own, t->sh->own_bell, &t->own_rung);
     pthread_mutex_unlock(&t->lock);
     return (unsigned)n;
@@ -231,6 +234,7 @@ static void tick(struct trunk *t, struct looks *k, int64_t now)
     }
     if (now - k->state_ns >= TRUNK_STATE_NS) {
         cuts_look(t, now);
+        carrier_tick(t);
         peers_tick(t, now);
         orders_tick(t);
         trunk_clock_tick(t);
@@ -243,13 +247,18 @@ static int64_t trunk_round(struct trunk *t, struct looks *k)
 {
     int64_t now = clock_mono_ns();
     int64_t next;
+    unsigned more = 1;
 
     pool_grow(t->pool);
-    while (ends_send(t, now))
+    for (unsigned i = 0; more && i < ROUND_BURSTS; i++) {
+        more = ends_send(t, now) + carrier_receive(t, now);
         now = clock_mono_ns();
+    }
     tick(t, k, now);
     next = k->missing ? now + CHECK_NS : k->state_ns + TRUNK_STATE_NS;
-    t->wakes_ns = RTE_MIN(next, ends_flush(t, now));
+    next = RTE_MIN(next, carrier_next(t, now));
+    next = RTE_MIN(next, ends_flush(t, now));
+    t->wakes_ns = more ? now : next;
     return t->wakes_ns - now;
 }
 
@@ -267,7 +276,7 @@ static void run_rounds(struct trunk *t, volatile sig_atomic_t *stop)
         token = loop_bell_prepare(t->sh->own, t->sh->own_bell);
         more = ends_pending(t);
         pthread_mutex_unlock(&t->lock);
-        if (more)
+        if (more || ns <= 0)
             loop_bell_cancel(t->sh->own);
         else
             loop_bell_sleep(t->sh->own, t->sh->own_bell, token, ns);
@@ -279,6 +288,11 @@ unsigned trunk_pool_frames(const struct trunk *t)
     return RTE_MIN(POOL_FRAMES + t->n_ends * (2 * FLOW_WINDOW + POOL_END), POOL_MOST) - 1;
 }
 
+const char *trunk_device(const struct trunk *t, unsigned i)
+{
+    return t->fab->machines[t->me].device[i];
+}
+
 int trunk_run(struct trunk *t, struct rte_mempool *pool, volatile sig_atomic_t *stop,
               void (*ready)(void *ctx), void *ctx)
 {
@@ -286,6 +300,9 @@ int trunk_run(struct trunk *t, struct rte_mempool *pool, volatile sig_atomic_t *
     int rc;
 
     prctl(PR_SET_TIMERSLACK, SLACK_NS);
+    rc = carrier_open(t);
+    if (rc)
+        return rc;
     t->pool = pool;
     t->looked_ns = clock_mono_ns();
     sigfillset(&all);
@@ -312,6 +329,7 @@ void trunk_end(struct trunk *t)
     trunk_telemetry(NULL);
     if (t->receives)
         pthread_join(t->receiver, NULL);
+    carrier_close(t);
     if (t->fd >= 0)
         close(t->fd);
     ends_destroy(t);

@@ -9,6 +9,7 @@
  *   trunk_clock.c   who has the fabric's clock; makes it, or follows it
  *   trunk_ends.c    links to other machines: towards the switch processes here it is the process at
  *                   the other end of a memif; frames keep their order
+ *   trunk_carrier.c frames by a DPDK port instead of UDP
  *   trunk_cuts.c    links that are cut elsewhere
  *   trunk_orders.c  a change of a link, or the end of the fabric, on all machines
  *   trunk_telemetry.c   what it says of itself
@@ -38,6 +39,8 @@ int trunk_begin(struct trunk **t, struct page_server **pages, const struct trunk
                 volatile sig_atomic_t *stop);
 /* Number of frames for its pool. */
 unsigned trunk_pool_frames(const struct trunk *t);
+/* The devices that may be its port, as the conf has them: "" after the last. */
+const char *trunk_device(const struct trunk *t, unsigned i);
 struct rte_mempool;
 /* Runs until *stop, with EAL up. ready(ctx) is called when it serves. 0 or -errno, with a message. */
 int trunk_run(struct trunk *t, struct rte_mempool *pool, volatile sig_atomic_t *stop,

@@ -53,8 +53,17 @@ struct batch {
     struct iovec iov[TRUNK_BURST];
 };
 
-static void batch_send(struct trunk *t, struct trunk_peer *p, struct batch *b)
+static void batch_send(struct trunk *t, unsigned to, struct batch *b)
 {
+    struct trunk_peer *p = &t->peer[to];
+
+    if (b->n && carrier_takes(t, to, clock_mono_ns())) {
+        unsigned done = carrier_send(t, to, b->iov, b->n);
+
+        p->sent += done;
+        p->send_failed += b->n - done;
+        b->n = 0;
+    }
     for (unsigned at = 0; at < b->n;) {
         int done = sendmmsg(t->fd, b->msg + at, b->n - at, MSG_DONTWAIT);
 
@@ -90,7 +99,7 @@ static void batch_add(struct trunk *t, struct trunk_end *e, struct batch *b, uin
                                            .msg_iov = &b->iov[b->n],
                                            .msg_iovlen = 1};
     if (++b->n == TRUNK_BURST)
-        batch_send(t, p, b);
+        batch_send(t, e->peer, b);
 }
 
 /* Frames that wait are as late as the oldest of them. */
@@ -108,7 +117,7 @@ static unsigned send_new(struct trunk *t, struct trunk_end *e, int64_t now_ns)
         frame_meta(m[i])->due_ps = due;
         batch_add(t, e, &b, flow_out_put(&e->out, m[i], now_ns));
     }
-    batch_send(t, &t->peer[e->peer], &b);
+    batch_send(t, e->peer, &b);
     e->sent += n;
     return n;
 }
@@ -239,7 +248,7 @@ static void take_ack(struct trunk *t, struct trunk_end *e, const uint8_t *body, 
     n = flow_out_ack(&e->out, &a, now_ns, again);
     for (unsigned i = 0; i < n; i++)
         batch_add(t, e, &b, again[i]);
-    batch_send(t, &t->peer[e->peer], &b);
+    batch_send(t, e->peer, &b);
     e->again += n;
     free_done(e);
 }

@@ -37,11 +37,21 @@ void peers_seal(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, 
                          bytes); /* without memory it goes out unsealed, and is refused */
 }
 
+static bool is_of_frames(unsigned type)
+{
+    return type == TRUNK_FRAME || type == TRUNK_ASK || type == TRUNK_ACK;
+}
+
 void peers_send(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes)
 {
     struct trunk_peer *p = &t->peer[to];
 
     peers_seal(t, to, type, m, bytes);
+    if (is_of_frames(type) && carrier_takes(t, to, clock_mono_ns()) &&
+        carrier_send(t, to, &(struct iovec){m, bytes}, 1)) {
+        p->sent++;
+        return;
+    }
     if (sendto(t->fd, m, bytes, MSG_DONTWAIT, (struct sockaddr *)&p->at, sizeof(p->at)) < 0)
         p->send_failed++;
     else
@@ -90,6 +100,7 @@ static void say_state(struct trunk *t, unsigned to, int64_t over_ns)
         if (t->end[i].peer == to)
             bit_set(bits, t->end[i].bit, shared_switch_of(t->sh, t->end[i].near) != NULL);
     fill_clock(t, &s);
+    carrier_tell(t, to, &s);
     s.sent_ns = htobe64((uint64_t)clock_mono_ns());
     memcpy(body, &s, sizeof(s));
     peers_send(t, to, TRUNK_STATE, m, sizeof(struct trunk_header) + sizeof(s) + n);
@@ -130,6 +141,7 @@ static void begin_session(struct trunk *t, unsigned from, uint64_t session)
     memset(&p->window, 0, sizeof(p->window));
     memset(&p->follow, 0, sizeof(p->follow));
     memset(&p->state, 0, sizeof(p->state));
+    memset(&p->by_port, 0, sizeof(p->by_port));
     memset(p->ends, 0, (p->n_ends + 7u) / 8);
     p->session = session;
     p->alive = false;
@@ -160,9 +172,12 @@ static void take_state(struct trunk *t, unsigned from, const uint8_t *body, size
                              .skew_ppb = be32toh(s.skew_ppb),
                              .owner = be32toh(s.owner),
                              .late_us = be32toh(s.late_us),
-                             .over_us = be32toh(s.over_us)};
+                             .over_us = be32toh(s.over_us),
+                             .mac = {s.mac[0], s.mac[1], s.mac[2], s.mac[3], s.mac[4], s.mac[5]},
+                             .hears = s.hears};
     if (s.has_clock && (!s.dilation || !s.before || s.owner >= t->n))
         return;
+    carrier_told(t, from, &s);
     p->state = s;
     p->state_ns = at_ns;
     if (bytes - sizeof(s) >= (p->n_ends + 7u) / 8)
@@ -200,6 +215,7 @@ static void take(struct trunk *t, unsigned from, unsigned type, const uint8_t *b
     case TRUNK_FRAME:
     case TRUNK_ASK:
     case TRUNK_ACK:
+        carrier_awake(t, at_ns);
         if (t->pool && peer_usable(p))
             ends_input(t, from, type, body, bytes, at_ns);
         break;
@@ -225,7 +241,7 @@ static void take(struct trunk *t, unsigned from, unsigned type, const uint8_t *b
     }
 }
 
-void peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
+bool peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
 {
     const uint8_t *body = m + sizeof(struct trunk_header);
     struct trunk_header h;
@@ -247,7 +263,7 @@ void peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
             p->session = session;
             say_hello(t, h.from);
             p->session = was;
-            return;
+            return false;
         }
         note_conf(t, h.from, be64toh(hello.conf));
     }
@@ -255,7 +271,7 @@ void peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
         t->refused[TRUNK_STALE]++;
         if (session == p->session && at_ns - p->sent_ns > HELLO_NS)
             say_hello(t, h.from);
-        return;
+        return false;
     }
     if (session != p->session) {
         begin_session(t, h.from, session);
@@ -263,14 +279,16 @@ void peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
     }
     if (!trunk_window_take(&p->window, be64toh(h.seq))) {
         t->refused[TRUNK_REPLAY]++;
-        return;
+        return false;
     }
     if (!p->alive)
         T_LOG("trunk", LOG_INFO, "machine %s is there", name_of(t, h.from));
     p->alive = true;
-    p->heard_ns = at_ns;
+    if (!is_of_frames(h.type) && h.type != TRUNK_PROBE) /* these may come without its clock */
+        p->heard_ns = at_ns;
     p->received++;
     take(t, h.from, h.type, body, bytes - sizeof(h), at_ns);
+    return true;
 }
 
 /* ---- time ---- */

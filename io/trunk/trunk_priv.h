@@ -12,6 +12,7 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sys/uio.h>
 
 #define TRUNK_STATE_NS   50000000   /* between messages to each machine */
 #define TRUNK_SILENT_NS  2500000000 /* a machine that has said nothing for so long is gone */
@@ -37,6 +38,12 @@ struct trunk_peer {
     uint16_t n_ends;
     uint32_t order; /* the last that was carried out */
     uint64_t received, sent, send_failed;
+    struct { /* trunk_carrier.c */
+        uint8_t mac[6];
+        bool hears_us;
+        int64_t heard_ns, used_ns; /* when its port was heard; when it was last sent frames */
+        uint64_t sent, received;
+    } by_port;
 };
 
 /* A link to another machine. We are its far end for the switch process that runs `near`. */
@@ -73,6 +80,7 @@ struct trunk {
     struct watch watch; /* of the ports of end[] */
     unsigned n_ends;
     struct rte_mempool *pool;
+    struct carrier *carrier; /* NULL: UDP carries the frames */
     /* the clock */
     bool has_clock;
     unsigned owner;
@@ -100,8 +108,9 @@ struct trunk {
 /* trunk_peers.c */
 int peers_create(struct trunk *t);
 void peers_destroy(struct trunk *t);
-/* A datagram that passed trunk_check(), and when it arrived. Frames go to trunk_ends.c. */
-void peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns);
+/* A message that passed trunk_check(), and when it arrived. Frames go to trunk_ends.c. False: it is of
+ * another session, or was received before. */
+bool peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns);
 /* Periodic messages and liveness. */
 void peers_tick(struct trunk *t, int64_t now_ns);
 /* The same at once, as after a change of the clock. */
@@ -152,6 +161,27 @@ void ends_input(struct trunk *t, unsigned from, unsigned type, const uint8_t *bo
  * if nothing arrives; INT64_MAX: it need not. */
 int64_t ends_flush(struct trunk *t, int64_t now_ns);
 void ends_lateness(struct trunk *t, int64_t now_ns);
+
+/* trunk_carrier.c */
+int carrier_open(struct trunk *t); /* 0 or -errno, reported; with EAL up */
+void carrier_close(struct trunk *t);
+const char *carrier_device(const struct trunk *t); /* for users; from FAB_UDP on: none */
+/* The other machine hears our port. */
+bool carrier_reaches(const struct trunk *t, unsigned machine);
+/* Messages of frames are about to be sent to `to`: whether the port takes them, else UDP does. */
+bool carrier_takes(struct trunk *t, unsigned to, int64_t now_ns);
+/* Sealed messages, TRUNK_BURST at most. Returns how many the port took. */
+unsigned carrier_send(struct trunk *t, unsigned to, const struct iovec *v, unsigned n);
+/* Frames may follow by the port. */
+void carrier_awake(struct trunk *t, int64_t now_ns);
+/* Takes what has arrived at the port: returns how many frames. */
+unsigned carrier_receive(struct trunk *t, int64_t now_ns);
+/* When it has to be asked again; INT64_MAX: with the next tick. */
+int64_t carrier_next(const struct trunk *t, int64_t now_ns);
+void carrier_tick(struct trunk *t);
+/* What a message of the state of this machine says of its port, and what that of another says. */
+void carrier_tell(const struct trunk *t, unsigned to, struct trunk_state *s);
+void carrier_told(struct trunk *t, unsigned from, const struct trunk_state *s);
 
 /* trunk_cuts.c */
 int cuts_create(struct trunk *t);

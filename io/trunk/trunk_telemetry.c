@@ -49,12 +49,13 @@ static const char *state_of(const struct trunk *t, unsigned machine)
 {
     const struct trunk_peer *p = &t->peer[machine];
 
-    return machine == t->me ? "this one"
-           : !p->alive      ? "not there"
-           : p->other_conf  ? "has another conf"
-           : p->far         ? "its clock is not set yet"
-           : p->send_failed ? "there, with errors of sending"
-                            : "there";
+    return machine == t->me                             ? "this one"
+           : !p->alive                                  ? "not there"
+           : p->other_conf                              ? "has another conf"
+           : p->far                                     ? "its clock is not set yet"
+           : p->send_failed                             ? "there, with errors of sending"
+           : t->carrier && !carrier_reaches(t, machine) ? "there, frames by UDP"
+                                                        : "there";
 }
 
 static void machine(const struct trunk *t, unsigned i, struct rte_tel_data *d)
@@ -71,6 +72,8 @@ static void machine(const struct trunk *t, unsigned i, struct rte_tel_data *d)
     telemetry_add(d, "frames_sent_again", s.again);
     telemetry_add(d, "frames_overflow", s.overflow);
     telemetry_add(d, "send_failed", p->send_failed);
+    telemetry_add(d, "port_sent", p->by_port.sent);
+    telemetry_add(d, "port_received", p->by_port.received);
     if (i != t->me && follow_line(&p->follow, clock_mono_ns(), &l)) {
         rte_tel_data_add_dict_int(d, "offset_us", (int)(l.offset_ns / 1000));
         rte_tel_data_add_dict_int(d, "drift_ppb", (int)(l.drift * 1e9));
@@ -82,6 +85,7 @@ static void all_machines(const struct trunk *t, struct rte_tel_data *d)
 {
     rte_tel_data_add_dict_string(d, "machine", t->fab->machines[t->me].name);
     rte_tel_data_add_dict_string(d, "clock", t->fab->machines[t->owner].name);
+    rte_tel_data_add_dict_string(d, "frames_by", carrier_device(t));
     telemetry_add(d, "clock_unsure_ns", (uint64_t)atomic_load(&t->sh->own_clock->unsure_ns));
     for (unsigned i = 0; i < t->n; i++)
         if (i != t->me)

@@ -131,7 +131,7 @@ enum trunk_refusal trunk_check(struct trunk_seal *s, const uint8_t *m, size_t by
         return TRUNK_SHORT;
     memcpy(&h, m, sizeof(h));
     if (be32toh(h.magic) != TRUNK_MAGIC || h.version != TRUNK_VERSION || h.to != me ||
-        h.from >= n || h.from == me || !h.type || h.type > TRUNK_ORDER || !h.session)
+        h.from >= n || h.from == me || !h.type || h.type > TRUNK_PROBE || !h.session)
         return TRUNK_FOREIGN;
     if (bytes < sizeof(h) + body_least(h.type) || bytes > TRUNK_MAX)
         return TRUNK_SHORT;

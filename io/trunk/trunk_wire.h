@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages between the trunks of two machines, each a UDP datagram: a header with a keyed MAC
+ * Messages between the trunks of two machines, each a UDP datagram (or, those of frames, an Ethernet frame:
+ * trunk_carrier.c): a header with a keyed MAC
  * (HMAC-SHA-256, cut to 16 bytes) over header and body. Without clock or IO.
  *
  * A trunk draws a session when it starts. Every message names the sender's session and what the
@@ -18,7 +19,7 @@
 #include <stdint.h>
 
 #define TRUNK_MAGIC   0x54524e4bu
-#define TRUNK_VERSION 1u
+#define TRUNK_VERSION 2u
 #define TRUNK_MAC     16u
 #define TRUNK_MAX     9216u /* of a datagram: a frame of the largest MTU, or the state of all links */
 
@@ -32,6 +33,7 @@ enum trunk_type {
     TRUNK_LAG,    /* body: pairs of bucket and count (struct trunk_lag) */
     TRUNK_DILATE, /* to the clock's owner; body: uint32_t, the dilation that is asked for */
     TRUNK_ORDER,  /* to every machine; body: trunk_order, then a text without 0 */
+    TRUNK_PROBE,  /* says nothing but that it arrived by the sender's port; body: zeros */
 };
 
 struct trunk_header {
@@ -59,6 +61,8 @@ struct trunk_state {
     uint32_t owner;   /* machine whose clock the sender's follows, itself: its own */
     uint32_t late_us; /* lateness of the sender's loops since its last message, */
     uint32_t over_us; /* which was so long ago */
+    uint8_t mac[6];   /* of the sender's port; 0: it has none */
+    uint8_t hears;    /* whether it has heard the receiver's port lately */
 } __attribute__((packed));
 
 struct trunk_frame {

@@ -4,6 +4,8 @@
 # Machine i is mI at 10.9.0.(I+1); its /run is its own, and its CLOCK_MONOTONIC is ahead by ${ahead[I]} seconds and runs ${ppm[I]} ppm fast.
 ahead=(0 10 5)
 ppm=(0 200 0)
+drift_from=() # what a clock showed that is fast from then on
+serves=()     # the machines that have a remote shell
 machine=() # of each the process that keeps its namespaces: all others of the machine end with it
 wire=      # of the namespace with the bridge
 remote=$root/tests/tools/remote_shell.py
@@ -44,7 +46,7 @@ on() { # on MACHINE CMD...
 machine_up() { # machine_up I
     local i=$1
     keeper -n -m -u -p -T --fork --mount-proc --monotonic "${ahead[i]}"
-    machine[i]=$kept
+    machine[i]=$kept drift_from[i]=
     until_true 5 nsenter -t "${machine[i]}" -a true || fail "machine m$i"
     nsenter -t "$wire" -n ip link add "v$i" type veth peer name eth0 netns "${machine[i]}" || skip "no veth on this machine"
     nsenter -t "$wire" -n ip link set "v$i" mtu 9000 master br0 up
@@ -55,10 +57,12 @@ fabric_up() { # fabric_up I CONF
     local drift=()
     if [ "${ppm[$1]}" != 0 ]; then
         [ -f "$tmp/drift.so" ] || ${CC:-cc} -O2 -shared -fPIC -o "$tmp/drift.so" "$root/tests/tools/preload/drift.c" || fail "drift.so"
-        drift=(env LD_PRELOAD="$tmp/drift.so" DRIFT_PPM="${ppm[$1]}"
-            DRIFT_FROM="$(on "$1" python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC))')")
+        [ -n "${drift_from[$1]:-}" ] || drift_from[$1]=$(on "$1" python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC))')
+        drift=(env LD_PRELOAD="$tmp/drift.so" DRIFT_PPM="${ppm[$1]}" DRIFT_FROM="${drift_from[$1]}")
     fi
     on "$1" "${drift[@]}" trib up "$2" >>"$tmp/up.out" 2>&1 || fail "trib up on m$1"
+    [ "${serves[$1]:-}" = "${machine[$1]}" ] && return
+    serves[$1]=${machine[$1]}
     on "$1" "${drift[@]}" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 &
 }
 
@@ -82,3 +86,11 @@ lossless() {
 
 # What the trunk of machine I says: trunk I [MACHINE]
 trunk() { on "$1" trib telemetry trunk "/trib/machines${2:+,$2}" 2>/dev/null; }
+
+# A second network for frames, to eth1 of each machine: ports_wire once, port_wire I for each.
+ports_wire() { nsenter -t "$wire" -n sh -c 'ip link add br1 type bridge && ip link set br1 up' 2>/dev/null || skip "no second bridge on this machine"; }
+port_wire() {
+    nsenter -t "$wire" -n ip link add "p$1" type veth peer name eth1 netns "${machine[$1]}" || skip "no veth on this machine"
+    nsenter -t "$wire" -n ip link set "p$1" mtu 9000 master br1 up
+    on "$1" ip link set eth1 mtu "${2:-9000}" up
+}
