@@ -13,7 +13,7 @@ with_ports() { # with_ports PORTS: $tmp/ports.conf
 }
 all_up() { for i in 0 1 2; do fabric_up $i "$tmp/ports.conf"; done; }
 all_down() { on 0 trib down --machines >"$tmp/down.out" 2>&1 && until_true 10 gone || fail "trib down: $(cat "$tmp/down.out")"; }
-gone() { [ -z "$(for i in 0 1 2; do on $i ls /run; done)" ]; }
+gone() { [ -z "$(for i in 0 1 2; do on $i find /run -path '*tributary*'; done)" ]; } # libxdp has a folder of its own
 are_there() { [ "$(for i in 0 1 2; do trunk $i; done | grep -c '"m[0-2]": "there"')" = 6 ]; }
 counter() { trunk "$1" "$2" | awk -F'[:,]' -v k="\"$3\"" '$1 ~ k { print int($2) }'; }
 
@@ -110,7 +110,7 @@ has 'machine m0: this one.*frames by udp, none of its ports opened' <(on 0 trib 
 all_down
 
 # af_xdp: a frame is in a page, so the fabric's MTU is 2,048
-for i in 0 1 2; do on $i ip link set eth1 mtu 3000; done
+for i in 0 1 2; do nsenter -t "$wire" -n ip link set "p$i" mtu 3000 && on $i ip link set eth1 mtu 3000; done
 with_ports '"net_af_xdp0,iface=eth1", "udp"'
 sed -i 's/^mtu .*/mtu = 2048;/' "$tmp/ports.conf"
 all_up
