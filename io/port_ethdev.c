@@ -67,40 +67,50 @@ static uint16_t ethdev_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m
     return k;
 }
 
+enum fitness { FIT, UNFIT, NO_BUFFER };
+
 /* Frames must be one segment for drivers that cannot gather; shared payloads are copied for the
  * wire here. */
-static bool ethdev_prepare(struct rte_mbuf *m)
+static enum fitness ethdev_prepare(struct rte_mbuf **m)
 {
-    if (frame_meta(m)->flags & FRAME_F_VIRTUAL)
-        return false;
-    return m->nb_segs == 1 || !rte_pktmbuf_linearize(m);
+    struct rte_mbuf *c;
+
+    if (unlikely(frame_meta(*m)->flags & FRAME_F_VIRTUAL))
+        return UNFIT;
+    if (likely((*m)->nb_segs == 1))
+        return FIT;
+    if (rte_mbuf_refcnt_read(*m) > 1) {
+        c = rte_pktmbuf_copy(*m, (*m)->pool, 0, UINT32_MAX);
+        if (!c)
+            return NO_BUFFER;
+        *frame_meta(c) = *frame_meta(*m);
+        rte_pktmbuf_free(*m);
+        *m = c;
+    }
+    return rte_pktmbuf_linearize(*m) ? UNFIT : FIT;
 }
 
+/* In bursts: af_packet and af_xdp make a system call for each. */
 static uint16_t ethdev_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct ethdev *e = (struct ethdev *)p;
+    enum fitness last = UNFIT;
     uint16_t k = 0;
 
-    if (queue)
-        return 0;
-    for (; k < n; k++) {
-        if (unlikely(m[k]->nb_segs > 1 && rte_mbuf_refcnt_read(m[k]) > 1)) {
-            struct rte_mbuf *c = rte_pktmbuf_copy(m[k], m[k]->pool, 0, UINT32_MAX);
+    while (!queue && k < n && last == UNFIT) {
+        uint16_t to = k, sent;
 
-            if (!c)
-                break;
-            *frame_meta(c) = *frame_meta(m[k]);
-            rte_pktmbuf_free(m[k]);
-            m[k] = c;
-        }
-        if (unlikely(!ethdev_prepare(m[k]))) {
-            p->stats.tx_bad++;
-            rte_pktmbuf_free(m[k]);
-            continue;
-        }
-        if (!rte_eth_tx_burst(e->id, 0, &m[k], 1))
+        for (last = FIT; to < n && last == FIT; to += last == FIT)
+            last = ethdev_prepare(&m[to]);
+        sent = to > k ? rte_eth_tx_burst(e->id, 0, m + k, to - k) : 0;
+        k += sent;
+        p->stats.tx += sent;
+        if (k < to)
             break;
-        p->stats.tx++;
+        if (last == UNFIT) {
+            p->stats.tx_bad++;
+            rte_pktmbuf_free(m[k++]);
+        }
     }
     return k;
 }

@@ -7,6 +7,7 @@
 #include "io/page_server.h"
 #include "io/pool.h"
 #include "io/port_pci.h"
+#include "io/switch_nodes.h"
 #include "io/port.h"
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
@@ -128,93 +129,6 @@ static const struct option_program program = {
     .exits = exits,
     .see = "trib(1), trib-plan(1)",
 };
-
-/* ---- which nodes ---- */
-
-static int choose_named(const struct fabric *f, const char *list, bool *mine)
-{
-    char *copy = strdup(list), *save = NULL;
-    int rc = copy ? 0 : -ENOMEM;
-
-    for (char *t = copy ? strtok_r(copy, ",", &save) : NULL; t && !rc;
-         t = strtok_r(NULL, ",", &save)) {
-        const struct fab_node *nd = fabric_node(f, t);
-
-        if (nd && nd->outside) {
-            fprintf(stderr,
-                    "trib-switch: --nodes: found \"%s\", which is outside, expected a node "
-                    "that is emulated\n",
-                    t);
-            rc = -EINVAL;
-            continue;
-        }
-        if (nd) {
-            mine[fabric_node_index(f, nd)] = true;
-            continue;
-        }
-        fprintf(stderr, "trib-switch: --nodes: found \"%s\", expected a node of %s:", t, f->path);
-        for (uint16_t i = 0; i < f->n_nodes && i < 40; i++)
-            fprintf(stderr, " %s", f->nodes[i].name);
-        fputc('\n', stderr);
-        rc = -ENOENT;
-    }
-    free(copy);
-    return rc;
-}
-
-static bool is_trunk(const struct fabric *f, const struct options *o)
-{
-    return f->n_machines && o->proc && !strcmp(o->proc, FAB_TRUNK);
-}
-
-/* Fills mine[]; *proc: the process whose bell and histogram it uses, *name: the name that it runs
- * under. */
-static int choose_nodes(const struct fabric *f, const struct options *o, bool *mine, unsigned *proc,
-                        char *name, size_t size)
-{
-    uint16_t first = 0;
-
-    *proc = 0;
-    if (is_trunk(f, o)) {
-        snprintf(name, size, FAB_TRUNK);
-        return 0;
-    }
-    if (o->proc) {
-        while (*proc < f->n_procs && strcmp(f->procs[*proc].name, o->proc))
-            ++*proc;
-        if (*proc == f->n_procs) {
-            fprintf(stderr, "trib-switch: --proc: found \"%s\", expected a process of %s:", o->proc,
-                    f->path);
-            for (unsigned i = 0; i < f->n_procs; i++)
-                fprintf(stderr, " %s", f->procs[i].name);
-            fputc('\n', stderr);
-            return -ENOENT;
-        }
-        for (uint16_t i = 0; i < f->procs[*proc].n_nodes; i++)
-            mine[f->procs[*proc].nodes[i]] = true;
-        snprintf(name, size, "%s", o->proc);
-        return 0;
-    }
-    if (!o->nodes) {
-        for (uint16_t i = 0; i < f->n_nodes; i++)
-            mine[i] = !f->nodes[i].outside;
-        snprintf(name, size, "%s", f->n_procs == 1 ? f->procs[0].name : "all");
-        return 0;
-    }
-    if (choose_named(f, o->nodes, mine))
-        return -ENOENT;
-    while (first < f->n_nodes && !mine[first])
-        first++;
-    if (first == f->n_nodes) {
-        fprintf(stderr, "trib-switch: --nodes: found no name, expected a list\n");
-        return -EINVAL;
-    }
-    /* Peers ring the bell of the process that the conf assigns to a node; several nodes may share
-     * one. */
-    *proc = f->nodes[first].proc;
-    snprintf(name, size, "%s", f->nodes[first].name);
-    return 0;
-}
 
 /* ---- life ---- */
 
@@ -347,7 +261,7 @@ static int share_pages(struct process *p)
                 cfg.dilation);
         cfg.dilation = 1;
     }
-    if (is_trunk(p->fab, &p->opt))
+    if (switch_is_trunk(p->fab, p->opt.proc))
         return begin_trunk(p, cfg.dilation);
     cfg.joins = p->fab->n_machines && p->opt.proc ? &stop : NULL;
     rc = page_server_start(&p->pages, &p->rd.sh, &cfg);
@@ -380,7 +294,8 @@ static int load(struct process *p)
     p->mine = calloc(p->fab->n_nodes, sizeof(bool));
     if (!p->mine)
         return -ENOMEM;
-    rc = choose_nodes(p->fab, &p->opt, p->mine, &p->proc, p->name, sizeof(p->name));
+    rc = switch_nodes(p->fab, p->opt.nodes, p->opt.proc, p->mine, &p->proc, p->name,
+                      sizeof(p->name));
     if (rc)
         return rc;
     rc = rundir_open(&p->rd, p->opt.run, p->fab->name, true);

@@ -8,7 +8,7 @@
  *
  * A port has no doorbell. An idle trunk looks at it with its other work only, twenty times a second, and
  * the first frames after AWAKE_NS go by UDP, which wakes the other machine; it polls its port from then
- * on until 2 * AWAKE_NS have passed without a frame.
+ * on, more and more seldom, until 2 * AWAKE_NS have passed without a frame.
  */
 #include "io/trunk/trunk_priv.h"
 
@@ -24,8 +24,11 @@
 #define ETHERTYPE   0x88b5u /* for local experiments (IEEE 802) */
 #define POOL_FRAMES 4095u
 #define AWAKE_NS    20000000
-#define POLL_NS     50000
-#define HEARD_NS    300000000 /* a port that was not heard for so long is not used */
+#define POLL_NS     50000   /* shortest interval of polls, */
+#define POLL_MAX_NS 1000000 /* longest, */
+#define POLL_SHARE                                                                                 \
+    8 /* and else this part of the time since the last frame: what comes then is hardly later */
+#define HEARD_NS 300000000 /* a port that was not heard for so long is not used */
 
 struct ethernet {
     uint8_t to[6], from[6];
@@ -39,8 +42,8 @@ struct carrier {
     const char *device; /* as in the conf */
     uint8_t mac[6];
     bool up;
-    int64_t awake_ns; /* until when it is polled */
-    unsigned probe;   /* bytes of a probe's message */
+    int64_t used_ns; /* last frame, either way, as far as it is known */
+    unsigned probe;  /* bytes of a probe's message */
 };
 
 /* What the fabric's longest frame has around it on a wire between machines, without the outer Ethernet
@@ -66,7 +69,7 @@ bool carrier_reaches(const struct trunk *t, unsigned machine)
 void carrier_awake(struct trunk *t, int64_t now_ns)
 {
     if (t->carrier)
-        t->carrier->awake_ns = now_ns + 2 * AWAKE_NS;
+        t->carrier->used_ns = now_ns;
 }
 
 bool carrier_takes(struct trunk *t, unsigned to, int64_t now_ns)
@@ -155,7 +158,11 @@ unsigned carrier_receive(struct trunk *t, int64_t now_ns)
 
 int64_t carrier_next(const struct trunk *t, int64_t now_ns)
 {
-    return t->carrier && t->carrier->awake_ns > now_ns ? now_ns + POLL_NS : INT64_MAX;
+    int64_t since = t->carrier ? now_ns - t->carrier->used_ns : INT64_MAX;
+
+    if (since > 2 * AWAKE_NS)
+        return INT64_MAX;
+    return now_ns + RTE_MAX(RTE_MIN(since / POLL_SHARE, POLL_MAX_NS), POLL_NS);
 }
 
 /* ---- who hears whom ---- */
@@ -262,5 +269,5 @@ const char *carrier_device(const struct trunk *t)
     if (t->carrier)
         return t->carrier->device;
     return m->n_devices && strcmp(m->device[0], FAB_UDP) != 0 ? FAB_UDP ", none of its ports opened"
-                                                               : FAB_UDP;
+                                                              : FAB_UDP;
 }

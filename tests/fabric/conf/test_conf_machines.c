@@ -72,6 +72,23 @@ static void without_machines_nothing_changes(void **state)
 #define EAST      "name = \"east\"; address = \"192.0.2.1\"; nodes = (\"leaf0\", \"spine0\");"
 #define WEST      "name = \"west\"; address = \"192.0.2.2\"; nodes = (\"leaf1\");"
 
+#define LONG16 "0123456789abcdef"
+#define LONG   LONG16 LONG16 LONG16 LONG16 LONG16 LONG16 LONG16 LONG16
+
+static void ports_are_in_order_of_preference(void **state)
+{
+    struct fabric *f = load_text(
+        TWO(EAST " ports = (\"0000:3b:00.0\", \"net_af_packet0,iface=eth1\", \"udp\");", WEST));
+    (void)state;
+
+    assert_int_equal(f->machines[0].n_devices, 3);
+    assert_string_equal(f->machines[0].device[0], "0000:3b:00.0");
+    assert_string_equal(f->machines[0].device[1], "net_af_packet0,iface=eth1");
+    assert_string_equal(f->machines[0].device[2], FAB_UDP);
+    assert_int_equal(f->machines[1].n_devices, 0);
+    fabric_free(f);
+}
+
 static void every_mistake_is_named(void **state)
 {
     static const struct {
@@ -108,6 +125,15 @@ static void every_mistake_is_named(void **state)
         {TWO(EAST, WEST) "\nprocesses = ( { name = \"trunk\"; nodes = (\"leaf0\", \"spine0\"); },"
                          " { name = \"q\"; nodes = (\"leaf1\"); } );",
          6, "processes: found \"trunk\""},
+        {TWO(EAST, WEST " ports = ();"), 5, "ports: found 0, expected a list of 1 to 4 devices"},
+        {TWO(EAST, WEST " ports = \"udp\";"), 5, "ports: found 0, expected a list"},
+        {TWO(EAST, WEST " ports = (\"a\", \"b\", \"c\", \"d\", \"udp\");"), 5, "ports: found 5"},
+        {TWO(EAST, WEST " ports = (3);"), 5, "ports: found \"no text\", expected a device"},
+        {TWO(EAST, WEST " ports = (\"\");"), 5, "ports: found \"\", expected a device"},
+        {TWO(EAST, WEST " ports = (\"udp\", \"0000:3b:00.0\");"), 5,
+         "ports: found \"udp\", expected it as the last one"},
+        {TWO(EAST, WEST " ports = (\"vhost:g.sock\");"), 5, "no socket of a guest"},
+        {TWO(EAST, WEST " ports = (\"" LONG "\");"), 5, "expected at most 127 characters"},
         {LINKS "leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 2; };\nmachines = ( { " EAST
                " },\n { " WEST " } );",
          3, "found no trunk_key"},
@@ -132,6 +158,7 @@ int main(void)
         cmocka_unit_test(hosts_live_with_their_switch_unless_named),
         cmocka_unit_test(processes_divide_a_machine),
         cmocka_unit_test(without_machines_nothing_changes),
+        cmocka_unit_test(ports_are_in_order_of_preference),
         cmocka_unit_test(every_mistake_is_named),
     };
 
