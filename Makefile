@@ -480,6 +480,7 @@ interop:
 	$(Q)scripts/setup.sh interop
 	$(Q)$(MAKE) --no-print-directory programs $(TOOLS)
 	$(Q)TRIB_BUILD=$(BUILD) tests/interop/run.sh || [ $$? = 77 ]
+	$(Q)TRIB_BUILD=$(BUILD) tests/interop/machines.sh || [ $$? = 77 ]
 
 # rdma-core's tests of libibverbs, a process each: minutes; "skipped" where the package cannot be had. Nothing of them stays but in $(BUILD).
 verbs-suite:

@@ -17,17 +17,20 @@ free_port() {
 
 guest_port() { echo "${g_port[$1]}"; }
 
-# guest_start NAME ADDRESS MAC MTU SOCKET OVERLAY: the NIC's other end is the vhost-user socket.
+# guest_start NAME ADDRESS MAC MTU END OVERLAY: the NIC's other end is a vhost-user socket, or tap:INTERFACE. guest_in: what QEMU is started by.
+guest_in=()
 guest_start() {
-    local name=$1 ip=$2 mac=$3 mtu=$4 sock=$5 dir=$tmp/$1 fd
+    local name=$1 ip=$2 mac=$3 mtu=$4 dir=$tmp/$1 fd
+    local nic=(-chardev "socket,id=c0,path=$5" -netdev vhost-user,id=d0,chardev=c0,queues=1)
+    [[ $5 != tap:* ]] || nic=(-netdev "tap,id=d0,ifname=${5#tap:},script=no,downscript=no,vhost=off")
     mkdir "$dir" && mkfifo "$dir/ctl.in" "$dir/ctl.out" || fail "cannot make pipes"
     cat "$art/initrd.cpio" "$6" >"$dir/initrd"
     g_port[$name]=$(free_port)
-    qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 -m 256M -nodefaults -no-user-config -display none -no-reboot \
+    "${guest_in[@]}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 -m 256M -nodefaults -no-user-config -display none -no-reboot \
         -kernel "$art/vmlinuz" -initrd "$dir/initrd" -serial "file:$dir/console.out" \
         -chardev "pipe,id=ctl,path=$dir/ctl" -serial chardev:ctl \
         -object memory-backend-memfd,id=mem,size=256M,share=on -numa node,memdev=mem \
-        -chardev "socket,id=c0,path=$sock" -netdev vhost-user,id=d0,chardev=c0,queues=1 \
+        "${nic[@]}" \
         -device "virtio-net-pci,netdev=d0,mac=$mac,romfile=,vectors=0,csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off,rx_queue_size=1024" \
         -netdev "user,id=u0,net=192.168.76.0/24,hostfwd=tcp:127.0.0.1:${g_port[$name]}-192.168.76.15:7000" \
         -device virtio-net-pci,netdev=u0,mac=52:54:00:76:00:01,romfile=,vectors=0 \
