@@ -39,6 +39,13 @@ has '^m2 \(10.9.0.3\):' "$tmp/status.out"
 [ "$(grep -c 'machine m[0-2]: there' "$tmp/status.out")" = 6 ] || fail "machines: $(cat "$tmp/status.out")"
 on 1 env TRIB_RSH="$remote" trib status spread --machines --links >"$tmp/status.out" 2>&1 || fail "from m1: $(cat "$tmp/status.out")"
 for link in 'h0 +leaf0' 'h4 +leaf1' 'spine1 +leaf1'; do has "^ *$link +up" "$tmp/status.out"; done
+on 0 trib status --machines --json >"$tmp/status.out" 2>&1 || fail "trib status --machines --json: $(cat "$tmp/status.out")"
+jq -e '.fabric == "spread" and (.machines | keys == ["m0", "m1", "m2"]) and all(.machines[]; .fabrics[0].name == "spread" and (.fabrics[0].links | length > 0))' \
+    "$tmp/status.out" >/dev/null || fail "as JSON: $(cat "$tmp/status.out")"
+on 0 trib status spread --machines --json --watch 0.2 -n 3 >"$tmp/status.out" 2>&1 || fail "--watch: $(cat "$tmp/status.out")"
+[ "$(jq -s -c '[group_by(.machine)[] | [.[0].machine, length]]' "$tmp/status.out")" = '[["m0",3],["m1",3],["m2",3]]' ] || fail "lines of looks: $(cat "$tmp/status.out")"
+on 0 trib status --machines --nothing >"$tmp/status.out" 2>&1 && fail "an option that is none"
+has 'found --nothing, expected an option' "$tmp/status.out"
 
 # a link that has no end here, while a job runs; the launcher is remembered
 on 0 trib perf --algo ring -b 64K -e 64K -n 20 >"$tmp/perf.out" 2>&1 &
