@@ -91,7 +91,7 @@ ROOM_protocols   := $(addprefix protocols,/ /host)
 ROOM_check       := protocols/check
 ROOM_roce        := $(addprefix roce,/ /cc)
 ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
-ROOM_io          := $(addprefix io,/ /memif /telemetry /trunk)
+ROOM_io          := $(addprefix io,/ /port /memif /telemetry /trunk)
 ROOM_live        := io/live
 ROOM_clock       := host/clock
 ROOM_hca         := $(addprefix host/hca,/ /memory /io)
@@ -290,7 +290,7 @@ $(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c io/lateness.c \
-                       io/bell.c io/shared.c io/rundir.c io/token.c io/preload.c io/port_counters.c io/telemetry_client.c \
+                       io/bell.c io/shared.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/telemetry_client.c \
                        io/link_reader.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "io/port.h"
+#include "io/port/port.h"
 
 #include <errno.h>
 #include <rte_eal.h>

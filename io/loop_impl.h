@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "io/loop.h"
-#include "io/port.h"
+#include "io/port/port.h"
 #include "io/token.h"
 #include "io/watch.h"
 #include "switch/queue/drops.h"

@@ -6,9 +6,9 @@
 #include "io/loop.h"
 #include "io/page_server.h"
 #include "io/pool.h"
-#include "io/port_pci.h"
+#include "io/port/port_pci.h"
 #include "io/switch_nodes.h"
-#include "io/port.h"
+#include "io/port/port.h"
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
 #include "io/telemetry/telemetry_server.h"
@@ -213,7 +213,7 @@ static void say_ready(void *ctx)
 /* EAL must know PCI devices when it starts: they go to args, as "-a ADDRESS". */
 static void add_pci(const char *dev, const char **args, unsigned max, unsigned *n_args)
 {
-    if (!port_pci_is(dev) || *n_args + 2 > max)
+    if (!args || *n_args + 2 > max || !port_pci_is(dev))
         return;
     args[(*n_args)++] = "-a";
     args[(*n_args)++] = dev;

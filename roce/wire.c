@@ -234,7 +234,7 @@ static inline enum roce_reason parse_at(struct rte_mbuf *m, uint32_t l3, bool v6
         return ROCE_SHORT;
     if (bth->flags & BTH_VERSION)
         return ROCE_BTH_VERSION;
-    k->opcode = bth->opcode; /* read once: in shared memory it may change (io/port.h) */
+    k->opcode = bth->opcode; /* read once: in shared memory it may change (io/port/port.h) */
     op = &roce_opinfo[k->opcode];
     if (!op->name)
         return ROCE_OPCODE;

@@ -14,7 +14,7 @@ aggregation
 protocols protocols/host protocols/check
 roce/cc roce
 switch/queue switch switch/reduce switch/multimem switch/protocol switch/net
-io io/memif io/telemetry io/trunk io/live
+io io/port io/memif io/telemetry io/trunk io/live
 host/clock host/clock/calls
 host/hca host/hca/memory host/hca/io
 host/kernels

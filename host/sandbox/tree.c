@@ -2,7 +2,7 @@
 /* The sysfs files of an emulated host's HCAs, in the formats of drivers/infiniband/core/sysfs.c. */
 #include "host/hca/guid.h"
 #include "host/sandbox/sandbox.h"
-#include "io/port_counters.h"
+#include "io/port/port_counters.h"
 
 #include <errno.h>
 #include <stdarg.h>

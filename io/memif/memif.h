@@ -7,7 +7,7 @@
 #define TRIB_IO_MEMIF_H
 
 #include "io/memif/memif_wire.h"
-#include "io/port_impl.h"
+#include "io/port/port_impl.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 #ifndef TRIB_IO_TRUNK_TRUNK_PRIV_H
 #define TRIB_IO_TRUNK_TRUNK_PRIV_H
 
-#include "io/port.h"
+#include "io/port/port.h"
 #include "io/shared.h"
 #include "io/trunk/trunk.h"
 #include "io/trunk/trunk_follow.h"

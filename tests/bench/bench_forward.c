@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/port.h"
+#include "io/port/port.h"
 #include "io/shared.h"
 #include "io/token.h"
 #include "roce/wire.h"

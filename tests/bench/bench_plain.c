@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/port.h"
+#include "io/port/port.h"
 #include "switch/fib.h"
 #include "switch/net/net.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "io/port.h"
+#include "io/port/port.h"
 #include "io/shared.h"
 #include "roce/wire.h"
 #include "switch/net/net.h"

@@ -13,7 +13,7 @@
 
 #include "aggregation/proto.h"
 #include "fabric/fabric.h"
-#include "io/port.h"
+#include "io/port/port.h"
 #include "io/rundir.h"
 #include "io/shared.h"
 #include "roce/endpoint.h"

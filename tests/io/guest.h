@@ -6,7 +6,7 @@
 #ifndef TESTS_SWITCH_RIM_GUEST_H
 #define TESTS_SWITCH_RIM_GUEST_H
 
-#include "io/port.h"
+#include "io/port/port.h"
 #include "io/rundir.h"
 #include "io/shared.h"
 #include "io/token.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A pool gets memory as its frames are used, up to its size, and never has a frame twice. */
 #include "io/pool.h"
-#include "io/port.h"
+#include "io/port/port.h"
 #include "roce/frame.h"
 
 #include <setjmp.h>

@@ -7,8 +7,8 @@
 #define TRIB_HOST_HCA_IO_PROCESS_PRIV_H
 
 #include "host/hca/hca_priv.h"
-#include "io/port.h"
-#include "io/port_counters.h"
+#include "io/port/port.h"
+#include "io/port/port_counters.h"
 #include "io/rundir.h"
 #include "io/shared.h"
 

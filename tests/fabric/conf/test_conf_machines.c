@@ -89,13 +89,45 @@ static void ports_are_in_order_of_preference(void **state)
     fabric_free(f);
 }
 
+struct mistake {
+    const char *text;
+    int line;
+    const char *says;
+};
+
+static void all_named(const struct mistake *cases, size_t n)
+{
+    static struct fab_errors errs;
+
+    for (size_t i = 0; i < n; i++) {
+        memset(&errs, 0, sizeof(errs));
+        assert_null(fabric_load_string(cases[i].text, "test.conf", &errs));
+        if (!strstr(errs.e[0].text, cases[i].says) || errs.e[0].line != cases[i].line)
+            fail_msg("case %zu: line %d: %s", i, errs.e[0].line, errs.e[0].text);
+    }
+}
+
+static void mistakes_of_ports_are_named(void **state)
+{
+    static const struct mistake cases[] = {
+        {TWO(EAST, WEST " ports = ();"), 5, "ports: found 0, expected a list of 1 to 4 devices"},
+        {TWO(EAST, WEST " ports = \"udp\";"), 5, "ports: found 0, expected a list"},
+        {TWO(EAST, WEST " ports = (\"a\", \"b\", \"c\", \"d\", \"udp\");"), 5, "ports: found 5"},
+        {TWO(EAST, WEST " ports = (3);"), 5, "ports: found \"no text\", expected a device"},
+        {TWO(EAST, WEST " ports = (\"\");"), 5, "ports: found \"\", expected a device"},
+        {TWO(EAST, WEST " ports = (\"udp\", \"0000:3b:00.0\");"), 5,
+         "ports: found \"udp\", expected it as the last one"},
+        {TWO(EAST, WEST " ports = (\"vhost:g.sock\");"), 5, "no socket of a guest"},
+        {TWO(EAST, WEST " ports = (\"" LONG "\");"), 5, "expected at most 127 characters"},
+    };
+    (void)state;
+
+    all_named(cases, LEN(cases));
+}
+
 static void every_mistake_is_named(void **state)
 {
-    static const struct {
-        const char *text;
-        int line;
-        const char *says;
-    } cases[] = {
+    static const struct mistake cases[] = {
         {FABRIC "machines = ();", 4, "machines: found 0, expected a list"},
         {FABRIC "machines = 3;", 4, "machines: found 0, expected a list"},
         {FABRIC "machines = ( 3 );", 4, "found 3, expected a group { name; address; nodes; }"},
@@ -125,15 +157,6 @@ static void every_mistake_is_named(void **state)
         {TWO(EAST, WEST) "\nprocesses = ( { name = \"trunk\"; nodes = (\"leaf0\", \"spine0\"); },"
                          " { name = \"q\"; nodes = (\"leaf1\"); } );",
          6, "processes: found \"trunk\""},
-        {TWO(EAST, WEST " ports = ();"), 5, "ports: found 0, expected a list of 1 to 4 devices"},
-        {TWO(EAST, WEST " ports = \"udp\";"), 5, "ports: found 0, expected a list"},
-        {TWO(EAST, WEST " ports = (\"a\", \"b\", \"c\", \"d\", \"udp\");"), 5, "ports: found 5"},
-        {TWO(EAST, WEST " ports = (3);"), 5, "ports: found \"no text\", expected a device"},
-        {TWO(EAST, WEST " ports = (\"\");"), 5, "ports: found \"\", expected a device"},
-        {TWO(EAST, WEST " ports = (\"udp\", \"0000:3b:00.0\");"), 5,
-         "ports: found \"udp\", expected it as the last one"},
-        {TWO(EAST, WEST " ports = (\"vhost:g.sock\");"), 5, "no socket of a guest"},
-        {TWO(EAST, WEST " ports = (\"" LONG "\");"), 5, "expected at most 127 characters"},
         {LINKS "leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 2; };\nmachines = ( { " EAST
                " },\n { " WEST " } );",
          3, "found no trunk_key"},
@@ -141,15 +164,9 @@ static void every_mistake_is_named(void **state)
          "leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 2; };\ntrunk_key = \"short\";",
          3, "trunk_key: found 5 characters"},
     };
-    static struct fab_errors errs;
     (void)state;
 
-    for (size_t i = 0; i < LEN(cases); i++) {
-        memset(&errs, 0, sizeof(errs));
-        assert_null(fabric_load_string(cases[i].text, "test.conf", &errs));
-        if (!strstr(errs.e[0].text, cases[i].says) || errs.e[0].line != cases[i].line)
-            fail_msg("case %zu: line %d: %s", i, errs.e[0].line, errs.e[0].text);
-    }
+    all_named(cases, LEN(cases));
 }
 
 int main(void)
@@ -159,6 +176,7 @@ int main(void)
         cmocka_unit_test(processes_divide_a_machine),
         cmocka_unit_test(without_machines_nothing_changes),
         cmocka_unit_test(ports_are_in_order_of_preference),
+        cmocka_unit_test(mistakes_of_ports_are_named),
         cmocka_unit_test(every_mistake_is_named),
     };
 

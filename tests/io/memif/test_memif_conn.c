@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who may connect to a memif, for how long it may take, and the page that both ends share. */
 #include "io/memif/memif.h"
-#include "io/port.h"
+#include "io/port/port.h"
 #include "io/shared.h"
 #include "tests/support/eal.h"
 

@@ -12,7 +12,7 @@
 
 #include "io/loop.h"
 #include "io/page_server.h"
-#include "io/port.h"
+#include "io/port/port.h"
 #include "roce/frame.h"
 
 #include <errno.h>

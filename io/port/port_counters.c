@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "io/port_counters.h"
+#include "io/port/port_counters.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Why a PCI device cannot be a port, by a /sys and a /dev of the test's own. */
-#include "io/port_pci.h"
+#include "io/port/port_pci.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

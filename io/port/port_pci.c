@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "io/port_pci.h"
+#include "io/port/port_pci.h"
 
 #include <errno.h>
 #include <limits.h>

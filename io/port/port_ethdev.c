@@ -3,9 +3,9 @@
  * Any ethdev as a port to the outside: one queue pair, polled. A frame received in several segments
  * is made one segment.
  */
-#include "io/port_impl.h"
-#include "io/port_pci.h"
-#include "io/port_spec.h"
+#include "io/port/port_impl.h"
+#include "io/port/port_pci.h"
+#include "io/port/port_spec.h"
 #include "roce/frame.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef TRIB_IO_PORT_IMPL_H
 #define TRIB_IO_PORT_IMPL_H
 
-#include "io/port.h"
+#include "io/port/port.h"
 
 struct io_port_ops {
     bool (*up)(struct io_port *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "io/port_spec.h"
+#include "io/port/port_spec.h"
 
-#include "io/port_pci.h"
+#include "io/port/port_pci.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "io/port_impl.h"
+#include "io/port/port_impl.h"
 
 uint16_t io_port_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
