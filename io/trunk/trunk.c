@@ -207,6 +207,7 @@ int trunk_begin(struct trunk **out, struct page_server **pages, const struct tru
     rc = peers_create(t);
     rc = rc ? rc : ends_create(t);
     rc = rc ? rc : cuts_create(t);
+    rc = rc ? rc : counts_create(t);
     if (rc)
         fprintf(stderr, "trib-switch: the trunk cannot start: %s\n", strerror(-rc));
     rc = rc ? rc : open_socket(t);
@@ -329,6 +330,7 @@ void trunk_end(struct trunk *t)
     trunk_telemetry(NULL);
     if (t->receives)
         pthread_join(t->receiver, NULL);
+    counts_destroy(t);
     carrier_close(t);
     if (t->fd >= 0)
         close(t->fd);

@@ -12,6 +12,7 @@
  *   trunk_carrier.c frames by a DPDK port instead of UDP
  *   trunk_cuts.c    links that are cut elsewhere
  *   trunk_orders.c  a change of a link, or the end of the fabric, on all machines
+ *   trunk_counts.c  what links elsewhere carry
  *   trunk_telemetry.c   what it says of itself
  *   trunk.c         its threads: one sleeps on the bell that switch processes ring, one on the socket
  */

@@ -228,6 +228,12 @@ static void take(struct trunk *t, unsigned from, unsigned type, const uint8_t *b
     case TRUNK_LAG:
         take_lag(t, body, bytes);
         break;
+    case TRUNK_COUNT:
+        counts_asked(t, from, body);
+        break;
+    case TRUNK_COUNTS:
+        counts_told(t, from, body, bytes);
+        break;
     case TRUNK_DILATE:
         memcpy(&dilation, body, sizeof(dilation));
         if (t->owner == t->me && be32toh(dilation))

@@ -97,6 +97,15 @@ struct trunk {
         size_t bytes;
         char text[TRUNK_ORDER_TEXT];
     } given;
+    struct {
+        uint32_t number; /* of the last question to others */
+        uint64_t *bytes; /* [2 * n_links], as they said it */
+        uint32_t *as_of; /* [2 * n_links]: the question that this answers */
+        unsigned asker;  /* whom the thread counts for, */
+        uint32_t asked;  /* and that one's question */
+        pthread_t thread;
+        bool begun, counts; /* the thread is to be joined; it is under way */
+    } counts;
     uint8_t *cuts, *cuts_sent; /* [bytes of a bit per link] */
     int64_t cuts_ns;
     pthread_t receiver;
@@ -193,6 +202,16 @@ void cuts_heard(struct trunk *t);                /* what is cut elsewhere: to th
 void orders_give(struct trunk *t, enum trunk_what what, const char *text);
 void orders_tick(struct trunk *t); /* says it again */
 void orders_heard(struct trunk *t, unsigned from, const uint8_t *body, size_t bytes);
+
+/* trunk_counts.c */
+int counts_create(struct trunk *t);
+void counts_destroy(struct trunk *t); /* without the lock */
+/* Asks the other machines, and waits for their answers, a second at most; releases the lock meanwhile. */
+void counts_refresh(struct trunk *t);
+/* False: direction d is not for us to say, or not known. */
+bool counts_of(const struct trunk *t, unsigned d, uint64_t *bytes);
+void counts_told(struct trunk *t, unsigned from, const uint8_t *body, size_t bytes);
+void counts_asked(struct trunk *t, unsigned from, const uint8_t *body);
 
 /* trunk_telemetry.c */
 void trunk_telemetry(struct trunk *t); /* NULL: it ends; called without the lock */

@@ -4,6 +4,7 @@
  * clients send to every process of a fabric have empty answers here.
  */
 #include "io/trunk/trunk_priv.h"
+#include "io/link_reader.h"
 #include "io/telemetry/telemetry_number.h"
 
 #include <errno.h>
@@ -199,10 +200,23 @@ static void no_strings(struct trunk *t, const char *params, struct rte_tel_data 
     rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
 }
 
-static void no_numbers(struct trunk *t, const char *params, struct rte_tel_data *d)
+/* As a switch process does, of the nodes on other machines. The first page asks them. */
+static void link_bytes(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
-    (void)t, (void)params;
+    unsigned long first = params ? strtoul(params, NULL, 10) : 0;
+    uint64_t bytes;
+    unsigned n = 0;
+
+    if (!first)
+        counts_refresh(t);
     rte_tel_data_start_array(d, TELEMETRY_NUMBERS);
+    for (unsigned long i = first; i < 2ul * t->fab->n_links && n < LINK_READER_PAGE; i++) {
+        if (!counts_of(t, (unsigned)i, &bytes))
+            continue;
+        telemetry_append(d, i);
+        telemetry_append(d, bytes);
+        n++;
+    }
 }
 
 /* A table without rows (telemetry_tables.h): the time, no further row, a column. */
@@ -233,7 +247,8 @@ static void no_counters(struct trunk *t, const char *params, struct rte_tel_data
       "Passes a change of a link on to all machines. Parameters: LINK,...")                        \
     X(take_down, "/trib/down", "Takes the fabric down on the other machines. Takes no parameters") \
     X(no_strings, "/trib/offenders", "None here")                                                  \
-    X(no_numbers, "/trib/link_bytes", "None here")                                                 \
+    X(link_bytes, "/trib/link_bytes",                                                              \
+      "Bytes on links into which nodes of other machines send. Parameters: the first direction")   \
     X(no_rows, "/trib/table/ports", "None here")                                                   \
     X(no_rows, "/trib/table/groups", "None here")                                                  \
     X(no_rows, "/trib/table/slots", "None here")                                                   \

@@ -116,6 +116,9 @@ static size_t body_least(unsigned type)
         return sizeof(uint32_t);
     case TRUNK_ORDER:
         return sizeof(struct trunk_order);
+    case TRUNK_COUNT:
+    case TRUNK_COUNTS:
+        return sizeof(struct trunk_counts);
     default:
         return 0;
     }

@@ -33,7 +33,9 @@ enum trunk_type {
     TRUNK_LAG,    /* body: pairs of bucket and count (struct trunk_lag) */
     TRUNK_DILATE, /* to the clock's owner; body: uint32_t, the dilation that is asked for */
     TRUNK_ORDER,  /* to every machine; body: trunk_order, then a text without 0 */
-    TRUNK_PROBE,  /* says nothing but that it arrived by the sender's port; body: zeros */
+    TRUNK_COUNT,  /* asks what links have carried; body: trunk_counts */
+    TRUNK_COUNTS, /* body: trunk_counts, then trunk_count of some directions that the sender's nodes send into */
+    TRUNK_PROBE, /* says nothing but that it arrived by the sender's port; body: zeros */
 };
 
 struct trunk_header {
@@ -82,6 +84,14 @@ struct trunk_order {
     uint32_t what;   /* enum trunk_what */
 } __attribute__((packed));
 enum trunk_what { TRUNK_LINK = 1 /* as /trib/link, by the text */, TRUNK_DOWN };
+
+struct trunk_counts {
+    uint32_t number; /* of the question */
+} __attribute__((packed));
+struct trunk_count {
+    uint32_t direction; /* link * 2 + direction */
+    uint64_t bytes;     /* link_reader.h */
+} __attribute__((packed));
 
 struct trunk_lag {
     uint16_t bucket;
