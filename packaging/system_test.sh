@@ -40,6 +40,8 @@ if [ "$arch" = amd64 ]; then
 else
     command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc (package gcc-aarch64-linux-gnu)"
     command -v qemu-aarch64-static >/dev/null || skip "no qemu-aarch64-static (package qemu-user-static)"
+    [ -e /proc/sys/fs/binfmt_misc/register ] || mount -t binfmt_misc none /proc/sys/fs/binfmt_misc 2>/dev/null
+    grep -q enabled /proc/sys/fs/binfmt_misc/qemu-aarch64 2>/dev/null || update-binfmts --enable qemu-aarch64 2>/dev/null
     grep -q enabled /proc/sys/fs/binfmt_misc/qemu-aarch64 2>/dev/null || skip "no binfmt for qemu-aarch64 (update-binfmts --enable qemu-aarch64)"
     packages=libc6-dev,libdpdk-dev,libibverbs-dev,libconfig-dev,libjansson-dev,libnuma-dev,libpcap-dev,libbsd-dev,libmd-dev,libelf-dev,zlib1g-dev,libssl-dev
     packages=$packages,libmicrohttpd-dev,libncurses-dev,libcmocka-dev,libxdp-dev,libbpf-dev,bash
