@@ -76,13 +76,21 @@ bool guard_store(uint64_t *p, uint64_t v)
     GUARDED(p, sizeof(*p), __atomic_store_n(p, v, __ATOMIC_SEQ_CST));
 }
 
+/* Bits of an address that are reported: Arm ignores the others (TBI). */
+#ifdef __aarch64__
+#define REPORTED (UINTPTR_MAX >> 8)
+#else
+#define REPORTED UINTPTR_MAX
+#endif
+
 /* The reported address may be the first of its page. */
 void guard_take(const void *at)
 {
     const uintptr_t page = 4096;
     struct guard *g = current;
+    uintptr_t first = g ? g->from & ~(page - 1) : 0;
 
-    if (g && (uintptr_t)at >= (g->from & ~(page - 1)) && (uintptr_t)at < g->to)
+    if (g && (((uintptr_t)at - first) & REPORTED) < g->to - first)
         siglongjmp(g->back, 1);
 }
 
