@@ -58,7 +58,7 @@ else
     failed=0 passed=0
     for t in $(cd "$root/src/build/tests" && find . -name 'test_*' -type f -perm -u+x | sed 's/..//' | sort); do
         [[ "$beyond" != *" $t "* ]] || continue
-        timeout 300 chroot "$root" sh -c "cd /src && exec build/tests/$t" >"$root/t.out" 2>&1
+        timeout 1200 chroot "$root" sh -c "cd /src && exec build/tests/$t" >"$root/t.out" 2>&1
         rc=$?
         [ $rc = 0 ] || [ $rc = 77 ] || { failed=$((failed + 1)) && echo "FAILED $t: $rc" && tail -n 5 "$root/t.out"; }
         [ $rc != 0 ] || passed=$((passed + 1))
