@@ -76,7 +76,7 @@ are_there || fail "after an attack: $(trunk 0)"
 
 lossy --loss 0.01 --delay 0.001 --reorder 0.05
 until_true 5 are_there || fail "machines on a bad network: $(trunk 0)"
-exact lossy 0 4
+exact lossy 0 10
 trunk 0 m1 >"$tmp/again.out"
 has '"frames_sent_again": [1-9]' "$tmp/again.out"
 lossless
