@@ -18,8 +18,9 @@
 #define WARM_SHARE    0.5           /* of the time of a run that warm-ups may take */
 #define TRIES         DILATION_RUNS /* of one run, each at a higher dilation, when it may be chosen */
 #define START_NS      10000000      /* wall time from telling ranks to run until they do, */
-#define START_RANK_NS 1000000       /* and for each rank */
-#define LATE_NS       2000000       /* wall time by which a rank enters a barrier late, at least */
+#define START_RANK_NS 1000000       /* and for each rank, */
+#define START_AWAY_NS 30000000 /* and where some are on other machines, behind a remote shell */
+#define LATE_NS       2000000  /* wall time by which a rank enters a barrier late, at least */
 
 static void begin_time(struct sweep *s, const struct row *r, int place)
 {
@@ -38,11 +39,21 @@ static double wall_of(const struct answers *a, unsigned n, uint32_t dilation)
     return (double)a->pred->time_ps * 1e-12 * n * dilation;
 }
 
+/* Wall time from telling ranks to run until all of them do. */
+static int64_t start_wall_ns(const struct sweep *s)
+{
+    uint16_t machine = rundir_machine(s->rd, s->fab);
+    bool away = false;
+
+    for (unsigned r = 0; r < s->nranks; r++)
+        away |= rundir_is_away(machine, &s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]]);
+    return START_NS + (int64_t)s->nranks * START_RANK_NS + (away ? START_AWAY_NS : 0);
+}
+
 /* Expected wall time of n operations, from that of those before them, and of starting them. */
 static double cost_s(const struct sweep *s, const struct answers *a, double n)
 {
-    return wall_of(a, 1, clock_dilation(s->rd->sh)) * s->slow * n +
-           (START_NS + s->nranks * (double)START_RANK_NS) * 1e-9;
+    return wall_of(a, 1, clock_dilation(s->rd->sh)) * s->slow * n + (double)start_wall_ns(s) * 1e-9;
 }
 
 /* A check of a barrier: one rank is late, then all go through it. */
@@ -85,12 +96,10 @@ static void cut(struct run_result *run, const char *fmt, ...)
  * other clocks. */
 static int64_t start_after(const struct sweep *s)
 {
-    int64_t wall_ns = START_NS + (int64_t)s->nranks * START_RANK_NS;
-
     for (unsigned r = 0; r < s->nranks; r++)
         if (rank_is_elsewhere(s, r))
             return 0;
-    return wall_ns * 1000 / clock_dilation(s->rd->sh);
+    return start_wall_ns(s) * 1000 / clock_dilation(s->rd->sh);
 }
 
 /* When every rank will have it; 0: at once. */
