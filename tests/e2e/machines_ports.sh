@@ -58,7 +58,8 @@ while len(kept) < 40:
         kept.append(frame)
 open("/run/kept", "wb").write(b"".join(len(f).to_bytes(2, "big") + f for f in kept))
 PY
-nsenter -t "$wire" -n python3 - "$mac" /proc/"${machine[2]}"/root/run/kept >"$tmp/attack.out" 2>&1 <<'PY' || fail "attack: $(cat "$tmp/attack.out")"
+on 2 cat /run/kept >"$tmp/kept.bin"
+nsenter -t "$wire" -n python3 - "$mac" "$tmp/kept.bin" >"$tmp/attack.out" 2>&1 <<'PY' || fail "attack: $(cat "$tmp/attack.out")"
 import os, socket, sys
 me, data, kept = bytes.fromhex(sys.argv[1].replace(":", "")), open(sys.argv[2], "rb").read(), []
 while data:
@@ -73,7 +74,7 @@ for f in kept + [f[:-1] + bytes([f[-1] ^ 1]) for f in kept] + [f[:60] for f in k
 for body in b"", b"\0", b"\xff\xff", b"\0\x10" + b"TRNK" * 9, os.urandom(1400):
     out.send((head + body).ljust(60, b"\0"))
 PY
-rm -f /proc/"${machine[2]}"/root/run/kept
+rm "$tmp/kept.bin"
 wait $perf || fail "a job beside an attack: $(cat "$tmp/some.out")"
 has 'Out of bounds values : 0 OK' "$tmp/some.out"
 refused() { trunk 2 | awk -F'[:,]' -v k="\"refused_$1\"" '$1 ~ k { print int($2) }'; }
