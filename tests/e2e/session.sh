@@ -81,8 +81,8 @@ has 'refused: cannot open the run directory .*nowhere' "$tmp/bad.out"
 has 'found no TRIB_RUN and TRIB_HOST, expected .* trib exec CONF HOST' "$tmp/outside.out"
 "$tmp/mine/all_reduce" here 0 2 >"$tmp/address.out" 2>&1 && fail "an address without a port"
 has "found 'here', expected ADDRESS:PORT" "$tmp/address.out"
-python3 - "$(free_port)" >"$tmp/store.out" <<'EOF' || fail "the store: $(cat "$tmp/store.out")"
-import ctypes, sys, threading, socket
+python3 - "$(free_port)" >"$tmp/store.out" 2>&1 <<'EOF' || fail "the store: $(cat "$tmp/store.out")"
+import ctypes, sys, threading, time, socket
 trib, err = ctypes.CDLL("libtributary.so.1"), ctypes.create_string_buffer(256)
 def open_store(rank, size, seconds, err=err, address="127.0.0.1:" + sys.argv[1]):
     return trib.trib_store_open(ctypes.byref(ctypes.c_void_p()), address.encode(), rank, size, ctypes.c_double(seconds), err)
@@ -95,12 +95,13 @@ assert open_store(0, 2, 1, address="[::1:5") < 0 and b"expected ADDRESS:PORT" in
 first = threading.Thread(target=lambda: results.append(open_store(0, 2, 10, ctypes.create_string_buffer(256))))
 results = []
 first.start()
-for _ in range(100):
+stranger = None
+while stranger is None and first.is_alive():  # rank 0 listens soon, or gives up after its 10 s
     try:
         stranger = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-        break
     except ConnectionRefusedError:
-        pass
+        time.sleep(0.01)
+assert stranger, "rank 0 never listened"
 stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
 assert open_store(1, 2, 10) == 0, err.value
 first.join()
