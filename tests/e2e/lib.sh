@@ -31,7 +31,7 @@ finish() {
     for d in "$run"/*/; do
         [ -d "$d" ] && TRIB_RUN=${d%/} trib down >/dev/null 2>&1
     done
-    [ "$rc" = 0 ] || tail -n 40 "$tmp"/*.out 2>/dev/null
+    [ "$rc" = 0 ] || [ "$rc" = 77 ] || tail -n 40 "$tmp"/*.out 2>/dev/null # a reason to skip stays the last line
     # shellcheck disable=SC2046
     kill -KILL $(own_processes) 2>/dev/null
     rm -rf "$tmp"

@@ -50,12 +50,31 @@ has 'found --nothing, expected an option' "$tmp/status.out"
 # a link that has no end here, while a job runs; the launcher is remembered
 on 0 trib perf --algo ring -b 64K -e 64K -n 20 >"$tmp/perf.out" 2>&1 &
 perf=$!
-on 0 trib capture h4-leaf1 -o "$tmp/far.pcapng" -t 4 >"$tmp/capture.out" 2>&1 || fail "capture: $(cat "$tmp/capture.out")"
-has 'capturing h4-leaf1 on machine m1' "$tmp/capture.out"
+on 0 trib capture h4-leaf1 h3-leaf0 leaf1-spine1 -o "$tmp/far.pcapng" -t 3 >"$tmp/capture.out" 2>&1 || fail "capture: $(cat "$tmp/capture.out")"
+has 'capturing h4:0-leaf1:0 on machine m1, h3:0-leaf0:3, leaf1:[0-9]+-spine1:1 on machine m[12] into .* for 3 s' "$tmp/capture.out"
 wait $perf || fail "perf without --rsh: $(cat "$tmp/perf.out")"
 has 'Out of bounds values : 0 OK' "$tmp/perf.out"
+# until a signal, as timeout sends one; the other machine's part ends with it, when it finds nobody who reads
+on 0 trib perf --algo ring -b 64K -e 64K -n 200 --max-wall 6 >"$tmp/perf.out" 2>&1 &
+perf=$!
+on 0 timeout 2.5 "$root/scripts/trib" capture h4-leaf1 -o - --filter 'udp port 4791' 2>"$tmp/capture.out" | cat >"$tmp/one.pcapng"
+has '[0-9]+ frames in -' "$tmp/capture.out"
+no_captures() { ! on 1 pgrep -f trib-capture >/dev/null; }
+until_true 5 no_captures || fail "a capture that nobody reads: $(on 1 pgrep -af trib-capture)"
+wait $perf || fail "perf beside a capture: $(cat "$tmp/perf.out")"
 if command -v tshark >/dev/null; then
-    [ "$(tshark -r "$tmp/far.pcapng" 2>/dev/null | wc -l)" -gt 100 ] || fail "a capture of $(tshark -r "$tmp/far.pcapng" 2>&1 | wc -l) frames"
+    [ "$(tshark -r "$tmp/one.pcapng" 2>/dev/null | wc -l)" -gt 10 ] || fail "a capture of $(tshark -r "$tmp/one.pcapng" 2>&1 | wc -l) frames"
+    # each link's frames are there, in order of time; the ring's messages from h3 to h4 are first seen at h3, and at h4 800 ns of wire later
+    tshark -r "$tmp/far.pcapng" -T fields -e frame.interface_name -e frame.time_epoch -e ip.src -e ip.dst -e infiniband.bth.destqp -e infiniband.bth.psn \
+        >"$tmp/frames.out" 2>"$tmp/tshark.out" || fail "tshark: $(cat "$tmp/tshark.out")"
+    awk -F'\t' '{ n[$1]++; late += $2 < last; last = $2; k = $5 "," $6 "," $3 }
+        $1 ~ /^h3/ && !(k in sent) { sent[k] = $2 }
+        $1 ~ /^h4/ && k in sent { d = ($2 - sent[k]) * 1e9; both++; wrong += d < 600 }
+        END { for (i in n) { links++; printf "%s: %d frames; ", i, n[i]; few += n[i] < 50 }
+            printf "%d out of order, %d seen at h3 and h4, %d of them too early\n", late, both, wrong
+            exit links != 3 || few > 0 || late > NR / 100 || both < 20 || wrong > 0 }' "$tmp/frames.out" >"$tmp/order.out" ||
+        fail "one capture of three machines: $(cat "$tmp/order.out")"
+    cat "$tmp/order.out"
 fi
 on 0 trib link h4-leaf1 >"$tmp/link.out" 2>&1 || fail "trib link: $(cat "$tmp/link.out")"
 has '^m1: h4:0 to leaf1:0: up' "$tmp/link.out"
