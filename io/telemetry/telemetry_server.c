@@ -26,11 +26,12 @@
 #define ANSWER    65536
 #define BACKLOG   64
 #define GREETING  1024
-#define UNREAD_MS 20         /* how often a client is looked at that does not read */
+#define UNREAD_MS 20         /* how often a client is looked at that has not read */
 #define UNREAD_NS 1000000000 /* how long it may not */
 
 struct client {
     int fd;
+    bool held;         /* it has sent a command before it has read the answer to the last */
     int64_t active_ns; /* when it connected or last had an answer */
 };
 
@@ -104,7 +105,7 @@ static void accept_one(struct telemetry_server *s, int64_t now)
         return;
     if (s->n == TELEMETRY_CLIENTS)
         drop(s, idlest(s));
-    s->client[s->n++] = (struct client){fd, now};
+    s->client[s->n++] = (struct client){.fd = fd, .active_ns = now};
     if (send(fd, s->greeting, (size_t)s->greeting_len, MSG_NOSIGNAL) != s->greeting_len)
         drop(s, s->n - 1);
 }
@@ -127,12 +128,19 @@ static bool serve_client(struct telemetry_server *s, struct client *c)
     return true;
 }
 
-/* Who has not read the answer before gets no other: commands cost the loop time. */
 static bool has_read(const struct client *c)
 {
     int bytes = 0;
 
     return ioctl(c->fd, SIOCOUTQ, &bytes) || !bytes;
+}
+
+/* Who has not read the answer before gets no other: commands cost the loop time. It is seen when a
+ * command has come, not before: then a client that reads at once would wait for the next look, too. */
+static bool is_early(struct client *c, const struct pollfd *p)
+{
+    c->held = !(p->revents & (POLLHUP | POLLERR)) && !has_read(c);
+    return c->held;
 }
 
 /* What to wait for; returns for how long, in ms. */
@@ -142,15 +150,16 @@ static int prepare(struct telemetry_server *s, struct pollfd *p)
     int ms = wait ? (int)(wait / 1000000) + 1 : -1;
 
     for (unsigned i = 0; i < s->n;) {
-        bool ready = has_read(&s->client[i]);
+        struct client *c = &s->client[i];
 
-        if (!ready && now - s->client[i].active_ns > UNREAD_NS) {
+        c->held = c->held && !has_read(c);
+        if (c->held && now - c->active_ns > UNREAD_NS) {
             drop(s, i);
             continue;
         }
-        if (!ready)
+        if (c->held)
             ms = UNREAD_MS;
-        p[i] = (struct pollfd){s->client[i].fd, ready ? POLLIN : 0, 0};
+        p[i] = (struct pollfd){c->fd, c->held ? 0 : POLLIN, 0};
         i++;
     }
     p[s->n] = (struct pollfd){s->listen_fd, wait ? 0 : POLLIN, 0};
@@ -170,7 +179,7 @@ static void *serve(void *arg)
         if (poll(p, n + 1, ms) < 0 && errno != EINTR)
             return NULL;
         for (unsigned i = n; i-- > 0;) /* from the last: drop() moves that one */
-            if (p[i].revents && !serve_client(s, &s->client[i]))
+            if (p[i].revents && !is_early(&s->client[i], &p[i]) && !serve_client(s, &s->client[i]))
                 drop(s, i);
         if (p[n].revents)
             accept_one(s, clock_mono_ns());

@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LIMIT 1023 /* DPDK's longest command */
@@ -136,6 +138,39 @@ static void whoever_is_idle_makes_room(void **state)
     close(busy);
 }
 
+#define TALKS 50
+
+/* TALKS clients one after the other, two commands each; ms. */
+static int64_t talk(void)
+{
+    struct timespec from, to;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (unsigned i = 0; i < TALKS; i++) {
+        int fd = call();
+
+        answers(fd, "/first");
+        answers(fd, "/second");
+        close(fd);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    return (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
+}
+
+/* Each had 20 ms of waiting or more when the server looked whether the client had read. */
+static void who_reads_at_once_is_answered_at_once(void **state)
+{
+    int64_t best = INT64_MAX;
+
+    (void)state;
+    for (unsigned i = 0; i < 5 && best >= TALKS * 5; i++) {
+        int64_t ms = talk();
+
+        best = ms < best ? ms : best;
+    }
+    assert_true(best < TALKS * 5);
+}
+
 /* One answer waits for it; the rest of its questions are not asked. */
 static void who_does_not_read_is_not_served_and_leaves(void **state)
 {
@@ -160,6 +195,7 @@ int main(void)
         cmocka_unit_test(commands_and_answers_pass),
         cmocka_unit_test(a_command_is_no_longer_than_what_dpdk_reads),
         cmocka_unit_test(whoever_is_idle_makes_room),
+        cmocka_unit_test(who_reads_at_once_is_answered_at_once),
         cmocka_unit_test(who_does_not_read_is_not_served_and_leaves),
     };
 
