@@ -48,22 +48,25 @@ export -f test_of
 export build
 
 # End-to-end tests. Those with a line "# clock: virtual" run nothing in real time and check no duration, so other load does not change
-# what they see: they run as many at once as there are cores, as unit tests do. All others run alone, since they measure.
-e2e_tests() { # virtual | real
+# what they see: they run as many at once as there are cores, as unit tests do. Those with a line "# load: any" run fabrics in real time, which
+# wait most of the time, and check no duration either: two at once. All others run alone, since they measure.
+e2e_tests() { # virtual | any | alone
     local t
     for t in tests/e2e/*.sh; do
         [[ "$(basename "$t")" == lib* ]] && continue
-        if grep -qx '# clock: virtual' "$t"; then echo "virtual $t"; else echo "real $t"; fi
+        if grep -qx '# clock: virtual' "$t"; then echo "virtual $t"
+        elif grep -qx '# load: any' "$t"; then echo "any $t"
+        else echo "alone $t"; fi
     done | sed -n "s/^$1 //p"
 }
 
 unit_tests() { find "$build/tests" -type f -name 'test_*' -perm -u+x | sort; }
 
-# Names of files, a line each; they share no names and no time with each other.
-together() { xargs -r -P "$(nproc)" -I{} bash -c 'test_of "$1"' - {}; }
-alone() {
-    local t
-    while read -r t; do test_of "$t"; done
+# Names of files, a line each; they share no names and no time with each other. TEST_SLOT: a number that none has that runs at the same time.
+together() { xargs -r -P "$1" --process-slot-var=TEST_SLOT -I{} bash -c 'test_of "$1"' - {}; }
+e2e() {
+    e2e_tests any | together 2
+    e2e_tests alone | together 1
 }
 
 # Attacks of one process or user on others.
@@ -75,10 +78,10 @@ hostile() {
 }
 
 case "${1:-all}" in
-unit) unit_tests | together ;;
-e2e) e2e_tests virtual | together; e2e_tests real | alone ;;
+unit) unit_tests | together "$(nproc)" ;;
+e2e) e2e_tests virtual | together "$(nproc)"; e2e ;;
 hostile) hostile ;;
-all) { e2e_tests virtual; unit_tests; } | together; e2e_tests real | alone ;;
+all) { e2e_tests virtual; unit_tests; } | together "$(nproc)"; e2e ;;
 *) echo "run.sh: found '$1', expected unit, e2e, hostile or all" >&2; exit 2 ;;
 esac
 touch "$logs/verdicts"

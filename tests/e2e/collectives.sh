@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every collective by several algorithms, in and out of place, is exact on a tree of depth two; the model's choice is reported;
 # the ring's rounding errors exceed the switches'; unsupported requests are refused by name before anything starts.
+# load: any
 . "$(dirname "$0")/lib.sh"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1000 >/dev/null || fail "no fabric"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Buffers in GPU memory, with the tests' own driver instead of NVIDIA's (tests/fake/cuda.c): its streams are slow, and neither its
 # memory nor unpinned memory can be dereferenced. Each injected failure ends with a message on every rank.
+# load: any
 . "$(dirname "$0")/lib.sh"
 
 fake=$TRIB_BUILD/tests/fake

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every type and operation comes out exactly, by both algorithms, on one switch and on a tree of depth two; a fabric that was
 # not up is gone again afterwards. Nothing is retransmitted or dropped on the way.
+# load: any
 . "$(dirname "$0")/lib.sh"
 
 perf_ok auto "$conf/single-switch-4.conf" -g 4 -b 100 -e 400 -f 4 -n 2 -w 0 --max-wall 5

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A job goes on by the hosts, exactly, and says why, when the aggregation nodes refuse its group and when they die under it; so does
 # the traffic of a switch process that dies where there is another way.
+# load: any
 . "$(dirname "$0")/lib.sh"
 
 start_long() { # NAME CONF ARG...: a job of its own in the background, $job its launcher

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Both GIDs of a port, IPv4-mapped and link-local, in its table and in sysfs; programs run by either, over one and over three
 # switches, and frames between link-local addresses are RoCE v2 in IPv6 to Wireshark, with right ICRCs by zlib's CRC.
+# load: any
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_programs.sh"
 

@@ -100,7 +100,7 @@ perf_ok() {
 ranks() { [ -z "$1" ] || pgrep -P "$1" -f -- '--rank-process'; }
 
 # Programs meet at $port; the next one is one on which nobody listens.
-port=$((20000 + RANDOM % 12000))
+port=$((20000 + ${TEST_SLOT:-0} % 2 * 6000 + RANDOM % 5500)) # apart from those of the test that runs at the same time
 listens() { grep -qi ":$(printf %04X $port) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 next_port() {
     port=$((port + 1))

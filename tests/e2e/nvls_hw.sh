@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # All-reduces by the NVSwitches of this machine's own GPUs (--algo nvls-hw) beside the emulated ones: with the tests' own driver, whose
 # GPUs have multicast memory or lack what the words say, and the explanations on a machine that has none of it.
+# load: any
 . "$(dirname "$0")/lib.sh"
 
 fake=$TRIB_BUILD/tests/fake perf=$TRIB_BUILD/trib-perf

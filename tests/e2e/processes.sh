@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A trib-switch process per switch, linked by memif, gives the same results as all in one.
+# load: any
 . "$(dirname "$0")/lib.sh"
 
 sed 's/spines *= *2/spines = 4/' "$conf/leaf-spine-8-procs.conf" >"$tmp/procs.conf"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Unmodified verbs programs run to completion at dilation 1 over one and over three switches: rdma-core's examples (which check
 # their data with -c) and perftest. docs/verbs.md lists them.
+# load: any
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_programs.sh"
 

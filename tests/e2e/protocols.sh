@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Aggregation protocols as algorithms: in virtual time without loss and with, in real time; keys of a conf; what is refused by name.
+# load: any
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 

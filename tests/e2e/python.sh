@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The Python package: every call of tributary.coll (tests/tools/coll_check.py) from a checkout, from an installed prefix and from a wheel;
 # where it looks for the library, and what it says when there is none.
+# load: any
 . "$(dirname "$0")/lib.sh"
 python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1

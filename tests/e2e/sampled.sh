@@ -3,6 +3,7 @@
 # Sampled elements, whose bits show every rounding and order, are right where they should be: in every collective that reduces, with a
 # switch that fails in the middle of what is compared, with losses, with other roundings and orders of the switches, and in real time.
 # (That #wrong shows what is not right: tests/rounding.sh.)
+# load: any
 . "$(dirname "$0")/lib.sh"
 
 sim() { trib sim "$@" >"$tmp/sim.out" 2>"$tmp/sim.err" || fail "trib sim $* ended with $?: $(cat "$tmp/sim.err")"$'\n'"$(grep -E 'FAILED|fell back' "$tmp/sim.out")"; }

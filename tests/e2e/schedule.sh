@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # trib sim and trib perf --schedule FILE: a ring from a file is --algo ring, the examples are right in both places, wrong files and what
 # does not go together are refused by name.
+# load: any
 . "$(dirname "$0")/lib.sh"
 dir=$conf/schedules
 

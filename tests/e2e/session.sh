@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # tributary/coll.h as programs of others use it: both examples against an installed prefix, every call and result by coll_check, refusals
 # by name, and a rank that dies.
+# load: any
 . "$(dirname "$0")/lib.sh"
 command -v make >/dev/null && command -v pkg-config >/dev/null || skip "no make or no pkg-config"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs of make static need glibc alone, and work: a fabric, collectives with nothing preloaded, and the GPU's driver found at run
 # time (the tests' own).
+# load: any
 . "$(dirname "$0")/lib.sh"
 
 fake=$TRIB_BUILD/tests/fake sim=$TRIB_BUILD/static/trib-sim

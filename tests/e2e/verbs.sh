@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Verbs programs that know nothing of the emulator run between emulated hosts.
+# load: any
 . "$(dirname "$0")/lib.sh"
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
 
