@@ -49,7 +49,7 @@ fails lost_in_ring lost=60,host=h2 'rank 2 .h2.: GPU 0: .*CUDA_ERROR_DEVICE_UNAV
 fails lost_in_sharp lost=70,host=h0,delay=2000 'rank 0 .h0.: GPU 0: .*CUDA_ERROR_DEVICE_UNAVAILABLE' -b 4M -e 4M --algo sharp
 
 export TRIB_FAKE_CUDA=delay=300
-perf_ok report "$conf/single-switch-4.conf" --mem cuda -b 1 -e 3M -f 41 -n 3 -w 0 --max-wall 5
+perf_ok report "$conf/single-switch-4.conf" --mem cuda -b 1 -e 3M -f 1700 -n 3 -w 0 --max-wall 3
 has 'Memory: fake GPU of the tests, messages staged through pinned host memory .dma-buf: .*not supported; peer memory: Bad address' "$tmp/report.out"
 has 'meas/model +link/model +staging +dilation' "$tmp/report.out"
 jq -e '[.results[] | select(.size_bytes > 1000)] | length > 3 and all(.staging_us > 0)' "$tmp/report.json" >/dev/null ||
