@@ -5,6 +5,7 @@
 #include "base/version.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define MANY 256 /* ranks */
@@ -101,8 +102,22 @@ struct sums {
     double bus;
     unsigned runs, checked, late, fell, missing;
     uint32_t dilation, needed; /* the largest */
+    double op_s;               /* the longest wall time that an operation of a late run needs, */
+    bool at_least;             /* or more: that one had too few warm-ups to say */
     const char *no_link;
 };
+
+/* What would have been time enough for a run that lags. */
+static void note_late(struct sums *s, const struct run_result *run)
+{
+    double op_s = run->time_us * 1e-6 * run->fid.needed;
+
+    s->needed = run->fid.needed > s->needed ? run->fid.needed : s->needed;
+    if (op_s <= s->op_s)
+        return;
+    s->op_s = op_s;
+    s->at_least = run->fid.blind;
+}
 
 static struct sums add_up(const struct row *rows, unsigned n)
 {
@@ -123,12 +138,13 @@ static struct sums add_up(const struct row *rows, unsigned n)
             s.fell += *run->fell_back != 0;
             s.no_link = *s.no_link ? s.no_link : run->link.why;
             s.dilation = run->dilation > s.dilation ? run->dilation : s.dilation;
-            s.needed = run->fid.needed > s.needed && !run->fid.ok ? run->fid.needed : s.needed;
+            if (!run->fid.ok)
+                note_late(&s, run);
         }
     return s;
 }
 
-void table_footer(FILE *out, bool wide, const struct row *rows, unsigned n)
+void table_footer(FILE *out, bool wide, double max_wall, const struct row *rows, unsigned n)
 {
     const struct sums s = add_up(rows, n);
     bool emulated = !n || rows->emulated;
@@ -150,6 +166,10 @@ void table_footer(FILE *out, bool wide, const struct row *rows, unsigned n)
         fprintf(out, "# Dilation             : up to %" PRIu32, s.dilation);
         fprintf(out, s.late ? ", needs %" PRIu32 "\n" : "\n", s.needed);
     }
+    if (max_wall > 0 && ROW_OPS * s.op_s > max_wall)
+        fprintf(out,
+                "# To keep up           : %s --max-wall %.0f, an operation takes %.2g s then\n",
+                s.at_least ? "at least" : "about", ceil(ROW_OPS * s.op_s), s.op_s);
     if (*s.no_link)
         table_line(out, wide, "# Links not measured   : %s", s.no_link);
     if (s.missing)

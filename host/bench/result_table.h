@@ -19,8 +19,9 @@ void table_granted(FILE *out, bool wide, const struct coll_grant *g);
 /* Heading of the rows that this machine's own GPUs run. */
 void table_gpus(FILE *out, bool wide, unsigned n, const char *gpu);
 void table_left_out(FILE *out, bool wide, enum coll_algo algo, const char *why);
-/* Out of bounds values, average bus bandwidth, fidelity of all rows. */
-void table_footer(FILE *out, bool wide, const struct row *rows, unsigned n);
+/* Out of bounds values, average bus bandwidth, fidelity of all rows. max_wall: that of rows whose dilation
+ * this job may choose, in s: a larger one is named where runs lag for want of time; 0: it may not. */
+void table_footer(FILE *out, bool wide, double max_wall, const struct row *rows, unsigned n);
 /* Each algorithm against the first one that ran: a line for each size, type and operation that both ran.
  * Nothing when there is none. */
 void table_compare(FILE *out, const struct row *rows, unsigned n);

@@ -20,6 +20,9 @@ static inline unsigned row_late(unsigned nranks, unsigned k)
     return nranks <= ROW_LATE ? k : k * nranks / ROW_LATE;
 }
 
+/* Operations of a row at least: a warm-up and two or so in both places, a check. */
+#define ROW_OPS 12
+
 #define ROW_CUT 96
 struct run_result {
     bool valid;

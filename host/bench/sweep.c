@@ -223,7 +223,8 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
                 if (sweep_wants(s, (enum dtype)types[t], (enum redop)ops[op]))
                     rc = add_row(s, algo, sizes[i], (enum dtype)types[t], (enum redop)ops[op]);
     if (!rc)
-        table_footer(stdout, s->o->wide, s->rows + first, s->n_rows - first);
+        table_footer(stdout, s->o->wide, s->dilation.adaptive ? s->o->max_wall : 0, s->rows + first,
+                     s->n_rows - first);
     return rc;
 }
 

@@ -38,9 +38,6 @@
 
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_CUT = 4, EXIT_INTERRUPTED = 130 };
 
-#define ROW_OPS                                                                                    \
-    12 /* operations of a row at least: a warm-up and two or so in both places, a check */
-
 /* Is the emulated HCA in this program (make static)? Its name for the system's calls tells. */
 extern void *hca_real(const char *name) __attribute__((weak));
 

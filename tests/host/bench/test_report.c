@@ -63,7 +63,7 @@ static void print_rows(FILE *f, const struct row *rows, unsigned n)
 
 static void footer(FILE *f, const struct row *rows, unsigned n)
 {
-    table_footer(f, true, rows, n);
+    table_footer(f, true, 10, rows, n);
 }
 
 static void bandwidths_follow_nccl_tests(void **state)

@@ -45,12 +45,12 @@ static const char *print(const struct row *r)
     return text;
 }
 
-static const char *print_footer(const struct row *r)
+static const char *print_footer(const struct row *r, double max_wall)
 {
     FILE *f = fmemopen(text, sizeof(text), "w");
 
     memset(text, 0, sizeof(text));
-    table_footer(f, false, r, 1);
+    table_footer(f, false, max_wall, r, 1);
     fclose(f);
     return text;
 }
@@ -100,26 +100,34 @@ static void what_did_not_run_is_told_apart(void **state)
     assert_non_null(strstr(text, " in "));
 }
 
+static void check_lines(void)
+{
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        if (strlen(line) > TABLE_WIDTH)
+            fail_msg("%zu characters: %s", strlen(line), line);
+}
+
 static void a_place_that_lagged_is_marked(void **state)
 {
     struct row r = make_row();
 
     (void)state;
     assert_null(strstr(print(&r), "lag"));
-    assert_non_null(strstr(print_footer(&r), "up to 400\n"));
+    assert_non_null(strstr(print_footer(&r, 10), "up to 400\n"));
     r.run[IN_PLACE].fid = (struct fidelity){.needed = 800};
     assert_true(strstr(print(&r), " lag\n") > strstr(text, " in "));
-    assert_non_null(strstr(print_footer(&r), "up to 400, needs 800\n"));
+    assert_non_null(strstr(print_footer(&r, 10), "up to 400, needs 800\n"));
+    assert_null(strstr(text, "To keep up")); /* it had its time */
+    r.run[IN_PLACE].fid.needed = 200000;     /* 13.5 us are 2.7 s, and ROW_OPS of them 32.4 */
+    assert_non_null(strstr(print_footer(&r, 10), "about --max-wall 33, an operation takes 2.7 s"));
+    r.run[IN_PLACE].fid.blind = true;
+    assert_non_null(strstr(print_footer(&r, 10), "at least --max-wall 33"));
+    assert_null(strstr(print_footer(&r, 40), "To keep up")); /* more than that was not enough */
+    assert_null(strstr(print_footer(&r, 0), "To keep up"));  /* the dilation is not this job's */
+    check_lines();
     r.run[0].dilation = r.run[1].dilation = 1;
     r.run[IN_PLACE].fid.ok = true;
-    assert_null(strstr(print_footer(&r), "Dilation"));
-}
-
-static void check_lines(void)
-{
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        if (strlen(line) > TABLE_WIDTH)
-            fail_msg("%zu characters: %s", strlen(line), line);
+    assert_null(strstr(print_footer(&r, 10), "Dilation"));
 }
 
 /* The largest of everything. */
