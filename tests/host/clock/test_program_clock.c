@@ -57,20 +57,22 @@ static void ids_belong_to_one_of_two_clocks_or_stay(void **state)
 
 static void clocks_start_at_the_systems_and_run_dilated(void **state)
 {
-    int64_t mono = real_ns(CLOCK_MONOTONIC), real = real_ns(CLOCK_REALTIME), a[2], b[2], took;
+    int64_t mono = real_ns(CLOCK_MONOTONIC), real = real_ns(CLOCK_REALTIME), a[2], b[2];
+    int64_t before, after, took;
 
     (void)state;
     assert_in_range(mono - program_clock_ns(&view, PROGRAM_MONOTONIC) + SECOND, SECOND, 2 * SECOND);
     assert_in_range(real - program_clock_ns(&view, PROGRAM_REALTIME) + SECOND, SECOND, 2 * SECOND);
+    before = real_ns(CLOCK_MONOTONIC); /* others may have the CPU between any two lines */
     for (int c = 0; c < PROGRAM_CLOCKS; c++)
         a[c] = program_clock_ns(&view, (enum program_clock)c);
-    mono = real_ns(CLOCK_MONOTONIC);
+    after = real_ns(CLOCK_MONOTONIC);
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    took = real_ns(CLOCK_MONOTONIC) - mono;
+    took = real_ns(CLOCK_MONOTONIC) - after;
     for (int c = 0; c < PROGRAM_CLOCKS; c++) {
         b[c] = program_clock_ns(&view, (enum program_clock)c);
         assert_true(b[c] - a[c] >= took / 1000 - 1);
-        assert_true(b[c] - a[c] <= (real_ns(CLOCK_MONOTONIC) - mono) / 1000 + 20);
+        assert_true(b[c] - a[c] <= (real_ns(CLOCK_MONOTONIC) - before) / 1000 + 1);
     }
 }
 
