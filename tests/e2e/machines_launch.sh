@@ -57,7 +57,7 @@ has 'Out of bounds values : 0 OK' "$tmp/perf.out"
 # until a signal, as timeout sends one; the other machine's part ends with it, when it finds nobody who reads
 on 0 trib perf --algo ring -b 64K -e 64K -n 200 --max-wall 6 >"$tmp/perf.out" 2>&1 &
 perf=$!
-on 0 timeout 2.5 "$root/scripts/trib" capture h4-leaf1 -o - --filter 'udp port 4791' 2>"$tmp/capture.out" | cat >"$tmp/one.pcapng"
+on 0 timeout --foreground 2.5 "$root/scripts/trib" capture h4-leaf1 -o - --filter 'udp port 4791' 2>"$tmp/capture.out" | cat >"$tmp/one.pcapng"
 has '[0-9]+ frames in -' "$tmp/capture.out"
 no_captures() { ! on 1 pgrep -f trib-capture >/dev/null; }
 until_true 5 no_captures || fail "a capture that nobody reads: $(on 1 pgrep -af trib-capture)"
