@@ -76,6 +76,9 @@ if command -v tshark >/dev/null; then
         fail "one capture of three machines: $(cat "$tmp/order.out")"
     cat "$tmp/order.out"
 fi
+on 0 env TRIB_RSH=/nowhere/rsh trib capture h4-leaf1 h0-leaf0 -o "$tmp/none.pcapng" >"$tmp/capture.out" 2>&1 && fail "a capture without one of its machines"
+has 'cannot capture h4-leaf1 on machine m1: it has ended before it began' "$tmp/capture.out"
+has '^m1: .*/nowhere/rsh' "$tmp/capture.out"
 on 0 trib link h4-leaf1 >"$tmp/link.out" 2>&1 || fail "trib link: $(cat "$tmp/link.out")"
 has '^m1: h4:0 to leaf1:0: up' "$tmp/link.out"
 on 0 trib link leaf1-spine1 loss=1% >"$tmp/link.out" 2>&1 || fail "trib link, changed: $(cat "$tmp/link.out")"
