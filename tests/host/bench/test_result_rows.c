@@ -122,9 +122,9 @@ static void a_place_that_lagged_is_marked(void **state)
     assert_non_null(strstr(print_footer(&r, 10), "about --max-wall 33, an operation takes 2.7 s"));
     r.run[IN_PLACE].fid.blind = true;
     assert_non_null(strstr(print_footer(&r, 10), "at least --max-wall 33"));
+    check_lines();
     assert_null(strstr(print_footer(&r, 40), "To keep up")); /* more than that was not enough */
     assert_null(strstr(print_footer(&r, 0), "To keep up"));  /* the dilation is not this job's */
-    check_lines();
     r.run[0].dilation = r.run[1].dilation = 1;
     r.run[IN_PLACE].fid.ok = true;
     assert_null(strstr(print_footer(&r, 10), "Dilation"));
