@@ -48,6 +48,11 @@ pid_t job_pid(const struct job *j, unsigned rank)
     return j->rank[rank].pid;
 }
 
+bool job_is_away(const struct job *j, unsigned rank)
+{
+    return job_machine(j, rank);
+}
+
 /* ---- messages ---- */
 
 void job_set_cause(struct job *j, const char *fmt, ...)

@@ -61,4 +61,5 @@ void job_free(struct job *j);
 const char *job_cause(const struct job *j); /* "": nothing has failed */
 bool job_interrupted(const struct job *j);
 pid_t job_pid(const struct job *j, unsigned rank);
+bool job_is_away(const struct job *j, unsigned rank); /* it runs on another machine of the conf */
 #endif

@@ -42,11 +42,10 @@ static double wall_of(const struct answers *a, unsigned n, uint32_t dilation)
 /* Wall time from telling ranks to run until all of them do. */
 static int64_t start_wall_ns(const struct sweep *s)
 {
-    uint16_t machine = rundir_machine(s->rd, s->fab);
     bool away = false;
 
     for (unsigned r = 0; r < s->nranks; r++)
-        away |= rundir_is_away(machine, &s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]]);
+        away |= job_is_away(s->job, r);
     return START_NS + (int64_t)s->nranks * START_RANK_NS + (away ? START_AWAY_NS : 0);
 }
 
