@@ -122,9 +122,9 @@ ON_clock       := clock $(ON_io)
 ON_hca         := hca io roce aggregation fabric base
 ON_coll        := coll kernels protocols aggregation fabric base
 ON_bench       := bench $(ON_coll)
-ON_session     := session bench $(ON_coll)
-ON_launch      := launch bench $(ON_coll)
-ON_sim         := sim launch bench coll kernels hca clock $(ON_io)
+ON_session     := session live bench $(ON_coll)
+ON_launch      := launch live bench $(ON_coll)
+ON_sim         := sim launch live bench coll kernels hca clock $(ON_io)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -291,7 +291,7 @@ $(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c io/lateness.c \
                        io/bell.c io/shared.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/telemetry_client.c \
-                       io/link_reader.c)
+                       io/link_reader.c io/live/process_monitor.c io/live/suspect.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
@@ -328,7 +328,7 @@ $(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base
 $(BUILD)/static/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $(call lib,base)
 $(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c switch/queue/drops.c) $(call lib,live) $(BUILD)/libagent.a $(call lib,fabric base)
 $(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))
-$(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch bench coll kernels hca $(ON_io))
+$(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch live bench coll kernels hca $(ON_io))
 $(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c io/static/pcap_sources.c) $(SIM_LIBS)
 $(STATIC):
 	@mkdir -p $(@D)

@@ -90,7 +90,7 @@ enum agg_type {
     X(E_QUOTA_BUFFERS, "over quota: buffers")                                                      \
     X(E_NO_REDUCTION, "this switch does not reduce")                                               \
     X(E_DUPLICATE, "member has joined from another queue pair")                                    \
-    X(E_PARENT, "parent aggregation node is unreachable")                                          \
+    X(E_PARENT, "parent unreachable")                                                              \
     X(E_OP_MISMATCH, "members disagree on the operation")                                          \
     X(E_OP_UNSUPPORTED, "collective, type or operation not supported")                             \
     X(E_MEMBER_LOST, "a member is missing")                                                        \

@@ -25,7 +25,7 @@ local STATUS = {
     [0] = "ok", "protocol version not supported", "unknown tree", "this aggregation node is not in that tree",
     "not a member of the group", "wrong key for the group", "MTU differs from the group's",
     "member list differs from the group's", "over quota: groups", "over quota: slots", "over quota: buffers",
-    "this switch does not reduce", "member has joined from another queue pair", "parent aggregation node is unreachable",
+    "this switch does not reduce", "member has joined from another queue pair", "parent unreachable",
     "members disagree on the operation", "collective, type or operation not supported", "a member is missing",
     "a member left in mid-operation", "connection of an edge failed", "malformed message", "no such group here",
     "too many children below one aggregation node", "this switch has no multimem", "memory that cannot be bound to a region",

@@ -5,8 +5,8 @@
 
 #include "base/assert.h"
 #include "host/launch/job_processes.h"
-#include "host/launch/process_monitor.h"
-#include "host/launch/suspect.h"
+#include "io/live/process_monitor.h"
+#include "io/live/suspect.h"
 
 #include <poll.h>
 #include <signal.h>

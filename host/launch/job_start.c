@@ -162,7 +162,8 @@ int job_launch(struct job **out, const struct job_cfg *cfg)
     look_for_machines(j);
     for (unsigned r = 0; r < cfg->nranks; r++)
         j->rank[r].fd = -1;
-    if (!j->cause[0] && cfg->rd && process_monitor_start(&j->watch, cfg->rd, cfg->fab))
+    if (!j->cause[0] && cfg->rd &&
+        process_monitor_start(&j->watch, cfg->rd, cfg->fab, j->host, cfg->nranks))
         job_set_cause(j, "no trib-switch runs in %s", cfg->rd->path);
     if (j->cause[0])
         return -ECANCELED;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of a communicator: session_comm.c (life), session_op.c (operations). */
+/* Inside of a communicator: session_comm.c (life), session_op.c (operations), deaths.c. */
 #ifndef TRIB_HOST_SESSION_COMM_PRIV_H
 #define TRIB_HOST_SESSION_COMM_PRIV_H
 
 #include "host/session/liveness.h"
 #include "host/session/session.h"
+#include "io/live/process_monitor.h"
 
 #include <pthread.h>
 
@@ -38,14 +39,22 @@ struct trib_comm {
     struct trib_request *ops;      /* that have not ended, or not been freed */
     struct borrowed *borrowed;
     int64_t wall_ns, patience_ns;
-    int64_t looked_ns;          /* for processes that have ended */
-    int64_t gone_ns;            /* since when one has, without a word; 0: none */
-    struct process_id *process; /* of each rank; space 0: it is not seen */
+    int64_t looked_ns;             /* for processes that have ended */
+    int64_t gone_ns;               /* since when a rank's has, without a word; 0: none */
+    int64_t failed_ns;             /* since when the communicator has failed; 0: it has not */
+    bool settled;                  /* ... and what may have ended was looked for */
+    char lost[COMM_TEXT / 2];      /* the trib-switch or machine that has died */
+    struct process_monitor *watch; /* NULL: no trib-switch is seen */
+    struct process_id *process;    /* of each rank; space 0: it is not seen */
     uint16_t host[FAB_MAX_MEMBERS];
 };
 
 /* Proceeds, and lets time pass for retries. */
 void session_comm_drive(struct trib_comm *c);
+/* Looks for processes and machines that have ended (deaths.c): the operations of all ranks fail. */
+void deaths_look(struct trib_comm *c, int64_t now_ns, uint32_t dilation);
+/* Why a communicator has failed: what has ended, where it is known. */
+void deaths_error(struct trib_comm *c, char *text, size_t size);
 /* After the communicator: its operations have failed, if they had not ended. */
 void session_ops_free(struct trib_comm *c);
 

@@ -19,10 +19,6 @@
 
 #define CLOSE_NS 2000000000LL
 #define TELL_NS  300000000LL
-#define LOOK_NS  200000000LL
-#define GONE_NS                                                                                    \
-    1000000000LL /* for what a process has said at last, and as long on an idle fabric: */
-#define GONE_PS 50000000LL
 /* What operations may use beside the options' algorithms: they need no switch. */
 #define BY_HOSTS                                                                                   \
     (1u << ALGO_RING | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_DIRECT | 1u << ALGO_PAIRWISE)
@@ -89,28 +85,6 @@ static int64_t now_ps(void *ctx)
     return clock_fabric_ps(((struct trib_comm *)ctx)->session->rd.sh);
 }
 
-/* A rank that counts on another, whose process has ended without saying so, fails the operations of
- * all. */
-static void look_for_ended(struct trib_comm *c, int64_t now, uint32_t dilation)
-{
-    char why[COMM_TEXT];
-    uint32_t r = 0;
-
-    c->looked_ns = now;
-    while (r < c->cfg.nranks &&
-           !(c->process[r].space && comm_counts_on(c->comm, r) && liveness_ended(&c->process[r])))
-        r++;
-    if (r == c->cfg.nranks)
-        c->gone_ns = 0;
-    else if (!c->gone_ns)
-        c->gone_ns = now;
-    else if (now - c->gone_ns > GONE_NS + GONE_PS / 1000 * dilation) {
-        snprintf(why, sizeof(why), "rank %u (%s): its process has ended", r,
-                 c->session->fab->nodes[c->session->fab->hosts[c->host[r]]].name);
-        comm_abort(c->comm, why);
-    }
-}
-
 void session_comm_drive(struct trib_comm *c)
 {
     int64_t now = clock_mono_ns();
@@ -122,8 +96,7 @@ void session_comm_drive(struct trib_comm *c)
     c->wall_ns = now;
     comm_progress(c->comm);
     comm_tick(c->comm, c->patience_ns);
-    if (now - c->looked_ns > LOOK_NS && comm_state(c->comm) == COMM_READY)
-        look_for_ended(c, now, d);
+    deaths_look(c, now, d);
 }
 
 /* The first rank that has failed; own: this rank's reason is the most precise one. */
@@ -277,9 +250,13 @@ static int connect_all(struct trib_comm *c, const uint8_t *blobs, char *err)
         session_comm_drive(c);
     if (req)
         coll_free(req);
-    if (comm_state(c->comm) == COMM_FAILED)
-        rc = session_say(err, -EIO, "%s", comm_error(c->comm));
-    else if (rc)
+    while (comm_state(c->comm) == COMM_FAILED && !c->settled)
+        session_comm_drive(c);
+    if (comm_state(c->comm) == COMM_FAILED) {
+        deaths_error(c, why, sizeof(why));
+        rc = -EIO;
+    }
+    if (rc)
         session_say(err, rc, "%s", why);
     if (rc)
         give_up(c, err);
@@ -338,6 +315,11 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
     rc = c->session ? take_options(c, options, text) : -ENODEV;
     rc = exchange_hosts(c, rc, text, err);
     if (!rc) {
+        if (process_monitor_start(&c->watch, &c->session->rd, c->session->fab, c->host,
+                                  oob->size)) {
+            process_monitor_stop(c->watch); /* of another PID namespace: retries find out */
+            c->watch = NULL;
+        }
         c->cfg.fab = c->session->fab;
         c->cfg.n_ctx = c->session->n_ctx;
         c->cfg.ctx = c->session->ctx;
@@ -374,6 +356,7 @@ void trib_comm_destroy(struct trib_comm *c)
     if (c->comm)
         leave(c);
     session_ops_free(c);
+    process_monitor_stop(c->watch);
     if (c->session)
         session_put();
     pthread_mutex_destroy(&c->lock);
@@ -392,21 +375,19 @@ uint32_t trib_comm_size(const struct trib_comm *c)
 }
 
 /* A copy: the communicator's own text may change in another thread. */
-static const char *text_of(struct trib_comm *c, const char *(*of)(const struct comm *))
+static const char *text_of(struct trib_comm *c, void (*of)(struct trib_comm *, char *, size_t))
 {
     static _Thread_local char text[COMM_TEXT];
-    const char *s;
 
     pthread_mutex_lock(&c->lock);
-    s = of(c->comm);
-    snprintf(text, sizeof(text), "%s", s ? s : "");
+    of(c, text, sizeof(text));
     pthread_mutex_unlock(&c->lock);
     return text;
 }
 
 const char *trib_comm_error(struct trib_comm *c)
 {
-    return text_of(c, comm_error);
+    return text_of(c, deaths_error);
 }
 
 unsigned trib_comm_trees(struct trib_comm *c, char *why)
@@ -420,7 +401,14 @@ unsigned trib_comm_trees(struct trib_comm *c, char *why)
     return g.trees;
 }
 
+static void fell_back(struct trib_comm *c, char *text, size_t size)
+{
+    const char *why = comm_fell_back(c->comm);
+
+    snprintf(text, size, "%s", why ? why : "");
+}
+
 const char *trib_comm_fell_back(struct trib_comm *c)
 {
-    return text_of(c, comm_fell_back);
+    return text_of(c, fell_back);
 }

@@ -223,11 +223,13 @@ static void unlink_op(struct trib_request *o)
     *at = o->next;
 }
 
-/* Takes note of operations that have ended. */
+/* Takes note of operations that have ended; of those that have failed once the reason is known. */
 static void settle(struct trib_comm *c)
 {
     struct trib_request *next;
 
+    if (comm_state(c->comm) == COMM_FAILED && !c->settled)
+        return;
     for (struct trib_request *o = c->ops; o; o = next) {
         next = o->next;
         if (!o->req)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A trib-switch that dies is named by every rank, within 10 s; trib down clears what is left.
+# A trib-switch that dies is named by every rank, within 10 s; a job of hosts that are not next to it goes on; trib down clears what
+# is left.
 . "$(dirname "$0")/lib.sh"
 
 name=leaf-spine-8-procs
@@ -21,3 +22,13 @@ has 'trib-switch leaf1: dead' "$tmp/status.out"
 trib down >/dev/null || fail "down"
 [ -e "$run" ] && fail "down left $run"
 trib perf "$conf/$name.conf" -g 4 -b 4K -e 4K -n 1 >"$tmp/next.out" 2>&1 || fail "the fabric does not come up again"
+
+trib up "$conf/$name.conf" >/dev/null || fail "no fabric"
+TRIB_RUN=$run/$name "$TRIB_BUILD/trib-perf" "$conf/$name.conf" -g 4 --algo sharp -b 1M -e 1M -n 40 -w 0 --max-wall 8 >"$tmp/below.out" 2>&1 &
+perf=$!
+until_true 20 busy || fail "the run of four hosts did not get under way"
+kill -9 "$(pids_in "$run/$name/proc/leaf1.pid")"
+wait $perf || fail "leaf1 was killed, and a job of the hosts below leaf0 ended with $?"
+has 'trib-switch leaf1 \(pid [0-9]+, nodes .*leaf1.*\) has died: killed by signal 9 \(Killed\); the job continues' "$tmp/below.out"
+has 'Out of bounds values : 0 OK' "$tmp/below.out"
+has_not 'Fell back' "$tmp/below.out"

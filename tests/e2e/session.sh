@@ -55,6 +55,16 @@ trib up leaf-spine-8 --dilation 100 >/dev/null || fail "up at 100"
 ranks leaf-spine-8 4 "$check" ring die 3 && fail "a rank was killed, and nobody saw it"
 [ "$(grep -c 'rank 3 (h3): its process has ended' "$tmp/ranks.out")" = 3 ] || fail "a death at 100: $(cat "$tmp/ranks.out")"
 trib down leaf-spine-8 >/dev/null
+# A leaf's process: every rank names it. Half of the ranks' own NICs live with it.
+for algo in sharp ring; do
+    trib up leaf-spine-8-procs --dilation 100 >/dev/null || fail "up with a process for each switch"
+    leaf1=$(pids_in "$run/leaf-spine-8-procs/proc/leaf1.pid") began=$SECONDS
+    ranks leaf-spine-8-procs 8 "$check" "$algo" kill "$leaf1" || fail "a leaf's death: $(cat "$tmp/ranks.out")"
+    [ $((SECONDS - began)) -le 10 ] || fail "$algo: $((SECONDS - began)) s until all ranks knew of a leaf's death"
+    [ "$(grep -cE "^rank [0-7]: .*trib-switch leaf1 \(pid $leaf1, nodes .*leaf1\) has died: killed by signal 9" "$tmp/ranks.out")" = 8 ] ||
+        fail "a leaf's death: $(cat "$tmp/ranks.out")"
+    trib down leaf-spine-8-procs >/dev/null
+done
 trib up leaf-spine-8 >/dev/null || fail up
 
 # Every rank says why, the one without a mistake too.

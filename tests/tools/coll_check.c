@@ -3,8 +3,9 @@
  * Every call of tributary/coll.h as a program of another project makes it, results checked element by
  * element: all collectives and types, in place, with memory that is registered and that is not, two
  * communicators at once, threads, and refusals.
- * usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK]. Prints one line; with die, that rank ends
- * itself in the middle and the others expect an error; with broken, it gets no completion queue.
+ * usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK | kill PID]. Prints one line; with die, that rank ends
+ * itself in the middle and the others expect an error; with kill, rank 0 ends that process, and all do; with broken, the
+ * rank gets no completion queue.
  */
 #include <tributary/coll.h>
 
@@ -367,7 +368,8 @@ static void two_at_once(struct trib_comm *a, struct trib_comm *b)
 
 /* ---- a rank that dies ---- */
 
-static int see_a_death(struct trib_comm *c, uint32_t who)
+/* At rank `who` the process ends that is given: its own, or one of the fabric. */
+static int see_a_death(struct trib_comm *c, uint32_t who, pid_t victim)
 {
     struct trib_request *req;
     uint32_t *v = room(MAX_COUNT);
@@ -375,7 +377,7 @@ static int see_a_death(struct trib_comm *c, uint32_t who)
 
     for (unsigned k = 0; !rc && k < 1000; k++) {
         if (k == 2 && rank == who)
-            raise(SIGKILL);
+            kill(victim, SIGKILL);
         fill(v, MAX_COUNT, TRIB_UINT32);
         rc = trib_all_reduce(c, v, v, MAX_COUNT, TRIB_UINT32, TRIB_SUM, &req, err);
         if (!rc) {
@@ -396,7 +398,9 @@ int main(int argc, char **argv)
     struct trib_oob oob;
 
     if (argc != 5 && argc != 7)
-        return fprintf(stderr, "usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK]\n"),
+        return fprintf(
+                   stderr,
+                   "usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK | kill PID]\n"),
                2;
     rank = (uint32_t)atoi(argv[2]);
     size = (uint32_t)atoi(argv[3]);
@@ -412,8 +416,10 @@ int main(int argc, char **argv)
         return 3;
     }
     must(trib_comm_rank(a) == rank && trib_comm_size(a) == size, "rank and size");
+    if (argc == 7 && !strcmp(argv[5], "kill"))
+        return see_a_death(a, 0, (pid_t)atoi(argv[6]));
     if (argc == 7)
-        return see_a_death(a, (uint32_t)atoi(argv[6]));
+        return see_a_death(a, (uint32_t)atoi(argv[6]), getpid());
     for (enum trib_type t = 0; t < TRIB_ALL_TYPES; t++)
         for (unsigned o = 0; o < 3 && has_sums(t); o++)
             reductions(a, t, ops[o], t % 2 ? 1003 : 64, o == 1);

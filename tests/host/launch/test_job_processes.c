@@ -5,7 +5,7 @@
  * over.
  */
 #include "host/launch/job_processes.h"
-#include "host/launch/suspect.h"
+#include "io/live/suspect.h"
 #include "io/shared.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/launch/suspect.h"
+#include "io/live/suspect.h"
 
 #include <stdio.h>
 #include <string.h>

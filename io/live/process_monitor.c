@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/launch/process_monitor.h"
+#include "io/live/process_monitor.h"
 
-#include "host/launch/suspect.h"
+#include "io/live/suspect.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,6 +25,7 @@ struct process_monitor {
     const struct fabric *fab;
     unsigned n, room;
     struct watched *proc;
+    bool *used;                   /* by node: a host of the job's, or the switch next to one */
     bool there[FAB_MAX_MACHINES]; /* machines that were there when the job started, and are */
 };
 
@@ -40,8 +41,18 @@ static void add(struct process_monitor *w, const char *name, size_t len)
     w->n += p->pid > 0;
 }
 
+static void use_host(struct process_monitor *w, uint16_t node)
+{
+    const struct fab_node *host = &w->fab->nodes[node];
+
+    w->used[node] = true;
+    for (unsigned p = 0; p < host->n_ports; p++)
+        if (host->ports[p].link != FAB_NONE)
+            w->used[host->ports[p].peer_node] = true;
+}
+
 int process_monitor_start(struct process_monitor **out, const struct rundir *rd,
-                          const struct fabric *fab)
+                          const struct fabric *fab, const uint16_t *host_of_rank, unsigned nranks)
 {
     struct process_monitor *w = calloc(1, sizeof(*w));
     char path[RUN_PATH + 16];
@@ -55,8 +66,11 @@ int process_monitor_start(struct process_monitor **out, const struct rundir *rd,
     w->fab = fab;
     w->room = fab->n_nodes; /* each runs one node at least */
     w->proc = calloc(w->room, sizeof(*w->proc));
-    if (!w->proc)
+    w->used = calloc(fab->n_nodes, sizeof(*w->used));
+    if (!w->proc || !w->used)
         return -ENOMEM;
+    for (unsigned r = 0; r < nranks; r++)
+        use_host(w, fab->hosts[host_of_rank[r]]);
     if (rundir_path(rd, path, sizeof(path), "proc") || !(dir = opendir(path)))
         return -ENOENT;
     while ((e = readdir(dir)) != NULL) {
@@ -76,6 +90,7 @@ void process_monitor_stop(struct process_monitor *w)
     if (!w)
         return;
     free(w->proc);
+    free(w->used);
     free(w);
 }
 
@@ -90,16 +105,9 @@ static const struct fab_proc *proc_of(const struct process_monitor *w, const str
 
 static bool is_needed(const struct process_monitor *w, const struct fab_proc *fp)
 {
-    for (unsigned i = 0; fp && i < fp->n_nodes; i++) {
-        const struct fab_node *nd = &w->fab->nodes[fp->nodes[i]];
-
-        if (nd->kind == FAB_HOST)
+    for (unsigned i = 0; fp && i < fp->n_nodes; i++)
+        if (w->used[fp->nodes[i]])
             return true;
-        for (unsigned p = 0; p < nd->n_ports; p++)
-            if (nd->ports[p].link != FAB_NONE &&
-                w->fab->nodes[nd->ports[p].peer_node].kind == FAB_HOST)
-                return true;
-    }
     return !fp;
 }
 

@@ -4,8 +4,8 @@
  * stopped process, or one that waits for it, looks dead: when they fail, the launcher names the one
  * that did not run.
  */
-#ifndef TRIB_HOST_LAUNCH_SUSPECT_H
-#define TRIB_HOST_LAUNCH_SUSPECT_H
+#ifndef TRIB_IO_LIVE_SUSPECT_H
+#define TRIB_IO_LIVE_SUSPECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What ranks would wait for in vain: processes of other ranks, trib-switches and machines that have
+ * ended. Retries find out in fabric time, minutes at a dilation of 100; /proc and the run directory
+ * know at once. Only of processes on this machine, in this PID namespace, and of machines.
+ */
+#include "host/session/comm_priv.h"
+#include "io/shared.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_NS  200000000LL
+#define GRACE_NS 500000000LL /* for a failure's reason to be found */
+/* For what a process has said at last, and as long on an idle fabric. */
+#define GONE_NS 1000000000LL
+#define GONE_PS 50000000LL
+
+/* A rank that this one counts on, whose process has ended without saying so. */
+static void look_for_ranks(struct trib_comm *c, int64_t now, uint32_t dilation)
+{
+    char why[COMM_TEXT];
+    uint32_t r = 0;
+
+    while (r < c->cfg.nranks &&
+           !(c->process[r].space && comm_counts_on(c->comm, r) && liveness_ended(&c->process[r])))
+        r++;
+    if (r == c->cfg.nranks)
+        c->gone_ns = 0;
+    else if (!c->gone_ns)
+        c->gone_ns = now;
+    else if (now - c->gone_ns > GONE_NS + GONE_PS / 1000 * dilation) {
+        snprintf(why, sizeof(why), "rank %u (%s): its process has ended", r,
+                 c->session->fab->nodes[c->session->fab->hosts[c->host[r]]].name);
+        comm_abort(c->comm, why);
+    }
+}
+
+/* A trib-switch without which ranks reach nobody. */
+static void look_for_switches(struct trib_comm *c)
+{
+    bool needed = false;
+
+    while (c->watch && !*c->lost &&
+           process_monitor_died(c->watch, c->lost, sizeof(c->lost), &needed))
+        if (!needed)
+            *c->lost = 0;
+}
+
+void deaths_look(struct trib_comm *c, int64_t now, uint32_t dilation)
+{
+    bool failed = comm_state(c->comm) == COMM_FAILED;
+
+    if (failed && !c->failed_ns)
+        c->failed_ns = now;
+    if (c->settled || now - c->looked_ns < LOOK_NS)
+        return;
+    c->looked_ns = now;
+    look_for_switches(c);
+    if (!failed && *c->lost)
+        comm_abort(c->comm, c->lost);
+    else if (comm_state(c->comm) == COMM_READY)
+        look_for_ranks(c, now, dilation);
+    c->settled = failed && (*c->lost || (now - c->failed_ns > GRACE_NS &&
+                                         !(c->watch && process_monitor_waits(c->watch))));
+}
+
+void deaths_error(struct trib_comm *c, char *text, size_t size)
+{
+    const char *why = comm_error(c->comm);
+
+    if (!*c->lost || strstr(why, c->lost))
+        snprintf(text, size, "%s", why);
+    else
+        snprintf(text, size, "%s; noticed first: %s", c->lost, why);
+}
