@@ -19,16 +19,19 @@ void sw_set_lost(struct sw *s, uint16_t port, int64_t at_ps)
         s->lost_due_ps = RTE_MIN(s->lost_due_ps, s->lost_ps[p]);
 }
 
-/* Whether a parallel link still leads to the neighbour of this port. */
-static bool has_other_link(const struct node *nd, uint16_t port)
+static bool linked(const struct node *nd, uint16_t peer_node)
 {
     const struct fab_port *ports = nd->fab->nodes[nd->id].ports;
 
     for (uint16_t p = 0; p < nd->n_ports; p++)
-        if (p != port && ports[p].link != FAB_NONE && !nd->np[p].down &&
-            ports[p].peer_node == ports[port].peer_node)
+        if (ports[p].link != FAB_NONE && !nd->np[p].down && ports[p].peer_node == peer_node)
             return true;
     return false;
+}
+
+static bool an_linked(void *sw, uint16_t peer_node)
+{
+    return linked(&((struct sw *)sw)->nd, peer_node);
 }
 
 static bool cut_off(const struct node *nd)
@@ -79,7 +82,7 @@ static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_p
         sw_cut_off(s, now_ps);
     else if (s->an && may_be_back(nd, port))
         sw_set_lost(s, port, now_ps + nd->link_down_grace_ps);
-    else if (s->an && p->link != FAB_NONE && !has_other_link(nd, port))
+    else if (s->an && p->link != FAB_NONE && !linked(nd, p->peer_node))
         sw_peer_down(s, p->peer_node, now_ps);
     if (s->has_ep)
         sw_drain(s, now_ps);
@@ -279,7 +282,9 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
     if (rc == 0)
         rc = mcast_create(&s->mc, fn->n_ports);
     if (rc == 0 && (fn->reduce.on || fn->multimem)) {
-        s->an_cfg = (struct an_cfg){.fab = cfg->fab,
+        s->an_cfg = (struct an_cfg){.linked = an_linked,
+                                    .linked_ctx = s,
+                                    .fab = cfg->fab,
                                     .node = cfg->id,
                                     .pool = cfg->pool,
                                     .parts = cfg->parts,

@@ -22,6 +22,9 @@ struct an_cfg {
     /* As in struct net_cfg. */
     int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *late_ctx;
+    /* Whether a link to a neighbour is up; NULL: they always are. */
+    bool (*linked)(void *ctx, uint16_t node);
+    void *linked_ctx;
     uint32_t life;    /* number of restarts of the switch: each life draws new PSNs */
     struct mm_cfg mm; /* multimem, where the switch is NVSwitch-like */
 };

@@ -233,11 +233,13 @@ void group_ask(struct an_group *g)
 {
     struct an *a = g->a;
     struct agg_ctl c = {0};
+    bool linked = !a->cfg.linked || a->cfg.linked(a->cfg.linked_ctx, g->up.node);
 
-    if (g->tries == AN_RETRIES) {
+    if (g->tries == AN_RETRIES || !linked) {
         char text[AN_TEXT];
 
-        join_text(text, "%s does not answer %s", a->cfg.fab->nodes[g->up.node].name, group_me(g));
+        join_text(text, linked ? "%s does not answer %s" : "%s has no link to %s",
+                  a->cfg.fab->nodes[g->up.node].name, group_me(g));
         group_refuse(g, AGG_E_PARENT, text);
         return;
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A trib-switch that dies is named by every rank, within 10 s; a job of hosts that are not next to it goes on; trib down clears what
-# is left.
+# is left. A job that starts without a spine sums in the trees of the others.
 . "$(dirname "$0")/lib.sh"
 
 name=leaf-spine-8-procs
@@ -32,3 +32,10 @@ wait $perf || fail "leaf1 was killed, and a job of the hosts below leaf0 ended w
 has 'trib-switch leaf1 \(pid [0-9]+, nodes .*leaf1.*\) has died: killed by signal 9 \(Killed\); the job continues' "$tmp/below.out"
 has 'Out of bounds values : 0 OK' "$tmp/below.out"
 has_not 'Fell back' "$tmp/below.out"
+trib down >/dev/null
+
+trib up "$conf/$name.conf" >/dev/null || fail "no fabric"
+kill -9 "$(pids_in "$run/$name/proc/spine0.pid")"
+perf_ok without --algo sharp -b 64K -e 64K -n 3
+has 'Aggregation: .*on 1 of 2 trees because spine0 has no link to leaf[01]' "$tmp/without.out"
+has_not 'fell back' "$tmp/without.out"

@@ -365,6 +365,11 @@ static struct rte_mempool *parts_of(uint64_t seed)
     return seed % 3 ? parts[seed % 3 - 1] : NULL;
 }
 
+static bool linked(void *ctx, uint16_t node)
+{
+    return !((struct agg_fixture *)ctx)->unlinked[node];
+}
+
 struct agg_fixture *agg_fixture_create(const struct agg_fixture_cfg *cfg)
 {
     static struct fab_errors errs;
@@ -393,7 +398,9 @@ struct agg_fixture *agg_fixture_create(const struct agg_fixture_cfg *cfg)
                             .node = i,
                             .pool = b->pool,
                             .parts = b->parts,
-                            .mbuf_budget = cfg->mbuf_budget ? cfg->mbuf_budget : 1000000};
+                            .mbuf_budget = cfg->mbuf_budget ? cfg->mbuf_budget : 1000000,
+                            .linked = linked,
+                            .linked_ctx = b};
 
         if (b->f->nodes[i].kind == FAB_SWITCH)
             assert_int_equal(an_create(&b->an[i], &ac), 0);

@@ -297,6 +297,21 @@ static void a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothin
     agg_fixture_destroy(b);
 }
 
+/* Before any retry: at a dilation of 1000 sixteen of them take a minute of the wall clock. */
+static void a_parent_whose_link_is_down_refuses_at_once(void **state)
+{
+    struct agg_fixture *b = agg_fixture_of(LEAVES, 4);
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, 6);
+
+    (void)state;
+    b->unlinked[b->f->trees[0].root] = b->an_dead[b->f->trees[0].root] = true;
+    join_some(b, m, 6);
+    assert_true(b->now < PS_PER_MS / 10);
+    expect_all(b, MEMBER_REFUSED, AGG_E_PARENT, "spine0 has no link to leaf");
+    nothing_is_held(b);
+    agg_fixture_destroy(b);
+}
+
 /* The parent receives the JOIN of a leaf that gave up long ago: the leaf gives its grant back. */
 static void a_grant_that_nobody_waits_for_is_given_back(void **state)
 {
@@ -355,6 +370,7 @@ int main(void)
         cmocka_unit_test(
             a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below),
         cmocka_unit_test(a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothing),
+        cmocka_unit_test(a_parent_whose_link_is_down_refuses_at_once),
         cmocka_unit_test(a_grant_that_nobody_waits_for_is_given_back),
         cmocka_unit_test(more_than_128_children_of_one_switch_are_refused_by_name),
     };
