@@ -123,20 +123,14 @@ static int say_why(const struct rundir *rd, int err, const char *why)
     return -err;
 }
 
-int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
+/* silent: no message, whatever the error. */
+static int open_in(const struct rundir *rd, int flags, const char *name, bool silent)
 {
-    char name[RUN_PATH + 64], why[OWN_WHY];
-    va_list ap;
-    int dir, fd, n;
+    char why[OWN_WHY];
+    int dir = own_dir_open(rd->path, false, why, sizeof(why)), fd;
 
-    va_start(ap, fmt);
-    n = vsnprintf(name, sizeof(name), fmt, ap);
-    va_end(ap);
-    if (n < 0 || n >= (int)sizeof(name))
-        return -ENAMETOOLONG;
-    dir = own_dir_open(rd->path, false, why, sizeof(why));
     if (dir < 0) {
-        if (dir != -ENOENT)
+        if (dir != -ENOENT && !silent)
             fprintf(stderr, "tributary: run directory %s\n", why);
         return dir;
     }
@@ -144,9 +138,21 @@ int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
     if (fd == -EPERM)
         own_file_why(dir, name, why, sizeof(why));
     close(dir);
-    if (fd < 0 && fd != -ENOENT && fd != -EEXIST)
-        return say_why(rd, -fd, fd == -EPERM ? why : name);
+    if (fd < 0 && fd != -ENOENT && fd != -EEXIST && !silent)
+        say_why(rd, -fd, fd == -EPERM ? why : name);
     return fd;
+}
+
+int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
+{
+    char name[RUN_PATH + 64];
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(name, sizeof(name), fmt, ap);
+    va_end(ap);
+    return n < 0 || n >= (int)sizeof(name) ? -ENAMETOOLONG : open_in(rd, flags, name, false);
 }
 
 /* ---- files that are created once ---- */
@@ -436,11 +442,13 @@ int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
 int rundir_proc_pid(const struct rundir *rd, const char *name)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = rundir_file(rd, O_RDONLY, "proc/%s.pid", name), rc;
+    char file[RUN_PATH];
+    int n = snprintf(file, sizeof(file), "proc/%s.pid", name), fd, rc;
 
+    fd = n < 0 || n >= (int)sizeof(file) ? -ENAMETOOLONG : open_in(rd, O_RDONLY, file, true);
     if (fd < 0)
-        return fd == -ENAMETOOLONG ? fd : 0;
-    rc = fcntl(fd, F_GETLK, &lk);
+        return fd == -ENOENT ? 0 : fd;
+    rc = fcntl(fd, F_GETLK, &lk) ? -errno : 0;
     close(fd);
-    return rc || lk.l_type == F_UNLCK ? 0 : (int)lk.l_pid;
+    return rc ? rc : lk.l_type == F_UNLCK ? 0 : (int)lk.l_pid;
 }

@@ -256,10 +256,10 @@ static int connect_all(struct trib_comm *c, const uint8_t *blobs, char *err)
         deaths_error(c, why, sizeof(why));
         rc = -EIO;
     }
-    if (rc)
+    if (rc) {
         session_say(err, rc, "%s", why);
-    if (rc)
         give_up(c, err);
+    }
     return rc;
 }
 

@@ -172,8 +172,9 @@ bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bo
 {
     for (unsigned i = 0; i < w->n; i++) {
         struct watched *p = &w->proc[i];
+        int pid = p->pid ? rundir_proc_pid(w->rd, p->name) : 0;
 
-        if (p->pid && rundir_proc_pid(w->rd, p->name) != p->pid) {
+        if (pid >= 0 && pid != p->pid) {
             char how[96], what[112];
 
             how_it_ended(w, p, how, sizeof(how));

@@ -44,6 +44,8 @@ for algo in sharp,ring auto; do
     ranks leaf-spine-8 8 "$check" "$algo" || fail "coll_check $algo: $(cat "$tmp/ranks.out")"
     [ "$(grep -c "operations, $algo" "$tmp/ranks.out")" = 8 ] || fail "coll_check $algo: $(cat "$tmp/ranks.out")"
 done
+ranks leaf-spine-8 4 "$check" sharp,ring starve || fail "without descriptors: $(cat "$tmp/ranks.out")"
+has_not 'Too many' "$tmp/ranks.out"
 reduced=$(trib telemetry leaf-spine-8 /trib/an,leaf0 | jq .fabric.bytes_in)
 [ "$reduced" -gt $((8 * 1048576)) ] || fail "leaf0 has reduced $reduced bytes"
 ranks leaf-spine-8 8 "$check" sharp die 3 && fail "a rank was killed, and nobody saw it"

@@ -3,9 +3,9 @@
  * Every call of tributary/coll.h as a program of another project makes it, results checked element by
  * element: all collectives and types, in place, with memory that is registered and that is not, two
  * communicators at once, threads, and refusals.
- * usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK | kill PID]. Prints one line; with die, that rank ends
+ * usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK | kill PID | starve]. Prints one line; with die, that rank ends
  * itself in the middle and the others expect an error; with kill, rank 0 ends that process, and all do; with broken, the
- * rank gets no completion queue.
+ * rank gets no completion queue; with starve, no rank has a descriptor left, and all goes on.
  */
 #include <tributary/coll.h>
 
@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_COUNT 70001u
@@ -390,6 +392,27 @@ static int see_a_death(struct trib_comm *c, uint32_t who, pid_t victim)
     return 0;
 }
 
+/* ---- no descriptor left ---- */
+
+/* Whoever cannot look whether others are there does not take them for dead. */
+static int go_on_without_descriptors(struct trib_comm *c)
+{
+    const time_t end = time(NULL) + 4; /* longer than it takes to give somebody up */
+    struct rlimit none = {0, 0};
+    struct trib_request *req;
+    uint32_t on;
+
+    must(!setrlimit(RLIMIT_NOFILE, &none), "setrlimit");
+    do {
+        on = time(NULL) < end;
+        must(!trib_all_reduce(c, &on, &on, 1, TRIB_UINT32, TRIB_MAX, &req, err), "%s", err);
+        must(!trib_wait(req), "%s", trib_comm_error(c));
+        trib_free(req);
+    } while (on); /* alike at all ranks */
+    printf("rank %u: went on without descriptors\n", rank);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const int ops[] = {TRIB_SUM, TRIB_MIN, TRIB_MAX, TRIB_LAND, TRIB_LOR, TRIB_LXOR};
@@ -397,10 +420,9 @@ int main(int argc, char **argv)
     struct trib_store *store;
     struct trib_oob oob;
 
-    if (argc != 5 && argc != 7)
-        return fprintf(
-                   stderr,
-                   "usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK | kill PID]\n"),
+    if (argc < 5 || argc > 7)
+        return fprintf(stderr, "usage: coll_check ADDRESS:PORT RANK SIZE ALGO [die|broken RANK | "
+                               "kill PID | starve]\n"),
                2;
     rank = (uint32_t)atoi(argv[2]);
     size = (uint32_t)atoi(argv[3]);
@@ -416,6 +438,8 @@ int main(int argc, char **argv)
         return 3;
     }
     must(trib_comm_rank(a) == rank && trib_comm_size(a) == size, "rank and size");
+    if (argc == 6 && !strcmp(argv[5], "starve"))
+        return go_on_without_descriptors(a);
     if (argc == 7 && !strcmp(argv[5], "kill"))
         return see_a_death(a, 0, (pid_t)atoi(argv[6]));
     if (argc == 7)
