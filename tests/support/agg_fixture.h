@@ -111,7 +111,7 @@ struct agg_fixture {
     struct an *an[256]; /* by node */
     bool an_dead[256];
     bool unlinked[256]; /* no link to it is up, as its neighbours' nodes see it */
-    bool keep; /* the first frame for a dead AN, in kept */
+    bool keep;          /* the first frame for a dead AN, in kept */
     struct rte_mbuf *kept;
     struct member member[AGG_FIXTURE_MEMBERS];
     unsigned n;
