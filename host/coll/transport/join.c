@@ -212,8 +212,7 @@ static bool is_spare(const struct comm *c, const struct agg *a, enum agg_status 
 {
     return a->kind == GROUP_ALL && agg_trees(c, GROUP_ALL) > 1 &&
            (status == AGG_E_QUOTA_GROUPS || status == AGG_E_QUOTA_SLOTS ||
-            status == AGG_E_QUOTA_BUFFERS || status == AGG_E_QUOTA_HOST ||
-            status == AGG_E_PARENT);
+            status == AGG_E_QUOTA_BUFFERS || status == AGG_E_QUOTA_HOST || status == AGG_E_PARENT);
 }
 
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
