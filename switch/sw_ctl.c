@@ -121,8 +121,11 @@ void sw_kick(struct node *nd)
 /* Protocols stand in front of the aggregation node where the switch reduces. */
 static int attach_an(struct sw *s)
 {
-    struct protocol_node_cfg pc = {
-        .fab = s->an_cfg.fab, .node = s->an_cfg.node, .pool = s->an_cfg.pool};
+    struct protocol_node_cfg pc = {.fab = s->an_cfg.fab,
+                                   .node = s->an_cfg.node,
+                                   .pool = s->an_cfg.pool,
+                                   .linked = s->an_cfg.linked,
+                                   .linked_ctx = s->an_cfg.linked_ctx};
     struct endpoint ep;
     int rc = an_create(&s->an, &s->an_cfg);
 

@@ -90,6 +90,12 @@ static void go_on(struct pn_job *j)
 
     if (j->n_joined < j->n)
         return;
+    if (!j->top && j->p->cfg.linked && !j->p->cfg.linked(j->p->cfg.linked_ctx, j->up)) {
+        join_text(text, "%s has no link to %s", j->p->cfg.fab->nodes[j->up].name, j->p->me->name);
+        refuse_all(j, AGG_E_PARENT, text);
+        pn_free(j);
+        return;
+    }
     if (!j->top && !j->xid)
         j->xid = ++j->p->next_xid;
     if (!j->top) {

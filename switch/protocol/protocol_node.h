@@ -18,6 +18,9 @@ struct protocol_node_cfg {
     uint16_t node;
     struct rte_mempool *pool;
     struct endpoint behind; /* the aggregation node */
+    /* As in struct an_cfg. */
+    bool (*linked)(void *ctx, uint16_t node);
+    void *linked_ctx;
 };
 
 int protocol_node_create(struct protocol_node **p, const struct protocol_node_cfg *cfg);

@@ -37,7 +37,7 @@ python3 -c 'import fcntl, os, sys, time
 f = open(sys.argv[1], "w"); fcntl.lockf(f, fcntl.LOCK_EX); f.write("%d\n%s\n" % (os.getpid(), sys.argv[2])); f.flush(); time.sleep(300)' \
     "$dir/proc/y.pid" "$(sed -n 2p "$dir/proc/fabric.pid")" 2>/dev/null &
 holder=$!
-sleep 0.3
+! command -v python3 >/dev/null || until_true 30 test -s "$dir/proc/y.pid" || fail "nobody holds y.pid"
 trib down >/dev/null 2>&1 || fail "down beside a lock of a stranger"
 ! command -v python3 >/dev/null || kill -0 $holder || fail "down killed a process that holds a lock"
 kill $stranger $holder 2>/dev/null

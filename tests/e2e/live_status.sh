@@ -52,7 +52,7 @@ jq -se 'length == 3 and .[1].fabrics[0].since_us == .[0].fabrics[0].time_us and 
     fail "--watch: $(cat "$tmp/watch.out")"
 timeout 5 "$root/scripts/trib" exec leaf-spine-8 h4 -- ibv_rc_pingpong -g 0 -n 20 >"$tmp/pong.out" 2>&1 &
 pong=$!
-sleep 0.5
+port=18515 until_true 5 listens
 timeout 5 "$root/scripts/trib" exec leaf-spine-8 h0 -- ibv_rc_pingpong -g 0 -n 20 127.0.0.1 >"$tmp/ping.out" 2>&1
 kill $pong 2>/dev/null
 wait $pong

@@ -110,11 +110,21 @@ static uint16_t node_named(const char *name)
     return 0;
 }
 
+static bool links_down;
+static bool links_up(void *ctx, uint16_t node)
+{
+    (void)ctx, (void)node;
+    return !links_down;
+}
+
 static struct fixture *at(const char *name)
 {
     static struct fixture f;
-    struct protocol_node_cfg cfg = {
-        .fab = fab, .node = node_named(name), .pool = pool, .behind = sink_endpoint(&f.behind)};
+    struct protocol_node_cfg cfg = {.fab = fab,
+                                    .node = node_named(name),
+                                    .pool = pool,
+                                    .behind = sink_endpoint(&f.behind),
+                                    .linked = links_up};
 
     memset(&f, 0, sizeof(f));
     f.node = cfg.node;

@@ -91,6 +91,19 @@ static void a_leaf_joins_above_and_hands_the_answer_down(void **state)
     end(f);
 }
 
+static void a_leaf_whose_parent_has_no_link_refuses_at_once(void **state)
+{
+    struct fixture *f = at("leaf0");
+
+    (void)state;
+    links_down = true;
+    joins(f, 0, 4, 8);
+    links_down = false;
+    assert_int_equal(f->n, 4);
+    expect_answer(f, 0, AGG_JOIN_REPLY, AGG_E_PARENT, "spine0 has no link to leaf0");
+    end(f);
+}
+
 static void joins_that_are_not_their_senders_are_refused_by_name(void **state)
 {
     static const struct {
@@ -288,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_opens_when_all_have_joined_and_packets_reach_all),
         cmocka_unit_test(a_leaf_joins_above_and_hands_the_answer_down),
+        cmocka_unit_test(a_leaf_whose_parent_has_no_link_refuses_at_once),
         cmocka_unit_test(joins_that_are_not_their_senders_are_refused_by_name),
         cmocka_unit_test(packets_of_strangers_reach_no_job),
         cmocka_unit_test(a_parent_that_has_forgotten_the_job_ends_it),
