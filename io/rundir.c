@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The run directory. Files that several processes may create at once (the conf copy) are written
- * under a temporary name and linked to the real one: link(2) decides which process is first, and no
- * process sees half a file.
+ * under a temporary name and renamed to the real one, unless that is there: renameat2(2) decides which
+ * process is first, and no process sees half a file, or one with two names (base/own_path.h).
  */
 #include "io/rundir.h"
 #include "base/own_path.h"
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -157,11 +158,13 @@ int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
 
 /* ---- files that are created once ---- */
 
-/* Links tmp to its real name and removes it. 0: this process was first; 1: another one was. */
+/* Gives tmp its real name. 0: this process was first; 1: another one was. */
 static int publish(const char *tmp, const char *path)
 {
-    int rc = link(tmp, path) ? errno : 0;
+    int rc = renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE) ? errno : 0;
 
+    if (rc == EINVAL || rc == ENOSYS) /* NFS: for a moment the file has two names */
+        rc = link(tmp, path) ? errno : 0;
     unlink(tmp);
     if (rc == EEXIST)
         return 1;

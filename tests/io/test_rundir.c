@@ -231,6 +231,40 @@ static void a_process_name_is_taken_once_and_names_its_pid(void **state)
     rundir_close(&rd);
 }
 
+/* Children that install it at the same moment: all find the whole file, of one name. */
+static void install_by(unsigned n)
+{
+    struct fabric f = tiny();
+    int gate[2], status;
+    struct rundir rd;
+    char c;
+
+    assert_int_equal(pipe(gate), 0);
+    for (unsigned i = 0; i < n; i++) {
+        if (fork())
+            continue;
+        close(gate[1]);
+        c = (char)read(gate[0], &c, 1); /* until the parent closes it */
+        _exit(rundir_open(&rd, dir, NULL, true) || rundir_install(&rd, &f));
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (unsigned i = 0; i < n; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+}
+
+static void processes_that_start_at_once_agree_on_the_conf(void **state)
+{
+    (void)state;
+    write_conf(text);
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(dir, sizeof(dir), "%s/run%u", base, i);
+        install_by(4);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -244,6 +278,7 @@ int main(void)
         T(slots_are_claimed_once_and_given_back),
         T(a_slot_of_a_killed_process_is_free_again),
         T(a_process_name_is_taken_once_and_names_its_pid),
+        T(processes_that_start_at_once_agree_on_the_conf),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
