@@ -244,8 +244,8 @@ static void help(struct page *p)
         "h          this help",
         "q          end",
         "",
-        "Rates, and what is used of a link, are of fabric time since the last look; other figures "
-        "so far.",
+        ("Rates, and what is used of a link, are of fabric time since the last look; other figures "
+         "so far."),
     };
 
     for (unsigned i = 0; i < sizeof(text) / sizeof(text[0]); i++)
