@@ -343,7 +343,7 @@ demo:
 
 test:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs unit-programs static-programs
+	$(Q)$(MAKE) --no-print-directory programs unit-programs static-programs bench-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh all
 
 # Tools of the end-to-end tests; they share nothing with the rooms.
@@ -390,7 +390,7 @@ unit:
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
 e2e:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs
+	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs bench-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
 
 # Attacks of one process or user on others: each is repelled, and jobs of other hosts stay exact. Four minutes.

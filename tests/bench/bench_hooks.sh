@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What counters, the hook of captures (off) and the hook of faults (off) cost a frame: instructions of the engine (bench_switch, under
-# callgrind), beside those of a copy of the sources from which their lines are taken out.
+# callgrind), beside those of a copy of the sources from which their lines are taken out. With --link it builds that copy and measures
+# nothing (tests/e2e/benches.sh).
 set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
 build=$(cd "${BUILD:-build}" && pwd)
 . tests/bench/forwarders.sh
 name="counters, capture off, faults off"
-command -v valgrind >/dev/null || { skipped "$name" "valgrind is not installed (scripts/setup.sh bench)"; exit 0; }
+[ "${1:-}" = --link ] || command -v valgrind >/dev/null || { skipped "$name" "valgrind is not installed (scripts/setup.sh bench)"; exit 0; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -29,7 +30,8 @@ instructions() { # PROGRAM
 
 switch_conf 8 >"$dir/conf"
 mkdir "$dir/src"
-cp -a Makefile base aggregation fabric io roce switch host sim "$dir/src/" && mkdir -p "$dir/src/tests" && cp -a tests/bench tests/support "$dir/src/tests/" &&
+# The whole tree: which rooms a room uses is the Makefile's to say.
+git ls-files --cached --others --exclude-standard | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$dir/src" &&
     cp -a "$build" "$dir/src/build" || exit 1
 # What is only counted for them falls away by itself.
 without switch/sw.c '/^ *\(s->nd\.\|nd->\)cnt\[.*\]\.[a-z_]*\(++\| += \)/d'
@@ -38,5 +40,6 @@ without switch/queue/egress.c '/^ *note_peaks(.*);/d'
 without switch/queue/egress.c 's/e->faults\>/false/'
 without switch/net/net.c 's/n->tap != NULL/false/'
 make -s -C "$dir/src" BUILD=build WARN= build/tests/bench/bench_switch >"$dir/log" 2>&1 || { tail -5 "$dir/log" >&2; exit 1; }
+[ "${1:-}" != --link ] || exit 0
 row "$name" "$(instructions "$build/tests/bench/bench_switch")" instr "the engine without them" \
     "$(instructions "$dir/src/build/tests/bench/bench_switch")" 0.98 time
