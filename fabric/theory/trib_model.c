@@ -113,7 +113,8 @@ static const struct option_row subjects[] = {
      .type = OPTION_U64,
      .min = 1,
      .max = BOM_MAX_GPUS,
-     .help = "switches, cables and tiers for so many GPUs"},
+     .help = "switches, cables and tiers of a network of full bisection for so many GPUs, without "
+             "CONF"},
     {.name = "node",
      .arg = "DEVICE",
      AT(node),
@@ -174,6 +175,35 @@ static int bad(const char *what, const char *found, const char *expected)
     char err[OPTIONS_ERR];
 
     snprintf(err, sizeof(err), "%s: found \"%s\", expected %s", what, found, expected);
+    options_wrong(&program, err);
+    return -EINVAL;
+}
+
+/* What one form of the command line would ignore of another one's is refused by name. */
+static int check_form(const struct asked *a, const struct option_result *r)
+{
+    static const char *const bom[] = {"bom", "node", "output_file", NULL}, *const workload[] = {
+                                                                               "workload",
+                                                                               "output_file", NULL};
+    const struct option_row *too = a->bom        ? options_given_other(&program, r, bom)
+                                   : a->workload ? options_given_other(&program, r, workload)
+                                                 : NULL;
+    const char *word = a->bom && r->n_words ? a->conf : r->n_words > 1 ? "a COLLECTIVE" : NULL;
+    char err[OPTIONS_ERR];
+
+    if (!a->bom && options_given(&program, r, "node"))
+        snprintf(err, sizeof(err), "--node: found it without --bom, expected --bom GPUS with it");
+    else if (a->bom && (word || too))
+        snprintf(err, sizeof(err),
+                 "--bom: found it with %s%s, expected --bom GPUS, --node and -J alone: it plans a "
+                 "network of full bisection for so many GPUs and reads no conf; trib plan CONF has "
+                 "the switches and cables of one",
+                 word ? "" : "--", word ? word : too->name);
+    else if (a->workload && (word || too))
+        snprintf(err, sizeof(err), "--workload: found it with %s%s, expected CONF and -J alone",
+                 word ? "" : "--", word ? word : too->name);
+    else
+        return 0;
     options_wrong(&program, err);
     return -EINVAL;
 }
@@ -311,7 +341,7 @@ int main(int argc, char **argv)
 
     if (!options_begin(&program, (void *[]){&a}, argc, argv, &r, &rc))
         return rc;
-    if (check(&a))
+    if (check_form(&a, &r) || check(&a))
         return 2;
     if (a.json && !(a.json = atomic_output_path(a.json))) {
         fprintf(stderr, "trib-model: -J: cannot write to standard output: %s\n", strerror(errno));
@@ -325,9 +355,9 @@ int main(int argc, char **argv)
         struct bom b = bom_of(a.bom, node);
 
         model_print_bom(&b, node, stdout, json);
-    }
-    if (a.conf)
+    } else {
         rc = model_fabric(&a, json);
+    }
     if (!rc)
         rc = write_json(&a, json);
     json_decref(json);

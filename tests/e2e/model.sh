@@ -50,6 +50,12 @@ has '^  all switches +560 ' "$tmp/b.out"
 has '^  spines +16 ' "$tmp/b.out"
 
 refuses 2 'found no CONF, expected a conf file, or --bom GPUS'
+refuses 2 '[-][-]bom: found it with .*h100-node.conf, expected --bom GPUS.*trib plan CONF' h100-node.conf --bom 16
+refuses 2 '[-][-]bom: found it with --ranks, expected' --bom 16 -g 8
+refuses 2 '[-][-]bom: found it with --workload, expected' --bom 16 --workload conf/workloads/llama3-70b.conf
+refuses 2 '[-][-]node: found it without --bom, expected' h100-node.conf --node a100
+refuses 2 '[-][-]workload: found it with a COLLECTIVE, expected' h100-su.conf alltoall --workload conf/workloads/llama3-70b.conf
+refuses 2 '[-][-]workload: found it with --minbytes, expected' h100-su.conf -b 8M --workload conf/workloads/llama3-70b.conf
 refuses 2 '[-]b: found "8388608", expected at most the 4194304 of -e' h100-node.conf -b 8M -e 4M
 refuses 2 'COLLECTIVE: found "all_recude", expected one of all, all_reduce, .*; did you mean all_reduce' h100-node.conf all_recude
 refuses 2 'found --bogus, expected an option of trib-model' h100-node.conf --bogus 1
