@@ -40,10 +40,10 @@ static unsigned multimem_frames(const struct ranks *s)
     return s->algos & COMM_MM_ALGOS ? MM_SLICE_MAX / s->f->mtu * node_ways(s) : 0;
 }
 
-/* Directly, a frame. */
+/* Directly, or over the rails, a frame. */
 static unsigned direct_frames(const struct ranks *s)
 {
-    return s->algos & 1u << ALGO_DIRECT ? bench_frames(0) + node_ways(s) : 0;
+    return s->algos & (1u << ALGO_DIRECT | 1u << ALGO_PXN) ? bench_frames(0) + node_ways(s) : 0;
 }
 
 static unsigned frames_of(const struct ranks *s)

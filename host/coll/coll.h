@@ -65,6 +65,7 @@ enum coll_algo {
     ALGO_PROTOCOL,   /* aggregation protocols (protocols/), by their seats */
     ALGO_PROTOCOL_LAST = ALGO_PROTOCOL + PROTO_SEATS - 1,
     ALGO_RINGS,    /* rings through all NICs of GPU nodes at once */
+    ALGO_PXN,      /* all-to-all in two hops: within the node, then along the rail */
     ALGO_SCHEDULE, /* from a file: coll_args.file */
     ALGO_COUNT,
     ALGO_AUTO = ALGO_COUNT /* what the model says is fastest; never in a schedule */

@@ -225,7 +225,7 @@ static void gpus_of_a_rack(void **state)
 static void gpus_of_two_nodes(void **state)
 {
     unsigned algos = HOST_ALGOS | 1u << ALGO_HIER | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP |
-                     1u << ALGO_RINGS;
+                     1u << ALGO_RINGS | 1u << ALGO_PXN;
     struct fixture b = {.rng = 8};
 
     (void)state;
@@ -241,6 +241,7 @@ static void gpus_of_two_nodes(void **state)
     assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_RINGS & 1);
     assert_true(b.seen[COLL_ALLGATHER] >> ALGO_RINGS & 1);
     assert_true(b.seen[COLL_REDUCE_SCATTER] >> ALGO_RINGS & 1);
+    assert_true(b.seen[COLL_ALLTOALL] >> ALGO_PXN & 1);
     fixture_down(&b);
 }
 

@@ -262,6 +262,7 @@ int alg_direct_allreduce(struct alg *a);
 int alg_direct_allgather(struct alg *a);
 int alg_direct_reduce_scatter(struct alg *a);
 int alg_alltoall(struct alg *a);
+int alg_pxn_alltoall(struct alg *a);
 int alg_gather(struct alg *a);
 int alg_scatter(struct alg *a);
 int alg_sendrecv(struct alg *a);

@@ -209,7 +209,9 @@ static const alg_fn algorithms[COLL_KINDS][ALGO_COUNT] = {
                              [ALGO_HIER] = alg_hier_reduce_scatter,
                              [ALGO_HIER_SHARP] = alg_hier_reduce_scatter,
                              [ALGO_RINGS] = alg_rings_reduce_scatter},
-    [COLL_ALLTOALL] = {[ALGO_PAIRWISE] = alg_alltoall, [ALGO_DIRECT] = alg_alltoall},
+    [COLL_ALLTOALL] = {[ALGO_PAIRWISE] = alg_alltoall,
+                       [ALGO_DIRECT] = alg_alltoall,
+                       [ALGO_PXN] = alg_pxn_alltoall},
     [COLL_GATHER] = {[ALGO_DIRECT] = alg_gather},
     [COLL_SCATTER] = {[ALGO_DIRECT] = alg_scatter},
     [COLL_SENDRECV] = {[ALGO_DIRECT] = alg_sendrecv},
@@ -251,6 +253,7 @@ const char *sched_algo_name(enum coll_algo a)
         [ALGO_HIER_SHARP] = "hier_sharp",
         [ALGO_NVLS_SHARP] = "nvls_sharp",
         [ALGO_RINGS] = "rings",
+        [ALGO_PXN] = "pxn",
         [ALGO_SCHEDULE] = "schedule",
         [ALGO_AUTO] = "auto",
     };
