@@ -131,22 +131,18 @@ static inline void take_own(struct sw *s, struct rte_mbuf *m, int64_t now)
     node_send(&s->nd, port, m, now);
 }
 
-/* Acknowledgements first. */
-void sw_drain(struct sw *s, int64_t now)
+/* Sends what the endpoint has, acknowledgements first. False: an egress queue is full. */
+static bool endpoint_send(struct sw *s, int64_t now)
 {
     struct rte_mbuf *m[SW_AN_BURST];
     uint16_t n, room = 0;
 
-    T_ASSERT(s->has_ep, "a switch without an endpoint has frames of its own");
-    s->blocked = false;
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         do {
             if (!room) /* a frame uses at most one entry of a queue */
                 room = room_everywhere(s);
-            if (!room) {
-                s->blocked = true;
-                return;
-            }
+            if (!room)
+                return false;
             n = s->ep.output(s->ep.ctx, (enum endpoint_queue)q, m, room, now);
             T_ASSERT_HOT(n <= room, "an endpoint returned more frames than requested");
             room = (uint16_t)(room - n);
@@ -154,9 +150,33 @@ void sw_drain(struct sw *s, int64_t now)
                 take_own(s, m[i], now);
         } while (n);
     }
-    s->ep_next_ps = s->ep.next(s->ep.ctx);
+    return true;
+}
+
+/* What is still to be done at once: a timer that is due, which frames that arrive at the same time
+ * do not put off, or frames that the endpoint has and does not give. */
+static __rte_noinline bool endpoint_catch_up(struct sw *s, int64_t now)
+{
+    if (now >= s->held_ps) {
+        s->ep.tick(s->ep.ctx, now);
+        if (!endpoint_send(s, now))
+            return false;
+        s->ep_next_ps = s->ep.next(s->ep.ctx);
+    }
     if (s->ep_next_ps <= now)
         s->ep_next_ps = RTE_MAX(now + AN_RETRY_PS, s->held_ps);
+    return true;
+}
+
+void sw_drain(struct sw *s, int64_t now)
+{
+    T_ASSERT(s->has_ep, "a switch without an endpoint has frames of its own");
+    s->blocked = !endpoint_send(s, now);
+    if (s->blocked)
+        return;
+    s->ep_next_ps = s->ep.next(s->ep.ctx);
+    if (unlikely(s->ep_next_ps <= now))
+        s->blocked = !endpoint_catch_up(s, now);
 }
 
 /* Consecutive frames of a burst that leave by one port in one class. */
