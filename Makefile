@@ -149,7 +149,8 @@ all:
 programs: $(PROGS) $(BUILD)/man/trib.1
 
 # Manual pages and completion, from what the programs print of their tables.
-$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep trib-calibrate trib-explain trib-report trib-import completion.bash completion.zsh)
+$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep trib-calibrate trib-explain trib-report trib-import completion.bash completion.zsh) \
+    $(wildcard python/tributary/_command.py python/tributary/*/command.py)
 	@echo "  MAN   $(@D)"
 	$(Q)scripts/manuals.sh $(BUILD)
 
@@ -643,7 +644,8 @@ TO    := $(DESTDIR)$(PREFIX)
 COMPLETIONS := share/bash-completion/completions
 # Where Debian's python3 looks below /usr and /usr/local.
 PACKAGE := lib/python3/dist-packages/tributary
-PYTHON  := $(wildcard python/tributary/*.py python/tributary/report/*.py) python/tributary/py.typed
+SUBPACKAGES := $(patsubst python/tributary/%/__init__.py,%,$(wildcard python/tributary/*/__init__.py))
+PYTHON  := $(wildcard python/tributary/*.py $(SUBPACKAGES:%=python/tributary/%/*.py)) python/tributary/py.typed
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
 CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules grafana)
 install: all
@@ -676,7 +678,7 @@ install: all
 	for f in $(EXAMPLES); do install -m $$([ -x "$$f" ] && echo 755 || echo 644) "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 host/session/tributary_coll.3 "$(TO)/share/man/man3"
 	install -D -m 644 wireshark/tributary.lua "$(TO)/share/tributary/wireshark/tributary.lua"
-	install -d "$(TO)/$(PACKAGE)/report"
+	install -d $(foreach d,$(SUBPACKAGES),"$(TO)/$(PACKAGE)/$(d)")
 	for f in $(PYTHON:python/tributary/%=%); do install -m 644 "python/tributary/$$f" "$(TO)/$(PACKAGE)/$$f" || exit 1; done
 uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
@@ -693,8 +695,8 @@ uninstall:
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc" "$(TO)/share/tributary/wireshark/tributary.lua"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
-	rm -rf "$(TO)/$(PACKAGE)/__pycache__" "$(TO)/$(PACKAGE)/report/__pycache__"
-	for d in lib/systemd/system lib/systemd $(PACKAGE)/report $(PACKAGE) include/tributary lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary; do \
+	rm -rf "$(TO)/$(PACKAGE)/__pycache__" $(foreach d,$(SUBPACKAGES),"$(TO)/$(PACKAGE)/$(d)/__pycache__")
+	for d in lib/systemd/system lib/systemd $(addprefix $(PACKAGE)/,$(SUBPACKAGES)) $(PACKAGE) include/tributary lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary; do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

@@ -4,6 +4,8 @@
 # ports; what a conf cannot have is told by its line; what is neither is refused by line.
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
+PYTHON=${PYTHON:-python3}
+export PYTHONDONTWRITEBYTECODE=1
 cd "$tmp" || exit 1
 import() { "$root/scripts/trib" import "$@" 2>told.out; }
 made() { import "$@" -o made.conf || fail "import $*: $(cat told.out)"; trib plan -v made.conf >plan.out 2>&1 || fail "plan: $(cat plan.out made.conf)"; }
@@ -174,14 +176,18 @@ refused 'random.bin:1: found|random.bin: found' random.bin
 head -c 500 h100.xml >cut.xml
 refused 'cut.xml:[0-9]+: found no XML' cut.xml
 echo '<!DOCTYPE s [<!ENTITY a "b">]><system>&a;</system>' >entity.xml
-refused 'entity.xml: found a document type' entity.xml
+refused 'entity.xml:1: found a document type' entity.xml
 echo '<html/>' >html.xml
-refused 'html.xml: found <html>, expected <system>' html.xml
+refused 'html.xml:1: found <html>, expected <system>' html.xml
 sed 's/count="5"/count="many"/' h100.xml >count.xml
-refused 'count.xml: found count="many" at a <nvlink>, expected a number' count.xml
+refused 'count.xml:[0-9]+: found count="many" at a <nvlink>, expected a number' count.xml
 refused 'pair.xml: found other GPUs or links than in h100.xml' h100.xml pair.xml
 refused 'nothing.txt: No such file' nothing.txt
 refused 'found 2 files, expected one of ibnetdiscover' net.txt net.txt
 refused "nodes: found '0', expected" h100.xml --nodes 0
 refused "latency: found 'long', expected a time" h100.xml --latency long
 refused 'found no FILE'
+
+# files of each kind, as tools write them: what is made of each, which trib plan takes, or why there is nothing (import/expected.txt)
+"$PYTHON" "$root/tests/tools/readers_check.py" import "$root/tests/e2e/import" >readers.out 2>&1 || fail "readers: $(cat readers.out)"
+has '^[4-9][0-9] of import: all right$' readers.out

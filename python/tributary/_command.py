@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the commands of this package have in common: a table of options gives the help, the manual page, completion and parsing."""
+
+from __future__ import annotations
+
+import difflib
+import getopt
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Callable, NamedTuple, Optional, Sequence
+
+from ._trib import trib
+
+
+class Refused(Exception):
+    """Input that cannot be used; the text says what was found, what is expected and where."""
+
+
+class Option(NamedTuple):
+    long: str
+    short: str
+    value: str  # its name; "": it has none
+    names: str  # what the value may be, by blanks; "": not a name
+    help: str
+
+
+class Command(NamedTuple):
+    name: str
+    purpose: str
+    synopsis: str
+    description: str  # paragraphs, lines as the help prints them
+    options: Sequence[Option]
+    status: Sequence[tuple[str, str]]
+    see_also: str
+
+    def say(self, what: object) -> None:
+        print(f"{self.name}: {what}", file=sys.stderr)
+
+    def usage(self) -> str:
+        out = [f"Usage: {self.name} {self.synopsis}", self.description, "", "Options:"]
+        for o in self.options:
+            lines = textwrap.wrap(_help(o), 68)
+            out.append(f"  {_head(o):<28}  {lines[0]}")
+            out += [" " * 32 + line for line in lines[1:]]
+        return "\n".join([*out, "", "Exit status:", *(f"  {code:<28}  {what}" for code, what in self.status)])
+
+    def man_page(self) -> str:
+        out = [
+            f'.TH {self.name.upper()} 1 "" "Tributary {version()}" "Tributary manual"', ".SH NAME", _roff(f"{self.name} - {self.purpose}"),
+            ".SH SYNOPSIS", f"\\fB{_roff(self.name)}\\fR {_roff(self.synopsis)}",
+            ".SH DESCRIPTION", _roff(self.description).replace("\n\n", "\n.PP\n"), ".SH OPTIONS",
+        ]  # fmt: skip
+        out += [f".TP\n\\fB{_roff(_head(o).strip())}\\fR\n{_roff(_help(o))}." for o in self.options]
+        out += [".SH EXIT STATUS", *(f".TP\n\\fB{code}\\fR\n{_roff(what)}." for code, what in self.status)]
+        return "\n".join([*out, ".SH SEE ALSO", _roff(self.see_also)])
+
+    def answered(self, argv: Sequence[str]) -> Optional[str]:
+        """What manual pages and completion are made of; None: it is a use of the command."""
+        if list(argv[:1]) == ["--help=man"]:
+            return self.man_page()
+        if list(argv[:1]) == ["--help=complete"]:
+            return "\n".join(f"--{o.long}\t{'-' + o.short if o.short else ''}\t{o.value}\t{o.names}\t{o.help}" for o in self.options)
+        return None
+
+    def parse(self, argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+        """Values by long names, and arguments. GetoptError: the command line is wrong."""
+        short = "".join(o.short + (":" if o.value else "") for o in self.options if o.short)
+        long = [o.long + ("=" if o.value else "") for o in self.options]
+        try:
+            found, args = getopt.gnu_getopt(list(argv), short, long)
+        except getopt.GetoptError as e:
+            raise self._mistake(e) from None
+        given: dict[str, str] = {}
+        for word, value in found:
+            o = next(o for o in self.options if word in ("--" + o.long, "-" + o.short))
+            if o.names and value not in o.names.split():
+                raise getopt.GetoptError(f"{word}: found '{clean(value)}', expected one of {', '.join(o.names.split())}")
+            given[o.long] = value
+        return given, args
+
+    def _mistake(self, e: getopt.GetoptError) -> getopt.GetoptError:
+        word = ("--" if len(e.opt or "") > 1 else "-") + clean(e.opt or "")
+        if "requires argument" in e.msg:
+            return getopt.GetoptError(f"found {word} at the end, expected its value")
+        near = difflib.get_close_matches(e.opt or "", [o.long for o in self.options], 1) if len(e.opt or "") > 2 else []
+        hint = f"; did you mean --{near[0]}?" if near else ""
+        return getopt.GetoptError(f"found {word}, expected an option of {self.name}{hint}")
+
+    def run(self, argv: Sequence[str], work: Callable[[dict[str, str], list[str]], None]) -> int:
+        """The command: its exit status. work does what is not help."""
+        try:
+            text = self.answered(argv)
+            if text is None:
+                given, args = self.parse(argv)
+                text = self.usage() if "help" in given else f"{self.name} (Tributary) {version()}" if "version" in given else None
+                if text is None:
+                    work(given, args)
+            if text is not None:
+                print(text)
+            sys.stdout.flush()
+            return 0
+        except getopt.GetoptError as e:
+            self.say(e)
+            return 2
+        except Refused as e:
+            self.say(e)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        except OSError as e:
+            self.say(f"{e.filename or 'cannot write'}: {e.strerror}")
+            try:
+                sys.stdout.close()
+            except OSError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        except KeyboardInterrupt:
+            return 130
+        return 1
+
+
+HELP = (Option("help", "h", "", "", "print this text"), Option("version", "", "", "", "print the version"))
+
+
+def _head(o: Option) -> str:
+    return (f"-{o.short}, " if o.short else "    ") + f"--{o.long}" + (f" {o.value}" if o.value else "")
+
+
+def _help(o: Option) -> str:
+    return o.help + (": " + ", ".join(o.names.split()) if o.names else "")
+
+
+def _roff(text: str) -> str:
+    return re.sub(r"(?m)^([.'])", r"\\&\1", text.replace("\\", "\\e").replace("-", "\\-"))
+
+
+def clean(text: str, most: int = 60) -> str:
+    """What was found, fit for a message or a comment: a line of printable characters."""
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def program(name: str) -> str:
+    """As ``trib`` finds them: beside it when installed, else in build/."""
+    here = trib().parent
+    for folder in (os.environ.get("TRIB_BUILD"), str(here), str(here.parent / "build")):
+        if folder and os.access(os.path.join(folder, name), os.X_OK):
+            return os.path.join(folder, name)
+    raise Refused(f"found no program {name} beside {here} or in its build folder; run make first")
+
+
+def version() -> str:
+    run = subprocess.run([program("trib-plan"), "--version"], capture_output=True, text=True)
+    if run.returncode:
+        raise Refused(run.stderr.strip())
+    return run.stdout.split()[-1]
+
+
+def write_whole(path: str, text: str) -> None:
+    """Writes a file, all of it or nothing; OSError names path."""
+    target = Path(path)
+    new = target.with_name(f".{target.name[:200]}.{os.getpid()}")
+    try:
+        with open(new, "x", encoding="utf-8") as f:
+            f.write(text)
+        os.replace(new, target)
+    except OSError as e:
+        raise OSError(e.errno, e.strerror, path) from None
+    finally:
+        new.unlink(missing_ok=True)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files that are read, names that are made, and what is left out."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .._command import Refused
+
+MOST_BYTES = 64 << 20
+
+
+class Line(NamedTuple):
+    """A line of the conf, and where in the input what it says comes from."""
+
+    text: str
+    where: str = ""
+
+
+class Notes:
+    """What is left out or assumed, by its reason; each is told once, with the first line and how many there are."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[str]] = {}
+
+    def add(self, why: str, where: str) -> None:
+        found = self.of.setdefault(why, [])
+        if where not in found:
+            found.append(where)
+
+    def lines(self) -> list[str]:
+        return [f"{where[0]}: {why}" + (f" (and {len(where) - 1} more)" if len(where) > 1 else "") for why, where in self.of.items()]
+
+
+class Names:
+    """Names as confs have them, each once."""
+
+    def __init__(self) -> None:
+        self.used: set[str] = set()
+
+    def make(self, text: str, other: str) -> str:
+        base = re.sub(r"[^A-Za-z0-9._]+", "_", text).strip("._")[:24] or other
+        if not base[0].isalpha():
+            base = "n" + base
+        name, n = base, 2
+        while name in self.used:
+            name, n = f"{base}_{n}", n + 1
+        self.used.add(name)
+        return name
+
+
+def text_of(path: str) -> str:
+    with open(path, "rb") as f:
+        data = f.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise Refused(f"{path}: found more than {MOST_BYTES >> 20} MiB, expected what ibnetdiscover or NCCL writes")
+    return data.decode("utf-8-sig", "replace")
