@@ -255,24 +255,31 @@ static int reduce(const void *send, void *recv, int count, ompi_datatype_t *dt,
                   &req);
 }
 
-/* In place the input is the whole of recv, and the result goes to its beginning. */
+/*
+ * In place the input is the whole of recv and the result goes to its beginning; the rest stays as it
+ * is. The library's own in place writes at the rank's block, so the result comes to memory apart.
+ */
 static int scatter_sums(struct coll_trib_module *m, const void *send, void *recv, size_t count,
                         enum trib_type type, int reduction)
 {
-    size_t at = count * trib_size(type) * (size_t)ompi_comm_rank(m->mpi);
+    size_t bytes = count * trib_size(type);
     bool in_place = send == MPI_IN_PLACE;
-    char *to = in_place ? (char *)recv + at : recv;
+    void *to = in_place && bytes ? malloc(bytes) : recv;
     struct trib_request *req = NULL;
     int rc;
 
-    if (!count)
+    if (!bytes)
         return OMPI_SUCCESS;
+    if (!to)
+        return OMPI_ERR_OUT_OF_RESOURCE;
     rc = finish(m,
                 trib_reduce_scatter(m->comm, in_place ? recv : send, to, count, type, reduction,
                                     &req, m->err),
                 &req);
     if (!rc && in_place)
-        memmove(recv, to, count * trib_size(type));
+        memcpy(recv, to, bytes);
+    if (in_place)
+        free(to);
     return rc;
 }
 

@@ -51,12 +51,17 @@ static void reductions(MPI_Comm comm)
     MPI_Reduce_scatter_block(in, out, COUNT, MPI_INT, MPI_SUM, comm);
     for (int i = 0; i < COUNT; i++)
         expect(out[i], sum(rank * COUNT + i));
-    memcpy(out, in, sizeof(int) * COUNT * (size_t)ranks);
-    MPI_Reduce_scatter_block(MPI_IN_PLACE, out, COUNT, MPI_INT, MPI_SUM, comm);
-    for (int i = 0; i < COUNT; i++)
-        expect(out[i], sum(rank * COUNT + i));
     for (int r = 0; r < ranks; r++)
         counts[r] = COUNT;
+    for (int equal = 0; equal < 2; equal++) { /* the result comes first, the rest is as it was */
+        memcpy(out, in, sizeof(int) * COUNT * (size_t)ranks);
+        if (equal)
+            MPI_Reduce_scatter(MPI_IN_PLACE, out, counts, MPI_INT, MPI_SUM, comm);
+        else
+            MPI_Reduce_scatter_block(MPI_IN_PLACE, out, COUNT, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < COUNT * ranks; i++)
+            expect(out[i], i < COUNT ? sum(rank * COUNT + i) : in[i]);
+    }
     MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm);
     for (int i = 0; i < COUNT; i++)
         expect(out[i], sum(rank * COUNT + i));
