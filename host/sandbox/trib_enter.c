@@ -34,7 +34,7 @@ static const struct option_row words[] = {
      AT(host),
      .type = OPTION_TEXT,
      .how = OPTION_REQUIRED,
-     .help = "a host of the fabric; @rank: by the rank that mpirun or srun gave the process"},
+     .help = "a host of the fabric; @rank: by the rank that mpirun, srun or torchrun gave"},
     {.arg = "LIBRARY",
      AT(library),
      .type = OPTION_TEXT,
@@ -102,22 +102,34 @@ static const struct option_program program = {
     .see = "trib(1)",
 };
 
+/* torchrun's own ranks go first: below srun it has a process of Slurm's for many of them. RANK alone
+ * is too common a name; who starts ranks for torch by hand sets WORLD_SIZE, too. */
+static const char *rank_of_torch(const char *beside)
+{
+    return getenv(beside) ? getenv("RANK") : NULL;
+}
+
 /* Hosts in order of the conf, round robin. */
 static const struct fab_node *host_of_rank(const struct fabric *f)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID"};
+    const char *const ranks[] = {rank_of_torch("TORCHELASTIC_RUN_ID"),
+                                 getenv("OMPI_COMM_WORLD_RANK"),
+                                 getenv("PMIX_RANK"),
+                                 getenv("PMI_RANK"),
+                                 getenv("SLURM_PROCID"),
+                                 rank_of_torch("WORLD_SIZE")};
     char *end;
 
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *s = getenv(names[i]);
+    for (unsigned i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+        const char *s = ranks[i];
         unsigned long rank = s ? strtoul(s, &end, 10) : 0;
 
         if (s && end != s && !*end)
             return &f->nodes[f->hosts[rank % f->n_hosts]];
     }
     fprintf(stderr, "trib: found no rank for @rank, expected one in OMPI_COMM_WORLD_RANK, "
-                    "PMIX_RANK, PMI_RANK or SLURM_PROCID: start trib exec by mpirun or srun\n");
+                    "PMIX_RANK, PMI_RANK, SLURM_PROCID, or RANK beside WORLD_SIZE: start trib exec "
+                    "by mpirun, srun or torchrun\n");
     return NULL;
 }
 

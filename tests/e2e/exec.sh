@@ -69,6 +69,10 @@ host='echo $TRIB_HOST $(cat /sys/class/infiniband/trib0/node_desc)'
 [ "$(TRIB_HOST=h3 trib exec -- sh -c "$host")" = "h3 h3" ] || fail "TRIB_HOST"
 [ "$(OMPI_COMM_WORLD_RANK=10 trib exec @rank -- sh -c "$host")" = "h2 h2" ] || fail "@rank of mpirun"
 [ "$(SLURM_PROCID=5 trib exec @rank -- sh -c "$host")" = "h5 h5" ] || fail "@rank of srun"
+[ "$(SLURM_PROCID=0 TORCHELASTIC_RUN_ID=1 RANK=6 trib exec @rank -- sh -c "$host")" = "h6 h6" ] || fail "@rank of torchrun below srun"
+[ "$(WORLD_SIZE=8 RANK=3 trib exec @rank -- sh -c "$host")" = "h3 h3" ] || fail "@rank of torch by hand"
+RANK=3 trib exec @rank -- true 2>"$tmp/rank.out" && fail "@rank of a RANK without a WORLD_SIZE"
+has 'found no rank for @rank' "$tmp/rank.out"
 [ "$(trib exec h1 -- "$root/scripts/trib" exec h6 -- sh -c "$host")" = "h6 h6" ] || fail "trib exec inside trib exec"
 nested=$(trib exec h1 -- "$root/scripts/trib" exec h6 -- sh -c 'echo $LD_PRELOAD')
 [ "$nested" = "$TRIB_BUILD/libtribverbs.so" ] || fail "preloaded: $nested"
