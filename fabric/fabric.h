@@ -441,6 +441,10 @@ struct fab_level {
     uint64_t member_bps;     /* bandwidth of one member's links to the group, each direction */
     uint64_t total_bps;      /* of all members */
     uint64_t bisection_bps;  /* between halves of its hosts, both directions together */
+    /* The first island: hosts that the levels below join without the links of GPU nodes, such as
+     * the GPUs of a rail. Of a node it has island_local, at a distance of island_stride. */
+    unsigned island_hosts, island_local, island_stride;
+    uint64_t island_bps; /* bandwidth of its links to this level, each direction */
 };
 #define FAB_MAX_LEVELS 8
 unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max);

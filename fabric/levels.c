@@ -20,28 +20,39 @@
 struct sets {
     const struct fabric *f;
     uint16_t *of;   /* [n_nodes] union-find; the lowest node stands for its set */
+    uint16_t *net;  /* [n_nodes] the same without the links of GPU nodes: islands */
     uint16_t *list; /* [n_hosts] hosts of the first host's set */
     bool *seen;     /* [n_nodes] */
     unsigned n_list, n_sets;
 };
 
-static uint16_t find(const struct sets *s, uint16_t u)
+static uint16_t find_in(uint16_t *of, uint16_t u)
 {
-    while (s->of[u] != u)
-        u = s->of[u] = s->of[s->of[u]];
+    while (of[u] != u)
+        u = of[u] = of[of[u]];
     return u;
 }
 
-static void unite(const struct sets *s, uint16_t a, uint16_t z)
+static uint16_t find(const struct sets *s, uint16_t u)
 {
-    a = find(s, a);
-    z = find(s, z);
-    s->of[a > z ? a : z] = a > z ? z : a;
+    return find_in(s->of, u);
+}
+
+static void unite(uint16_t *of, uint16_t a, uint16_t z)
+{
+    a = find_in(of, a);
+    z = find_in(of, z);
+    of[a > z ? a : z] = a > z ? z : a;
 }
 
 static bool in_first(const struct sets *s, uint16_t u)
 {
     return find(s, u) == find(s, s->f->hosts[0]);
+}
+
+static bool in_island(const struct sets *s, uint16_t u)
+{
+    return find_in(s->net, u) == find_in(s->net, s->f->hosts[0]);
 }
 
 /* Lists the hosts of the first set, and counts the sets that have hosts. */
@@ -103,6 +114,30 @@ static void add_links(const struct sets *s, unsigned level, struct fab_level *lv
     }
 }
 
+/* Before the links of the level are united. */
+static void add_island(const struct sets *s, unsigned level, struct fab_level *lv)
+{
+    const struct fabric *f = s->f;
+    uint16_t node = fabric_domain(f, 0);
+
+    lv->island_stride = 1;
+    for (unsigned i = 0; i < f->n_hosts; i++) {
+        if (!in_island(s, f->hosts[i]))
+            continue;
+        lv->island_hosts++;
+        if (i && (node == FAB_NONE || fabric_domain(f, i) != node))
+            continue;
+        if (++lv->island_local == 2)
+            lv->island_stride = i;
+    }
+    for (unsigned i = 0; i < f->n_links; i++) {
+        const struct fab_link *l = &f->links[i];
+
+        if (level_of(f, l) == level && in_island(s, l->a) != in_island(s, l->b))
+            lv->island_bps += l->rate_bps;
+    }
+}
+
 static void add_switches(const struct fabric *f, unsigned level, struct fab_level *lv)
 {
     for (unsigned i = 0; i < f->n_switches; i++) {
@@ -122,17 +157,20 @@ static bool add_level(struct sets *s, unsigned level, uint16_t *below, struct fa
     const struct fabric *f = s->f;
     bool there = false;
 
+    *lv = (struct fab_level){.role = FAB_ROLE_HOST};
+    add_island(s, level, lv);
     for (unsigned i = 0; i < f->n_nodes; i++)
         below[i] = find(s, (uint16_t)i);
     for (unsigned i = 0; i < f->n_links; i++) {
         if (level_of(f, &f->links[i]) != level)
             continue;
-        unite(s, f->links[i].a, f->links[i].b);
+        unite(s->of, f->links[i].a, f->links[i].b);
+        if (level != PLANES)
+            unite(s->net, f->links[i].a, f->links[i].b);
         there = true;
     }
     if (!there)
         return false;
-    *lv = (struct fab_level){.role = FAB_ROLE_HOST};
     count_sets(s);
     add_switches(f, level, lv);
     add_links(s, level, lv);
@@ -148,6 +186,7 @@ unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned ma
 {
     struct sets s = {.f = f,
                      .of = calloc(f->n_nodes + 1u, sizeof(*s.of)),
+                     .net = calloc(f->n_nodes + 1u, sizeof(*s.net)),
                      .list = calloc(f->n_hosts + 1u, sizeof(*s.list)),
                      .seen = calloc(f->n_nodes + 1u, sizeof(*s.seen))};
     uint16_t *below = calloc(f->n_nodes + 1u, sizeof(*below));
@@ -156,14 +195,15 @@ unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned ma
     for (unsigned i = 0; i < f->n_switches; i++)
         if (f->nodes[f->switches[i]].tier > top)
             top = f->nodes[f->switches[i]].tier;
-    if (s.of && s.list && s.seen && below && f->n_hosts) {
+    if (s.of && s.net && s.list && s.seen && below && f->n_hosts) {
         for (unsigned i = 0; i < f->n_nodes; i++)
-            s.of[i] = (uint16_t)i;
+            s.of[i] = s.net[i] = (uint16_t)i;
         n += n < max && add_level(&s, PLANES, below, &lv[n]);
         for (unsigned t = 0; t <= top; t++)
             n += n < max && add_level(&s, t, below, &lv[n]);
     }
     free(s.of);
+    free(s.net);
     free(s.list);
     free(s.seen);
     free(below);

@@ -31,6 +31,10 @@ void cost_levels(const struct fabric *f, struct cost_levels *l)
                                        .hosts = lv[i].hosts,
                                        .switches = lv[i].switches / lv[i].groups,
                                        .child_Bps = (double)lv[i].member_bps / 8,
+                                       .island = lv[i].island_hosts,
+                                       .island_local = lv[i].island_local,
+                                       .island_stride = lv[i].island_stride,
+                                       .island_Bps = (double)lv[i].island_bps / 8,
                                        .reduces = all_do(f, lv[i].role, false),
                                        .multimem = all_do(f, lv[i].role, true)};
 }
@@ -65,9 +69,10 @@ double cost_gpu_Bps(const struct cost_levels *l, unsigned i, struct cost_axis a)
     return w;
 }
 
+/* The longest of what a level is given. */
 static void record_time(struct cost *c, unsigned i, double s)
 {
-    c->level_s[i] = s;
+    c->level_s[i] = most(c->level_s[i], s);
     if (s > c->s) {
         c->s = s;
         c->binds = i;
@@ -123,6 +128,33 @@ struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double b
     return c;
 }
 
+/* GPUs of a node, 1: there are no nodes. */
+static double node_gpus(const struct cost_levels *l)
+{
+    return l->n && l->lv[0].role == FAB_ROLE_NVSWITCH ? l->lv[0].hosts : 1;
+}
+
+/* Whether level i joins islands, such as rails, that are smaller than its children. */
+static bool joins_islands(const struct cost_level *v)
+{
+    return v->island > 1 && v->island < v->below && v->island_Bps > 0;
+}
+
+/* Flows of rings that leave an island of level i: one from each node's last member to the next
+ * node's first, if those are not on one island. */
+static double ring_flows(const struct cost_levels *l, unsigned i, struct cost_axis a)
+{
+    const struct cost_level *v = &l->lv[i];
+    double node = node_gpus(l), y = (double)a.inner, islands = node / v->island_local,
+           nodes = least(v->island / v->island_local, ceil(y * (double)a.degree / node));
+
+    if (!joins_islands(v) || y >= node || nodes <= 1)
+        return 0;
+    if (v->island_stride == 1 && v->island_local > 1)
+        return nodes * least(y, v->island_local);
+    return fmod(y, islands) > 0 ? nodes * ceil(y / islands) : 0;
+}
+
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
 {
     double n = (double)a.degree, sent = (reduce ? 2 : 1) * (n - 1) / n * bytes;
@@ -133,7 +165,10 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
         bool node = v->role == FAB_ROLE_NVSWITCH;
+        double flows = ring_flows(l, i, a);
 
+        if (flows > 0)
+            record_time(&c, i, flows * sent / ((double)a.inner * v->island_Bps));
         if (cost_children(l, i, a) <= 1)
             continue;
         record_time(&c, i,
@@ -222,8 +257,8 @@ double cost_share(enum cost_sparsity s, double k, double shards)
     }
 }
 
-struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, double bytes,
-                          enum cost_sparsity s, double k)
+struct cost cost_alltoall_forwarded(const struct cost_levels *l, struct cost_axis a, double bytes,
+                                    enum cost_sparsity s, double k)
 {
     double n = (double)a.degree;
     struct cost c = {0};
@@ -240,6 +275,56 @@ struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, doubl
                             (most((double)a.inner, v->below) * cost_gpu_Bps(l, i, a)) *
                             cost_share(s, k, n / h));
     }
+    return c;
+}
+
+/* Members of the first one's collective in its GPU node, and in its part of an island there. The
+ * part is every stride-th GPU, the members are every inner-th one. */
+static void count_local(const struct cost_level *v, struct cost_axis a, double node, double *all,
+                        double *own)
+{
+    uint64_t x = a.inner, y = v->island_stride, period;
+
+    while (y) {
+        uint64_t rest = x % y;
+
+        x = y;
+        y = rest;
+    }
+    period = a.inner / x; /* of the part's GPUs one in so many is a member */
+    *all = most(least(node / (double)a.inner, (double)a.degree), 1);
+    *own = least(most(ceil(v->island_local / (double)period), 1), *all);
+}
+
+/* Time of what leaves the islands below level i, if they are smaller than its children. */
+static double between_islands(const struct cost_levels *l, unsigned i, struct cost_axis a,
+                              double pair_bytes, enum cost_sparsity s, double k)
+{
+    const struct cost_level *v = &l->lv[i];
+    double node = node_gpus(l), y = (double)a.inner, nodes = ceil(y * (double)a.degree / node), all,
+           own, inside, out;
+
+    if (!joins_islands(v))
+        return 0;
+    count_local(v, a, node, &all, &own);
+    nodes = least(nodes, v->island / v->island_local); /* of the island, with members */
+    inside = y > node ? most(floor(nodes * node / y), 1) : nodes * own;
+    out = (double)a.degree - inside - (all - own);
+    if (out <= 0)
+        return 0;
+    /* All of its GPUs in these nodes send: the groups of `inner` do at the same time. */
+    return nodes * v->island_local * out * pair_bytes / v->island_Bps *
+           cost_share(s, k, (double)a.degree / inside);
+}
+
+struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, double bytes,
+                          enum cost_sparsity s, double k)
+{
+    struct cost c = cost_alltoall_forwarded(l, a, bytes, s, k);
+    double n = (double)a.degree;
+
+    for (unsigned i = 0; i < l->n; i++)
+        record_time(&c, i, between_islands(l, i, a, bytes / ((double)a.inner * n * n), s, k));
     return c;
 }
 

@@ -23,8 +23,11 @@ struct cost_level {
     uint32_t below, hosts; /* GPUs of a child, S_(i-1); of a group of this level, S_i */
     uint32_t switches;     /* of a group */
     double child_Bps;      /* W_i */
-    bool reduces;          /* its switches reduce (SHARP), */
-    bool multimem;         /* or read and write multicast regions (NVSwitch) */
+    /* Islands, of GPUs that lower levels join without NVLinks, such as a rail: struct fab_level. */
+    uint32_t island, island_local, island_stride;
+    double island_Bps;
+    bool reduces;  /* its switches reduce (SHARP), */
+    bool multimem; /* or read and write multicast regions (NVSwitch) */
 };
 
 struct cost_levels {
@@ -75,7 +78,8 @@ struct cost cost_through(const struct cost_levels *l, struct cost_axis a, double
                          const enum cost_way way[FAB_MAX_LEVELS]);
 /* F20, F21: one ring through all levels for each GPU of a child, each by a NIC of its own. */
 struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce);
-/* One ring: all data leaves a GPU node by one NIC. The same where GPUs are not in nodes. */
+/* One ring: all data leaves a GPU node by one NIC, and goes from rail to rail, over the level above
+ * the rails. The same where GPUs are not in nodes. */
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce);
 /* F22: all-reduce by halving and doubling, the farthest rank first: step s sends B / 2^s over the
  * narrowest level on its path. Steps are sequential, so the times of levels add up. N is a power of
@@ -98,7 +102,14 @@ enum cost_sparsity {
 double cost_share(enum cost_sparsity s, double k, double shards);
 /* F23, F30: B h (N - h) / (N^2 W) at each level, for children of h GPUs. Each GPU has its own NIC,
  * so NVLinks carry only the data that stays in the node. For sparse ones, Z is the number of each
- * level's children. */
+ * level's children. A child forwards data inside, so that all leaves to the level by its own rail:
+ * two hops. */
+struct cost cost_alltoall_forwarded(const struct cost_levels *l, struct cost_axis a, double bytes,
+                                    enum cost_sparsity s, double k);
+/* The same, and everything goes straight from its GPU's NIC to that of the other one: what leaves a
+ * rail for another one of the same unit crosses the level above, too. Of h GPUs of an island, which
+ * share the links W to that level, each sends to all members that are neither among them nor in its
+ * node. */
 struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, double bytes,
                           enum cost_sparsity s, double k);
 

@@ -80,7 +80,7 @@ static struct roof expert_parallel(const struct workload *w, const struct cost_l
             l->lv[i].role != FAB_ROLE_NVSWITCH && w->token_nodes && w->token_nodes < w->top_k
                 ? w->token_nodes
                 : w->top_k;
-        struct cost one = cost_alltoall(
+        struct cost one = cost_alltoall_forwarded(
             l, a, dev_type_bytes(w->wire) * tokens * w->d_model * (double)a.inner * shards,
             COST_SPARSE, k);
 

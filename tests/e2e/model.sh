@@ -38,6 +38,23 @@ trib model h100-su.conf all_gather -b 64K -e 4M -f 8 -g 64 -y 4 >"$tmp/s.out" ||
 trib model h100-node.conf alltoall -k 2 >"$tmp/k.out" || fail "sparse"
 has '^  alltoall +drawn ' "$tmp/k.out"
 
+# all-to-all over rails that too few spines join, by formula and by packets
+cat >"$tmp/rails.conf" <<'EOF'
+mtu = 4096; ecmp = "balanced";
+gpu_nodes = { nodes = 4; gpus = 4; planes = ( 5, 4, 4, 5 ); nvlink = { rate = "25GB/s"; latency = "300ns"; };
+    nic = { rate = "400Gb/s"; latency = "300ns"; }; };
+rails = { leaves = 4; spines = 1; spine_link = { rate = "400Gb/s"; latency = "300ns"; }; };
+EOF
+for row in "alltoall pairwise direct 4M" "all_reduce ring ring 4M"; do
+    read -r what form algo size <<<"$row"
+    trib model "$tmp/rails.conf" "$what" -b "$size" -J "$tmp/f.json" >/dev/null || fail "rails: trib model $what"
+    trib sim "$tmp/rails.conf" "$what" --algo "$algo" -b "$size" -n 1 -w 1 --place out --payload none -J "$tmp/p.json" >"$tmp/p.out" 2>&1 ||
+        fail "rails: trib sim $what: $(tail -n 3 "$tmp/p.out")"
+    jq -e --slurpfile p "$tmp/p.json" --arg a "$form" '[.results[] | select(.algorithm == $a)][0] |
+        .binds == "spine" and .time_s * 1e6 > 0.95 * $p[0].results[0].time_us and .time_s * 1e6 < $p[0].results[0].time_us' \
+        "$tmp/f.json" >/dev/null || fail "rails, $what: the formula is not within 5 % of $(jq .results[0].time_us "$tmp/p.json") us"
+done
+
 # every workload on a fabric that it fits
 for w in "$conf"/workloads/*.conf; do
     case "$w" in */llama3-405b.conf) continue ;; esac # 16,384 GPUs

@@ -99,11 +99,75 @@ static void groups_that_are_filled_in_part_are_found(void **state)
     assert_int_equal(model_uneven(&l, (struct cost_axis){16, 64}), -1);
 }
 
+#define RAILS(nodes, gpus, leaves, spines, unit)                                                   \
+    "mtu = 4096; ecmp = \"balanced\";"                                                             \
+    "gpu_nodes = { nodes = " nodes "; gpus = " gpus "; planes = ( 5, 4, 4, 5 );"                   \
+    "  nvlink = { rate = \"25GB/s\"; latency = \"300ns\"; };"                                      \
+    "  nic = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };"                                     \
+    "rails = { leaves = " leaves "; spines = " spines ";" unit                                     \
+    "  spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };"
+
+/* What goes from rail to rail crosses the spines, within a unit too. Bus bandwidths in GB/s, of all
+ * groups: each of n GPUs sends b / n to each other one. */
+static void rails_are_joined_by_their_spines_alone(void **state)
+{
+    static const struct {
+        const char *conf, *coll, *algo;
+        uint64_t inner, degree;
+        double busbw;
+        enum fab_role binds;
+    } rows[] = {
+#define EIGHT(spines) RAILS("8", "8", "8", spines, "")
+        /* 8 GPUs of a rail send to 64 - 8 of it - 7 of the node, over its links of 50 GB/s */
+        {EIGHT("8"), "alltoall", "pairwise", 1, 64, 63. * 50 / 56, FAB_ROLE_LEAF},
+        {EIGHT("2"), "alltoall", "pairwise", 1, 64, 63. * 100 / (8 * 49), FAB_ROLE_SPINE},
+        {EIGHT("1"), "alltoall", "pairwise", 1, 64, 63. * 50 / (8 * 49), FAB_ROLE_SPINE},
+        /* 4 of 8 nodes; the groups of 8 rails have one each, those of two GPUs half of the rails */
+        {EIGHT("1"), "alltoall", "pairwise", 1, 32, 31. * 50 / (4 * 21), FAB_ROLE_SPINE},
+        {EIGHT("1"), "alltoall", "pairwise", 8, 8, 8 * 50, FAB_ROLE_LEAF},
+        {EIGHT("1"), "alltoall", "pairwise", 2, 32, 2 * 31. * 50 / (8 * 21), FAB_ROLE_SPINE},
+        {EIGHT("1"), "alltoall", "pairwise", 16, 4, 16 * 50, FAB_ROLE_LEAF},
+        {EIGHT("1"), "alltoall", "pairwise", 1, 8, 450, FAB_ROLE_NVSWITCH},
+        /* two GPUs of a node on each leaf */
+        {RAILS("4", "8", "4", "1", ""), "alltoall", "pairwise", 1, 32, 31. * 50 / (8 * 18),
+         FAB_ROLE_SPINE},
+        /* a leaf of 4 of 8 nodes: 64 - 4 - 7 */
+        {RAILS("8", "8", "8", "2", "unit = 4;"), "alltoall", "pairwise", 1, 64,
+         63. * 100 / (4 * 53), FAB_ROLE_SPINE},
+        /* each node's ring leaves rail 7 for rail 0 */
+        {EIGHT("1"), "all_reduce", "ring", 1, 64, 50 / 8., FAB_ROLE_SPINE},
+        {EIGHT("8"), "all_reduce", "ring", 1, 64, 50, FAB_ROLE_LEAF},
+        {EIGHT("1"), "all_reduce", "ring", 8, 8, 8 * 50, FAB_ROLE_LEAF},
+        {EIGHT("1"), "all_reduce", "ring", 2, 32, 2 * 50 / 8., FAB_ROLE_SPINE},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(rows); i++) {
+        static struct fab_errors errs;
+        struct fabric *f = fabric_load_string(rows[i].conf, "rails.conf", &errs);
+        struct model_ask ask = {{rows[i].inner, rows[i].degree}, 0};
+        struct model_row out[MODEL_MAX_ROWS];
+        const struct model_row *r;
+        struct cost_levels l;
+
+        if (!f)
+            fab_errors_print(&errs, stderr);
+        assert_non_null(f);
+        cost_levels(f, &l);
+        r = find(out, model_rows(&l, rows[i].coll, &ask, 1 << 20, out), rows[i].algo);
+        assert_non_null(r);
+        near_figure(rows[i].algo, r->busbw, rows[i].busbw * 1e9, 0.001);
+        assert_int_equal(l.lv[r->cost.binds].role, rows[i].binds);
+        fabric_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(algorithms_are_those_that_the_levels_allow),
         cmocka_unit_test(a_sparse_alltoall_has_both_factors),
+        cmocka_unit_test(rails_are_joined_by_their_spines_alone),
         cmocka_unit_test(groups_that_are_filled_in_part_are_found),
     };
 
