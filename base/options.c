@@ -7,6 +7,7 @@
 #include "base/options.h"
 
 #include "base/assert.h"
+#include "base/nearest.h"
 #include "base/options_priv.h"
 #include "base/version.h"
 
@@ -85,7 +86,7 @@ static bool is_name(const char *name, const char *s, size_t n)
     return name && !strncmp(name, s, n) && !name[n];
 }
 
-/* Names of all options in turn, for options_nearest(). */
+/* Names of all options in turn, for nearest_name(). */
 static const char *name_at(const void *ctx, unsigned i)
 {
     const struct option_program *p = ctx;
@@ -103,7 +104,7 @@ static int unknown(struct scan *s, const char *arg)
     const char *near;
 
     snprintf(found, sizeof(found), "%.*s", (int)(n < 64 ? n : 64), arg);
-    near = options_nearest(found + strspn(found, "-"), name_at, s->p);
+    near = nearest_name(found + strspn(found, "-"), name_at, s->p);
     snprintf(s->r->err, OPTIONS_ERR, "found %s, expected an option of %s%s%s%s", found, s->p->name,
              near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
     return -EINVAL;

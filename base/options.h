@@ -170,12 +170,6 @@ unsigned options_ordered(const struct option_order *o, unsigned set, uint8_t *li
  * decimal. 0 or -EINVAL. */
 int options_size(const char *s, uint64_t *bytes);
 
-/* Returns the name closest to a mistyped one: at most two letters, and less than half of them, are
- * wrong, missing, extra or exchanged. NULL: none is close. next(ctx, i) returns the names, then
- * NULL. */
-const char *options_nearest(const char *found, const char *(*next)(const void *ctx, unsigned i),
-                            const void *ctx);
-
 /* Print the text of --help, the manual page in man(7), and a line for each option and argument for
  * completion: name, short name, value, possible values, help, separated by tabs. */
 void options_help(const struct option_program *p, FILE *out);

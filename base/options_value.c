@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values of options by their types, and the nearest name to a mistyped one. */
+/* Values of options by their types. */
 #include "base/assert.h"
+#include "base/nearest.h"
 #include "base/options_priv.h"
 #include "base/units.h"
 
@@ -9,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR      2  /* letters that may be wrong */
-#define NAME_SIZE 48 /* longest name that is compared: longer ones are close to nothing */
+#define NAME_SIZE 48 /* a name that a list of values may have otherwise */
 
 int options_size(const char *s, uint64_t *bytes)
 {
@@ -38,53 +38,6 @@ int options_size(const char *s, uint64_t *bytes)
         return -EINVAL;
     *bytes = (uint64_t)v;
     return 0;
-}
-
-/* ---- the nearest name ---- */
-
-/* Edit distance: letters to change, insert, remove or exchange with the next one. */
-static unsigned distance(const char *a, const char *b)
-{
-    unsigned row[3][NAME_SIZE + 1];
-    size_t n = strlen(a), m = strlen(b);
-
-    if (n > NAME_SIZE || m > NAME_SIZE)
-        return NAME_SIZE;
-    for (size_t j = 0; j <= m; j++)
-        row[0][j] = (unsigned)j;
-    for (size_t i = 1; i <= n; i++) {
-        unsigned *now = row[i % 3], *last = row[(i - 1) % 3], *before = row[(i + 1) % 3];
-
-        now[0] = (unsigned)i;
-        for (size_t j = 1; j <= m; j++) {
-            unsigned d = last[j - 1] + (a[i - 1] != b[j - 1]);
-
-            d = last[j] + 1 < d ? last[j] + 1 : d;
-            d = now[j - 1] + 1 < d ? now[j - 1] + 1 : d;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                before[j - 2] + 1 < d)
-                d = before[j - 2] + 1;
-            now[j] = d;
-        }
-    }
-    return row[n % 3][m];
-}
-
-const char *options_nearest(const char *found, const char *(*next)(const void *ctx, unsigned i),
-                            const void *ctx)
-{
-    const char *best = NULL, *name;
-    unsigned least = NEAR + 1;
-
-    for (unsigned i = 0; (name = next(ctx, i)); i++) {
-        unsigned d = distance(found, name);
-
-        if (d < least && d * 2 < strlen(found)) {
-            least = d;
-            best = name;
-        }
-    }
-    return best;
 }
 
 /* ---- values ---- */
@@ -171,7 +124,7 @@ static int not_listed(const struct option_row *r, const char *label, const char 
             at +=
                 snprintf(expected + at, sizeof(expected) - (size_t)at, "%s %s", i ? "," : "", name);
     snprintf(found, sizeof(found), "%.*s", (int)(n < 64 ? n : 64), s);
-    near = options_nearest(found, list_next, r);
+    near = nearest_name(found, list_next, r);
     snprintf(err, OPTIONS_ERR, "%s: found \"%.64s\", expected %s%s%s%s", label, value, expected,
              near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return -EINVAL;

@@ -118,8 +118,6 @@ void keys_read(struct build *b, config_setting_t *g, const struct key *keys, uns
 void keys_expected(struct build *b, const config_setting_t *s, const char *expected);
 /* Index of a string setting in names[], or -EINVAL with an error that lists them. */
 int keys_choice(struct build *b, const config_setting_t *s, const char *const *names, unsigned n);
-/* The entry of names closest to word, NULL when none is close. */
-const char *keys_nearest(const char *word, const char *const *names, unsigned n);
 /* Names of nodes, processes and fabrics: 1 to 31 of [A-Za-z0-9_.-], the first a letter or digit
  * (they become file names). */
 bool keys_good_name(const char *s);

@@ -321,6 +321,14 @@ int fabric_link_by_name(const struct fabric *f,
                         const char *name); /* ends in either order, with or without ports; index or
                                               -ENOENT, -EINVAL when ambiguous */
 
+/* For messages about a name that the fabric does not have. The nearest node, or host; NULL: none. */
+const char *fabric_near_node(const struct fabric *f, const char *name, bool host);
+/* Write into buf, and return it: "; did you mean h0-leaf0?" or "", and the same of a host, or which
+ * hosts there are: ", which has 8: h0 to h7". */
+const char *fabric_link_hint(const struct fabric *f, const char *name, char *buf, size_t size);
+const char *fabric_host_hint(const struct fabric *f, const char *name, char *buf, size_t size);
+#define FABRIC_HINT 160 /* bytes of such a text */
+
 /*
  * Forwarding: the equal-cost ports towards dests[dest], in ascending order. For a host: all of its
  * ports that reach it; a frame leaves by the port of its source address. Returns the number of

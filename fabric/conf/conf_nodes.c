@@ -5,6 +5,7 @@
  *   nodes = ( { name = "spine0"; role = "spine"; },
  *             { name = ( "h0", "h1" ); kind = "host"; } );
  */
+#include "base/nearest.h"
 #include "base/units.h"
 #include "fabric/build.h"
 
@@ -52,7 +53,7 @@ void build_no_node(struct build *b, int line, const char *key, const char *text)
     for (unsigned i = 0; names && i < b->f->n_nodes; i++)
         names[i] = b->f->nodes[i].name;
     if (names)
-        near = keys_nearest(text, names, b->f->n_nodes);
+        near = nearest_of(text, names, b->f->n_nodes);
     build_error(b, line, "%s: found \"%.60s\", expected the name of a node%s%s%s", key, text,
                 near ? ", as \"" : "", near ? near : "", near ? "\"" : "");
     free(names);

@@ -5,6 +5,7 @@
  */
 #include "fabric/conf/faults.h"
 
+#include "base/nearest.h"
 #include "fabric/build.h"
 
 #include <errno.h>
@@ -163,6 +164,7 @@ static int kind_of(struct reader *r, config_setting_t *g)
 static void find_link(struct reader *r, int line, const char *name, struct fault_event *e)
 {
     int i = strcmp(name, "all") ? fabric_link_by_name(r->f, name) : (int)FAULT_ALL;
+    char hint[FABRIC_HINT];
 
     if (i == -EINVAL)
         build_error(&r->b, line,
@@ -171,8 +173,8 @@ static void find_link(struct reader *r, int line, const char *name, struct fault
                     name);
     else if (i < 0)
         build_error(&r->b, line,
-                    "link: found \"%.60s\", expected a link that trib plan -v shows, or \"all\"",
-                    name);
+                    "link: found \"%.60s\", expected a link that trib plan -v shows, or \"all\"%s",
+                    name, fabric_link_hint(r->f, name, hint, sizeof(hint)));
     else
         e->which = (uint16_t)i;
 }
@@ -181,9 +183,12 @@ static void find_node(struct reader *r, int line, const char *key, const char *n
                       struct fault_event *e)
 {
     const struct fab_node *n = fabric_node(r->f, name);
+    char hint[FABRIC_HINT];
 
     if (!n)
-        build_error(&r->b, line, "%s: found \"%.60s\", expected the name of a node", key, name);
+        build_error(
+            &r->b, line, "%s: found \"%.60s\", expected the name of a node%s", key, name,
+            nearest_hint(fabric_near_node(r->f, name, e->of == FAULT_HOST), hint, sizeof(hint)));
     else if (e->of == FAULT_HOST && n->kind != FAB_HOST)
         build_error(&r->b, line, "host: found the switch %s, expected a host", name);
     else if (e->of == FAULT_AN && (n->kind != FAB_SWITCH || !(n->reduce.on || n->multimem)))

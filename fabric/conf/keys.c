@@ -3,6 +3,7 @@
  * Groups of a conf file read by a table of allowed keys. Every error has the same form: "<key>:
  * found <what>, expected <what>".
  */
+#include "base/nearest.h"
 #include "base/units.h"
 #include "fabric/build.h"
 
@@ -38,49 +39,6 @@ void keys_default_name(const char *path, char name[FAB_NAME])
             *c = c == name ? 'f' : '-';
     if (!*name)
         snprintf(name, FAB_NAME, "fabric");
-}
-
-/* Levenshtein distance, of words up to FAB_NAME letters; longer ones are far from everything. */
-static unsigned distance(const char *a, const char *b)
-{
-    size_t na = strlen(a), nb = strlen(b);
-    unsigned row[FAB_NAME + 1];
-
-    if (na > FAB_NAME || nb > FAB_NAME)
-        return FAB_NAME;
-    for (unsigned j = 0; j <= nb; j++)
-        row[j] = j;
-    for (unsigned i = 1; i <= na; i++) {
-        unsigned diagonal = row[0];
-
-        row[0] = i;
-        for (unsigned j = 1; j <= nb; j++) {
-            unsigned change = diagonal + (a[i - 1] != b[j - 1]);
-            unsigned insert = row[j - 1] + 1, delete = row[j] + 1;
-
-            diagonal = row[j];
-            row[j] = change < insert ? change : insert;
-            row[j] = delete < row[j] ? delete : row[j];
-        }
-    }
-    return row[nb];
-}
-
-const char *keys_nearest(const char *word, const char *const *names, unsigned n)
-{
-    unsigned best = strlen(word) < 4 ? 2 : 3; /* one wrong letter in a short word, two in a longer
-                                                 one */
-    const char *nearest = NULL;
-
-    for (unsigned i = 0; i < n; i++) {
-        unsigned d = distance(word, names[i]);
-
-        if (d < best) {
-            best = d;
-            nearest = names[i];
-        }
-    }
-    return nearest;
 }
 
 /* The value of a setting, as text for an error. */
@@ -316,7 +274,7 @@ static void unknown_key(struct build *b, const config_setting_t *s, const struct
             len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? ", " : "",
                                     keys[i].name);
     }
-    near = keys_nearest(name, names, n);
+    near = nearest_of(name, names, n);
     if (near)
         build_error(b, (int)config_setting_source_line(s),
                     "found unknown key \"%.60s\", expected \"%s\"?", name, near);

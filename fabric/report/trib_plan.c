@@ -3,13 +3,16 @@
  * trib-plan CONF: prints the fabric that a conf file describes; starts nothing.
  */
 #include "base/atomic_output.h"
+#include "base/nearest.h"
 #include "base/options.h"
 #include "fabric/report/plan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct plan_opts {
-    const char *conf;
+    const char *conf, *nearest;
     bool all, name, procs, machines, svg, dot;
 };
 
@@ -39,13 +42,15 @@ static const struct option_row output[] = {
      AT(machines),
      .type = OPTION_FLAG,
      .help = "print only its machines, for scripts: name, address, names of its processes"},
+    {.name = "nearest",
+     .arg = "WORD",
+     AT(nearest),
+     .type = OPTION_TEXT,
+     .how = OPTION_HIDDEN,
+     .help = "print which of the names on standard input was meant by WORD, for scripts"},
 };
 static const struct option_row words[] = {
-    {.arg = "CONF",
-     AT(conf),
-     .type = OPTION_TEXT,
-     .how = OPTION_REQUIRED,
-     .help = "the fabric's conf file"},
+    {.arg = "CONF", AT(conf), .type = OPTION_TEXT, .help = "the fabric's conf file"},
 };
 static const struct option_group groups[] = {{"Output", ROWS(output)}, {NULL, NULL, 0}};
 static const struct option_note exits[] = {
@@ -81,6 +86,38 @@ static void print_machines(const struct fabric *f)
     }
 }
 
+/* Prints the line of `in` that is nearest to a word, if one is. False: no memory. */
+static bool print_nearest(const char *word, FILE *in)
+{
+    char **name = NULL, *line = NULL;
+    size_t n = 0, size = 0;
+    const char *near;
+    bool ok = true;
+
+    while (ok && getline(&line, &size, in) > 0) {
+        char **more = realloc(name, (n + 1) * sizeof(*name));
+
+        name = more ? more : name;
+        line[strcspn(line, "\n")] = 0;
+        ok = more && (name[n] = strdup(line));
+        n += ok;
+    }
+    near = ok ? nearest_of(word, (const char *const *)name, (unsigned)n) : NULL;
+    if (near)
+        puts(near);
+    for (size_t i = 0; i < n; i++)
+        free(name[i]);
+    free(name);
+    free(line);
+    return ok;
+}
+
+static int no_memory(void)
+{
+    fprintf(stderr, "trib-plan: no memory\n");
+    return 1;
+}
+
 /* False: no memory. */
 static bool print(const struct plan_opts *o, const struct fabric *f)
 {
@@ -112,15 +149,17 @@ int main(int argc, char **argv)
     if (o.svg + o.dot + o.name + o.procs + o.machines > 1)
         return options_wrong(&program, "found several of --svg, --dot, --name, --procs and "
                                        "--machines, expected one of them");
+    if (o.nearest)
+        return print_nearest(o.nearest, stdin) ? 0 : no_memory();
+    if (!o.conf)
+        return options_wrong(&program, "found no CONF, expected the fabric's conf file");
     f = fabric_load(o.conf, &errs);
     if (!f) {
         fab_errors_print(&errs, stderr);
         return 1;
     }
-    if (!print(&o, f)) {
-        fprintf(stderr, "trib-plan: no memory\n");
-        return 1;
-    }
+    if (!print(&o, f))
+        return no_memory();
     fabric_free(f);
     return atomic_output_end("trib-plan") ? 1 : 0;
 }

@@ -7,6 +7,7 @@
  * Where namespaces are forbidden CMD runs without one, after a notice: programs that only call
  * libibverbs miss nothing. With --isolate (isolate.h) that is an error.
  */
+#include "base/nearest.h"
 #include "base/options.h"
 #include "host/sandbox/clock_reach.h"
 #include "host/sandbox/isolate.h"
@@ -136,6 +137,7 @@ static const struct fab_node *host_of_rank(const struct fabric *f)
 static const struct fab_node *find_host(const struct fabric *f, const char *name)
 {
     const struct fab_node *n;
+    char hint[FABRIC_HINT];
 
     if (f->n_hosts && !strcmp(name, "@rank"))
         return host_of_rank(f);
@@ -150,7 +152,8 @@ static const struct fab_node *find_host(const struct fabric *f, const char *name
     fprintf(stderr, "trib: found host \"%s\", expected one of fabric %s", name, f->name);
     for (unsigned i = 0; i < f->n_hosts && i < 8; i++)
         fprintf(stderr, "%s%s", i ? ", " : ": ", f->nodes[f->hosts[i]].name);
-    fputs(f->n_hosts > 8 ? ", ...\n" : "\n", stderr);
+    fprintf(stderr, "%s%s\n", f->n_hosts > 8 ? ", ..." : "",
+            nearest_hint(fabric_near_node(f, name, true), hint, sizeof(hint)));
     return NULL;
 }
 

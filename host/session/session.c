@@ -44,13 +44,15 @@ int session_say(char *err, int rc, const char *format, ...)
 
 static int find_host(struct session *s, const char *name, char *err)
 {
+    char hint[FABRIC_HINT];
+
     for (uint16_t i = 0; i < s->fab->n_hosts; i++)
         if (!strcmp(s->fab->nodes[s->fab->hosts[i]].name, name)) {
             s->host = i;
             return 0;
         }
-    return session_say(err, -ENOENT, "TRIB_HOST: found %s, expected a host of %s", name,
-                       s->fab->name);
+    return session_say(err, -ENOENT, "TRIB_HOST: found %s, expected a host of %s%s", name,
+                       s->fab->name, fabric_host_hint(s->fab, name, hint, sizeof(hint)));
 }
 
 static int open_devices(struct session *s, char *err)

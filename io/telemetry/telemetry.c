@@ -297,12 +297,15 @@ static void capture_link(struct loop *l, const char *link, const char *filter, c
 {
     const struct fabric *f = loop_fabric(l);
     int i = fabric_link_by_name(f, link);
-    char why[256] = "";
+    char why[256] = "", hint[FABRIC_HINT] = "";
 
     if (i < 0) {
-        snprintf(why, sizeof(why), "found %s, %s", link,
-                 i == -EINVAL ? "which fits several links"
-                              : "expected a link that trib plan shows");
+        if (i != -EINVAL)
+            fabric_link_hint(f, link, hint, sizeof(hint));
+        snprintf(why, sizeof(why), "found %.40s, %s%s", link,
+                 i == -EINVAL ? "which fits several links, expected its ports too: A:0-B:0"
+                              : "expected a link that trib plan shows",
+                 hint);
         telemetry_say(d, "error", why);
         return;
     }

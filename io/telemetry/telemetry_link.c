@@ -266,7 +266,7 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
 void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     struct link_change c = {0};
-    char name[LINE], why[LINE];
+    char name[LINE], why[2 * LINE], hint[FABRIC_HINT] = "";
     const char *words;
     int link;
 
@@ -278,9 +278,12 @@ void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(params, ","), params);
     link = fabric_link_by_name(loop_fabric(l), name);
     if (link < 0) {
-        snprintf(why, sizeof(why), "found %.40s, expected %s", name,
+        if (link != -EINVAL)
+            fabric_link_hint(loop_fabric(l), name, hint, sizeof(hint));
+        snprintf(why, sizeof(why), "found %.40s, expected %s%s", name,
                  link == -EINVAL ? "one link; that fits several, so name its ports too: A:0-B:0"
-                                 : "a link that trib plan shows");
+                                 : "a link that trib plan shows",
+                 hint);
         telemetry_say(d, "error", why);
         return;
     }

@@ -70,6 +70,15 @@ def shipped(name: str, folder: str = "") -> Optional[Path]:
     return None
 
 
+def no_such_file(word: str, folder: str = "") -> FileNotFoundError:
+    """Why there is no conf, or no fault plan, of this name, and which name was meant perhaps."""
+    asked = subprocess.run(
+        [str(trib()), "--conf-file", word, folder], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    text = asked.stderr.strip().removeprefix("trib: ")
+    return FileNotFoundError(text or f"found no file '{word}', expected a path or the name of one that comes with trib")
+
+
 def said(stderr: str) -> str:
     """What of trib's standard error says why: not its accounts, hints and empty lines."""
     lines = [

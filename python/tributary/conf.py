@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Mapping, MutableMapping, Optional
 
-from ._trib import PathLike, need, output, shipped
+from ._trib import PathLike, need, no_such_file, output, shipped
 
 _LINK = {"rate": "400Gb/s", "latency": "300ns"}
 _REDUCE = {"groups": 64, "slots": 16384, "window": 256}
@@ -92,9 +92,7 @@ class Conf(MutableMapping[str, Any]):
         if not path.is_file():
             found = shipped(os.fspath(source))
             if found is None:
-                raise FileNotFoundError(
-                    f"found no conf file '{source}', expected a path such as conf/two-hosts.conf or a name such as two-hosts"
-                )
+                raise no_such_file(os.fspath(source))
             path = found
         conf = cls.parse(path.read_text(encoding="utf-8"), str(path), path.parent)
         conf.groups.setdefault("name", path.stem)

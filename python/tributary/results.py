@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, Union
 
 from ._sizes import Size, size_list, size_options
-from ._trib import PathLike, TribError, call, need, shipped, trib, why
+from ._trib import PathLike, TribError, call, need, no_such_file, shipped, trib, why
 from .conf import Conf, libconfig
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ def conf_word(conf: PathLike, folder: str = "") -> str:
     """A conf's or a fault plan's path, or its name where it comes with trib. FileNotFoundError: it is neither."""
     word = os.fspath(conf)
     if not os.path.isfile(word) and shipped(word, folder) is None:
-        kind = "fault plan" if folder else "conf file"
-        raise FileNotFoundError(f"found no {kind} '{word}', expected a path or the name of one that comes with trib")
+        raise no_such_file(word, folder)
     return word
 
 

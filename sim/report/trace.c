@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/report/trace.h"
 
+#include "base/nearest.h"
 #include "roce/frame.h"
 #include "roce/wire.h"
 #include "sim/report/pcapng.h"
@@ -26,9 +27,17 @@ static int choose(const struct fabric *f, const char *name, bool *chosen, char *
     int link = nd ? 0 : fabric_link_by_name(f, name);
 
     if (link < 0) {
-        snprintf(err, TRACE_ERR, "--links: found \"%.64s\", expected %s", name,
+        const char *near = fabric_near_node(f, name, false);
+        char hint[FABRIC_HINT] = "";
+
+        if (near && !strchr(name, '-'))
+            nearest_hint(near, hint, sizeof(hint));
+        else if (link != -EINVAL)
+            fabric_link_hint(f, name, hint, sizeof(hint));
+        snprintf(err, TRACE_ERR, "--links: found \"%.64s\", expected %s%s", name,
                  link == -EINVAL ? "one link; that fits several, so name its ports too: A:0-B:0"
-                                 : "a link or a node that trib plan shows");
+                                 : "a link or a node that trib plan shows",
+                 hint);
         return -EINVAL;
     }
     if (!nd)

@@ -98,7 +98,7 @@ sim rail-2x4.conf -b 64K -e 64K --algo hier_sharp -J "$tmp/hier.json" >/dev/null
 predicted() { grep -oE '"(size_bytes|predicted_us)": [0-9.]+' "$1" | paste - - | sort -u; }
 [ "$(predicted "$tmp/fall.json")" = "$(sort -u <(predicted "$tmp/ring.json") <(predicted "$tmp/hier.json"))" ] ||
     fail "the model of what ran: $(predicted "$tmp/fall.json")"
-refuses 2 'no readable file' leaf-spine-8.conf --faults nowhere
+refuses 2 "no fault plan 'nowhere'" leaf-spine-8.conf --faults nowhere
 refuses 2 'link: found "leaf0-spine7", expected a link' leaf-spine-8.conf --faults <(echo 'faults = ({ link = "leaf0-spine7"; down = true; });')
 
 # a flow beside the rows, and what congestion cost: neither changes from run to run
@@ -170,7 +170,7 @@ refuses 2 '--place: found "side", expected one of both, out, in' leaf-spine-8.co
 refuses 2 '--place: found in, expected out' leaf-spine-8.conf alltoall --place in
 
 refuses 1 'no conf file' nowhere.conf
-refuses 1 "expected: trib sim CONF" all_reduce
+refuses 1 "found the collective 'all_reduce' and no CONF, expected: trib sim CONF all_reduce" all_reduce
 refuses 2 'COLLECTIVE: found "all_gatherx", expected one of .* did you mean all_gather' leaf-spine-8.conf all_gatherx
 refuses 2 '--payload: found "some", expected one of data, none' leaf-spine-8.conf --payload some
 refuses 2 '--seed: found "x", expected a whole number' leaf-spine-8.conf --seed=x

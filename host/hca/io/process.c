@@ -425,10 +425,10 @@ static int load(void)
         return -ENODEV;
     }
     if (!process.host || process.host->kind != FAB_HOST) {
-        fprintf(
-            stderr, "tributary: TRIB_HOST: found \"%s\", expected a host of fabric %s (%s ...)\n",
-            name, process.fab->name,
-            process.fab->n_hosts ? process.fab->nodes[process.fab->hosts[0]].name : "it has none");
+        char hint[FABRIC_HINT];
+
+        fprintf(stderr, "tributary: TRIB_HOST: found \"%s\", expected a host of fabric %s%s\n",
+                name, process.fab->name, fabric_host_hint(process.fab, name, hint, sizeof(hint)));
         return -ENODEV;
     }
     /* Without it the NIC refuses the connection, and says so. */

@@ -69,7 +69,7 @@ static const struct {
     {"mtu = 256;\nmtu = 512;", 2, "duplicate setting name"},
     {"\xef\xbb\xbfmtu = = 4;", 1, "syntax error: found \"mtu"},
     {LINKS "reduce = {\n  groups = 4;\n", 4, "found the end of the file, expected a ; or }"},
-    {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 4; };\nMTU = 4096;", 3,
+    {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 4; };\nspeed = 4096;", 3,
      "nodes, links, machines, trunk_key, processes"},
     {"faults = ({ host = \"h6\"; die = true; });", 1, "found a fault plan, expected a fabric"},
     {"name = \"w\";\ntraining = { type = \"bf16\"; };", 2, "found a workload, expected a fabric"},
