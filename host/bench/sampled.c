@@ -90,6 +90,8 @@ int sampled_set(struct sampled *s, const struct expected_job *j, const struct pe
         rc = add_others(s, j, o, r);
     if (rc)
         s->ways = 0;
+    if (rc == -ECANCELED)
+        s->count = UINT64_MAX; /* of no row: it is worked out again when asked for */
     return rc == -ENODATA ? 0 : rc;
 }
 

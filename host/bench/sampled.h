@@ -36,7 +36,7 @@ struct sampled {
 /*
  * Sets s for row r, run by `by`; cut: a failover during the row may have cut the operation that is
  * looked at. What is there already of the same row stays. l: of any rank. 0; -ENOMEM; -EINVAL: the schedules leave no
- * result that is the same at every rank.
+ * result that is the same at every rank; -ECANCELED: j->stop says so.
  */
 int sampled_set(struct sampled *s, const struct expected_job *j, const struct perf_opts *o,
                 const struct row *r, const struct layout *l, enum coll_algo by, bool cut);

@@ -174,6 +174,12 @@ static void take_signals(struct job *j)
     }
 }
 
+bool job_look_interrupted(struct job *j)
+{
+    take_signals(j);
+    return j->interrupted;
+}
+
 struct gather {
     uint32_t type;
     job_fn each, on_progress;

@@ -60,6 +60,8 @@ int job_end(struct job *j);
 void job_free(struct job *j);
 const char *job_cause(const struct job *j); /* "": nothing has failed */
 bool job_interrupted(const struct job *j);
+/* The same, for work between waits: looks whether a signal has come. */
+bool job_look_interrupted(struct job *j);
 pid_t job_pid(const struct job *j, unsigned rank);
 bool job_is_away(const struct job *j, unsigned rank); /* it runs on another machine of the conf */
 #endif

@@ -109,7 +109,15 @@ static int64_t start_of(const struct sweep *s)
     return after ? clock_fabric_ps(s->rd->sh) + after : 0;
 }
 
-/* cut: whether a failover since the buffers were filled may have cut an operation. */
+static bool sample_stops(void *ctx)
+{
+    struct sweep *s = ctx;
+
+    return job_look_interrupted(s->job) || exceeds(s, 0);
+}
+
+/* cut: whether a failover since the buffers were filled may have cut an operation. -ETIME: the row
+ * has no time left for it. */
 static int sample(struct sweep *s, const struct row *r, enum coll_algo by, bool cut)
 {
     const struct expected_job j = {.fab = s->fab,
@@ -118,12 +126,16 @@ static int sample(struct sweep *s, const struct row *r, enum coll_algo by, bool 
                                    .n_trees = s->granted.trees,
                                    .tree = s->granted.tree,
                                    .n_rail_trees = s->n_trees,
-                                   .rail_tree = s->tree};
+                                   .rail_tree = s->tree,
+                                   .stop = sample_stops,
+                                   .stop_ctx = s};
     const struct layout l = {
         .kind = r->coll, .nranks = r->nranks, .root = r->root, .count = r->count};
     char why[OPT_ERR];
     int rc = s->o->check ? sampled_set(&s->sampled, &j, s->o, r, &l, by, cut) : 0;
 
+    if (rc == -ECANCELED)
+        return job_interrupted(s->job) ? rc : -ETIME;
     if (rc) {
         snprintf(why, sizeof(why), "sampled elements of %s by %s: %s", coll_name(r->coll),
                  sched_algo_name(by),
@@ -171,7 +183,11 @@ static int check_data(struct sweep *s, struct row *r, int place, struct answers 
             rc = send_check(s, &c, run, a);
         /* The operation of the check was cut: its results are not those that were sent. */
     } while (!rc && c.again && a->wrong && strcmp(before, s->fell_back) != 0);
-
+    if (rc == -ETIME) {
+        cut(run, "not checked");
+        s->unmeasured++;
+        return 0;
+    }
     run->checked = rc == 0;
     run->wrong = rc ? 0 : a->wrong;
     s->wrong += run->wrong;
@@ -432,8 +448,11 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
     if (!rc)
         rc = run_judged(s, run, a, checks_s(s, r, a, place));
     if (rc == -ETIME) {
-        snprintf(run->cut, sizeof(run->cut), "not measured, an operation takes about %.3g s here",
-                 cost_s(s, a, 1));
+        if (exceeds(s, 0))
+            snprintf(run->cut, sizeof(run->cut), "not measured, its time is over");
+        else
+            snprintf(run->cut, sizeof(run->cut),
+                     "not measured, an operation takes about %.3g s here", cost_s(s, a, 1));
         s->unmeasured++;
         sweep_show(s, "");
         return 0;

@@ -42,11 +42,12 @@ struct job_op {
     enum redop op;
     size_t count;
     unsigned root, sparse;
-    bool in_place;   /* where the collective has that */
-    bool mm_self;    /* as in coll_args */
-    int64_t skew_ps; /* ranks start at random times within this ... */
-    unsigned late;   /* ... or, if not 0, rank late - 1 starts this much after all others */
-    uint64_t seed;   /* of data and skew */
+    const struct sched_file *file; /* of ALGO_SCHEDULE */
+    bool in_place;                 /* where the collective has that */
+    bool mm_self;                  /* as in coll_args */
+    int64_t skew_ps;               /* ranks start at random times within this ... */
+    unsigned late; /* ... or, if not 0, rank late - 1 starts this much after all others */
+    uint64_t seed; /* of data and skew */
 };
 
 #define JOB_TEXT 512

@@ -19,7 +19,8 @@ struct coll_args job_args(const struct job_op *op)
                               .op = op->op,
                               .root = op->root,
                               .sparse = op->sparse,
-                              .mm_self = op->mm_self};
+                              .mm_self = op->mm_self,
+                              .file = op->file};
 }
 
 /* SHARP reduces in the order of the tree, and inputs are such that the order shows. */

@@ -50,6 +50,12 @@ static void show(struct bench *b, double now)
     b->shown_events = world_events(b->w);
 }
 
+static bool is_late(struct bench *b, double now)
+{
+    b->late = now - b->born_s > b->cfg.o->max_wall;
+    return b->late;
+}
+
 static bool stop(void *ctx)
 {
     struct bench *b = ctx;
@@ -72,7 +78,7 @@ static bool stop(void *ctx)
 
         b->clock_read = events;
         show(b, now);
-        b->late = now - b->born_s > b->cfg.o->max_wall;
+        is_late(b, now);
     }
     if (b->background && background_flow_progress(b->background))
         b->background_flow_failed = true;
@@ -143,6 +149,23 @@ static const char *fell_back(const struct bench *b)
     return why ? why : "";
 }
 
+static bool sample_stops(void *ctx)
+{
+    struct bench *b = ctx;
+
+    return *b->cfg.stop || is_late(b, wall_s());
+}
+
+/* Why the run ends before its time. */
+static void explain_stop(const struct bench *b, char *err)
+{
+    if (b->late)
+        snprintf(err, COMM_TEXT, "stopped after %g s of wall time (--max-wall)",
+                 b->cfg.o->max_wall);
+    else
+        snprintf(err, COMM_TEXT, "interrupted");
+}
+
 /* What the row's sampled elements may be; cut: after a failover since they were filled. */
 static int sample(struct bench *b, bool cut, char *err)
 {
@@ -152,12 +175,16 @@ static int sample(struct bench *b, bool cut, char *err)
                                    .n_trees = b->grant.trees,
                                    .tree = b->grant.tree,
                                    .n_rail_trees = b->cfg.n_trees,
-                                   .rail_tree = b->cfg.tree};
+                                   .rail_tree = b->cfg.tree,
+                                   .stop = sample_stops,
+                                   .stop_ctx = b};
     struct layout l = layout_of(b, 0);
     int rc =
         sampled_set(&b->sampled, &j, b->cfg.o, b->row, &l, cut ? b->sampled.by : runs_by(b), cut);
 
-    if (rc)
+    if (rc == -ECANCELED)
+        explain_stop(b, err);
+    else if (rc)
         snprintf(err, COMM_TEXT, "sampled elements by %s: %s", sched_algo_name(b->sampled.by),
                  rc == -ENOMEM ? "no memory" : "the ranks' schedules leave different results");
     return rc;
@@ -216,15 +243,13 @@ static int operate_loop(struct bench *b, const char *what, unsigned n, struct jo
     if (rc == -ECANCELED && b->background_flow_failed)
         background_flow_end(b->background, b->row, b->place, err);
     else if (rc == -ECANCELED && b->late)
-        snprintf(err, COMM_TEXT, "stopped after %g s of wall time (--max-wall)",
-                 b->cfg.o->max_wall);
+        explain_stop(b, err);
     else if (b->few && !*b->cfg.stop)
         rc = bench_explain_too_few(b, err);
+    else if (rc == -ECANCELED)
+        explain_stop(b, err);
     else if (rc)
-        snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1,
-                 rc == -ECANCELED ? "interrupted"
-                 : l->text[0]     ? l->text
-                                  : strerror(-rc));
+        snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1, l->text[0] ? l->text : strerror(-rc));
     return rc;
 }
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STOP_TURNS 16 /* of lanes, until the caller is asked whether to go on */
+
 /* ---- buffers ---- */
 
 static struct space *space_of(struct expected_rank *r, const struct ref *ref, uint64_t *off)
@@ -65,19 +67,25 @@ void expected_done(struct expected *x, unsigned rank, unsigned lane)
     l[lane].done++;
     l[lane].waiters = 0;
     x->left--;
-    for (; w; w = l[w - 1].next)
+    for (; w; w = l[w - 1].next) {
+        l[w - 1].waits = false;
         expected_wake(x, rank, w - 1);
+    }
 }
 
-/* If not, the lane is woken when it may have become so. */
+/* If not, the lane is woken when it may have become so. A message may wake it before: then it is in
+ * the list of the lane that it waits for already. */
 static bool is_ready(struct expected_rank *r, unsigned lane, const struct step *st)
 {
+    if (r->lane[lane].waits)
+        return false;
     for (unsigned i = 0; i < st->n_deps; i++) {
         struct expected_lane *on = &r->lane[st->dep[i].lane];
 
         if (on->done < st->dep[i].count) {
             r->lane[lane].next = on->waiters;
             on->waiters = lane + 1;
+            r->lane[lane].waits = true;
             return false;
         }
     }
@@ -165,8 +173,14 @@ static int run_lane(struct expected *x, unsigned rank, unsigned lane)
     return 0;
 }
 
+static bool is_stopped(const struct expected *x)
+{
+    return x->job->stop && x->job->stop(x->job->stop_ctx);
+}
+
 static int run(struct expected *x)
 {
+    unsigned turns = 0;
     int rc = 0;
 
     for (unsigned r = 0; r < x->job->nranks; r++)
@@ -179,6 +193,8 @@ static int run(struct expected *x)
         x->queue.n--;
         x->rank[at.rank].lane[at.lane].queued = false;
         rc = run_lane(x, at.rank, at.lane);
+        if (!rc && ++turns % STOP_TURNS == 0 && is_stopped(x))
+            rc = -ECANCELED;
     }
     return rc || !x->left ? rc : -EINVAL;
 }
@@ -289,7 +305,7 @@ static int make_ranks(struct expected *x, const struct coll_args *a, bool in_pla
     x->rank = calloc(j->nranks, sizeof(*x->rank));
     rc = x->rank ? expected_groups(x) : -ENOMEM;
     for (unsigned r = 0; !rc && r < j->nranks; r++)
-        rc = make_rank(x, r, &in, repaired);
+        rc = is_stopped(x) ? -ECANCELED : make_rank(x, r, &in, repaired);
     if (!rc)
         rc = join_lanes(x);
     x->queue.at = calloc(x->queue.room + 1, sizeof(*x->queue.at));

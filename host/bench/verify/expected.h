@@ -19,6 +19,8 @@ struct expected_job {
     const uint16_t *tree; /* of the group of all ranks, in order of their channels */
     unsigned n_rail_trees;
     const uint16_t *rail_tree; /* each rail takes the first one that reaches its ranks */
+    bool (*stop)(void *ctx);   /* asked now and then; true: give up. NULL: never */
+    void *stop_ctx;
 };
 
 /*
@@ -26,7 +28,7 @@ struct expected_job {
  * root, mm_self and file; buffers are not looked at. repaired: as after a failover that finds no message
  * of an operation by SHARP done (alg/repair.c). 0; -ENOTSUP: there is no such schedule; -ENODATA: a switch
  * reduces in order of arrival, so that no one result is right; -EINVAL: ranks would end with
- * different bits; -ENOMEM.
+ * different bits; -ECANCELED: stopped; -ENOMEM.
  */
 int expected_values(const struct expected_job *j, const struct coll_args *a, bool in_place,
                     bool repaired, const struct samples *s, uint8_t *out);

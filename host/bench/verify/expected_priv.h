@@ -57,6 +57,7 @@ struct expected_lane {
     unsigned waiters, next; /* list of the lanes that wait for this one: index + 1 */
     unsigned peer_lane;
     bool queued, here; /* here: AGG, this rank's part of the step is there */
+    bool waits;        /* it is in another lane's list */
     struct image *msg; /* RECV: by message */
 };
 struct expected_rank {

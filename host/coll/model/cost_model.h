@@ -62,14 +62,15 @@ struct model_lane {
     bool back_to_back;  /* MM: the step that starts now was ready while the link was busy */
     uint16_t *handoffs; /* [n] hand-offs up to the end of each step */
     int64_t *at;        /* RECV: [n] time of posting */
-    struct model_store *store;      /* MM: [n] */
-    uint32_t part;                  /* SEND, AGG: next part of the current message */
-    uint64_t sent, arrived, acked;  /* SEND: packets */
-    int64_t noticed_ps;             /* RECV, AGG: when the last message that has arrived is */
-    struct fab_notice notice;       /* RECV, AGG: costs of its port */
-    int64_t *free_ps;               /* RECV, AGG: until when short protocols are busy at its port */
-    bool is_long;                   /* RECV, AGG: no short protocol is for its messages */
-    uint32_t published, credit;     /* messages: RECV: posted, as told; SEND: as heard */
+    struct model_store *store;     /* MM: [n] */
+    uint32_t part;                 /* SEND, AGG: next part of the current message */
+    uint64_t sent, arrived, acked; /* SEND: packets */
+    int64_t noticed_ps;            /* RECV, AGG: when the last message that has arrived is */
+    struct fab_notice notice;      /* RECV, AGG: costs of its port */
+    int64_t *free_ps;              /* RECV, AGG: until when short protocols are busy at its port */
+    bool is_long;                  /* RECV, AGG: no short protocol is for its messages */
+    uint32_t published, credit;    /* messages: RECV: posted, as told; SEND: as heard */
+    uint32_t come; /* RECV: messages that have arrived, of which some may not be waited for yet */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
     int64_t ack_ps;                 /* MM: when its last step was acknowledged */
     struct model_mm *mm;

@@ -72,10 +72,11 @@ static void step_done(struct model *m, unsigned rank, unsigned lane, int64_t now
     uint32_t w = l->waiters;
 
     l->done++;
+    l->waiters =
+        NOBODY; /* a step that waits for another of its own lane is the first of the next */
     m->end = now > m->end ? now : m->end;
     if (r->s.lane[lane].kind == LANE_RECV) /* its credit is posted before what this step causes */
         try_lane(m, rank, lane, now);
-    l->waiters = NOBODY;
     while (w != NOBODY) {
         uint32_t next = r->lane[w].next_waiter;
 
@@ -247,6 +248,15 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
     run_posted(m, rank, lane, model_post(m, l, l->path->link[0], now), now);
 }
 
+/* A message that comes before its receive is posted, into a slot, waits for it. */
+static void take_message(struct model *m, unsigned rank, unsigned lane, int64_t now)
+{
+    const struct model_lane *l = &m->rank[rank].lane[lane];
+
+    if (l->done < l->come && l->done < l->begun)
+        step_done(m, rank, lane, now);
+}
+
 /* Starts the lane's next step if possible; returns whether another one may follow. */
 static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
@@ -269,6 +279,7 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
         if (l->begun - l->done >= sched_slots(m->in.topo))
             return false;
         l->begun++;
+        take_message(m, rank, lane, now);
         return true;
     case LANE_SEND:
         if (l->begun >= l->credit || l->begun - l->done / CONN_SIGNAL_EVERY * CONN_SIGNAL_EVERY >=
@@ -380,7 +391,12 @@ static void handle_event(struct model *m, const struct cost_event *e)
             agg_model_end(m, e->rank, e->lane);
         if (s->kind == LANE_MM && lane_step(s, l->done)->op == STEP_MM_LOAD)
             l->peer_lane--;
-        step_done(m, e->rank, e->lane, e->at);
+        if (s->kind == LANE_RECV) {
+            l->come++;
+            take_message(m, e->rank, e->lane, e->at);
+        } else {
+            step_done(m, e->rank, e->lane, e->at);
+        }
         break;
     }
     try_lane(m, e->rank, e->lane, e->at);

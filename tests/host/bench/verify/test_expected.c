@@ -7,6 +7,7 @@
 #include "tests/fabric/load.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #define MOST 64u
@@ -179,6 +180,41 @@ static void sums_in_order_of_arrival_are_unknown(void **state)
     fabric_free(f);
 }
 
+struct patience {
+    unsigned asked, most;
+};
+
+static bool is_over(void *ctx)
+{
+    struct patience *p = ctx;
+
+    return p->asked++ == p->most;
+}
+
+/* While schedules are made, and while they run. */
+static void the_caller_can_stop_it(void **state)
+{
+    struct fabric *f = load_file("conf/leaf-spine-8.conf");
+    struct expected_job j = job_on(f, 8);
+    struct coll_args a = {
+        .kind = COLL_ALLREDUCE, .algo = ALGO_RING, .count = 4u << 20, .type = DT_FP32};
+    struct patience p = {.most = UINT_MAX};
+    unsigned n;
+
+    (void)state;
+    choose(&a, 8);
+    j.stop = is_over, j.stop_ctx = &p;
+    assert_int_equal(expected_values(&j, &a, false, false, &samples, got), 0);
+    n = p.asked;
+    assert_true(n > 8 + 1);
+    for (unsigned i = 0; i < n; i++) {
+        p = (struct patience){.most = i};
+        assert_int_equal(expected_values(&j, &a, false, false, &samples, got), -ECANCELED);
+        assert_int_equal(p.asked, i + 1);
+    }
+    fabric_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_ring_sums_in_its_order),
         cmocka_unit_test(every_schedule_reduces_every_element_once),
         cmocka_unit_test(sums_in_order_of_arrival_are_unknown),
+        cmocka_unit_test(the_caller_can_stop_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
