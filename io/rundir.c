@@ -6,6 +6,7 @@
  */
 #include "io/rundir.h"
 #include "base/own_path.h"
+#include "base/process.h"
 #include "io/shared.h"
 
 #include <errno.h>
@@ -426,8 +427,12 @@ int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
         pid = rundir_proc_pid(rd, name);
         close(*fd);
         *fd = -1;
-        fprintf(stderr, "tributary: %s runs already in %s as process %d\n", name, rd->path,
-                pid > 0 ? pid : 0);
+        if (pid == PROCESS_AWAY)
+            fprintf(stderr, "tributary: %s runs already in %s, in another PID namespace\n", name,
+                    rd->path);
+        else
+            fprintf(stderr, "tributary: %s runs already in %s as process %d\n", name, rd->path,
+                    pid > 0 ? pid : 0);
         return -EBUSY;
     }
     if (ftruncate(*fd, 0) || dprintf(*fd, "%d\n%llu\n", (int)getpid(), start_time()) < 0) {
@@ -444,14 +449,13 @@ int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
 
 int rundir_proc_pid(const struct rundir *rd, const char *name)
 {
-    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char file[RUN_PATH];
     int n = snprintf(file, sizeof(file), "proc/%s.pid", name), fd, rc;
 
     fd = n < 0 || n >= (int)sizeof(file) ? -ENAMETOOLONG : open_in(rd, O_RDONLY, file, true);
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
-    rc = fcntl(fd, F_GETLK, &lk) ? -errno : 0;
+    rc = process_lock_holder(fd);
     close(fd);
-    return rc ? rc : lk.l_type == F_UNLCK ? 0 : (int)lk.l_pid;
+    return rc;
 }

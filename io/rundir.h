@@ -73,7 +73,7 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
 /* Names the calling process in proc/<name>.pid until it ends or closes *fd. -EBUSY, with a message:
  * another one runs. */
 int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd);
-/* Pid of the running trib-switch `name`, 0: none, -errno: not known, as where no descriptor is left.
+/* Pid of the running trib-switch `name`, PROCESS_AWAY (base/process.h), 0: none, -errno: not known, as where no descriptor is left.
  * A process must not pass its own name: closing the file would drop its lock. */
 int rundir_proc_pid(const struct rundir *rd, const char *name);
 

@@ -32,6 +32,17 @@ int say(const char *fmt, ...)
     return 1;
 }
 
+/* Good until the next call. */
+static const char *who(pid_t pid)
+{
+    static char text[64];
+
+    if (pid == PROCESS_AWAY)
+        return "a process of another PID namespace";
+    snprintf(text, sizeof(text), "process %d", (int)pid);
+    return text;
+}
+
 /* Reports the holder of the directory. -EAGAIN: its processes have ended, and its keeper is about
  * to. */
 static int say_taken(const struct claim *c, pid_t holder)
@@ -49,12 +60,12 @@ static int say_taken(const struct claim *c, pid_t holder)
         procs_free(&p);
         if (none)
             return -EAGAIN;
-        return say("the fabric %s is up already (process %d keeps it, run directory %s); trib down "
-                   "stops it",
-                   fabric_name(c->path), (int)holder, c->path);
+        return say(
+            "the fabric %s is up already (%s keeps it, run directory %s); trib down stops it",
+            fabric_name(c->path), who(holder), c->path);
     }
-    return say("the fabric %s is being started by another command (process %d, run directory %s)",
-               fabric_name(c->path), (int)holder, c->path);
+    return say("the fabric %s is being started by another command (%s, run directory %s)",
+               fabric_name(c->path), who(holder), c->path);
 }
 
 /* 0: this process holds the lock; -EAGAIN: the directory was removed meanwhile; 1: refused, with a
@@ -93,12 +104,10 @@ static int lock_dir(struct claim *c)
                                         c->path, strerror(-c->lock));
     if (fcntl(c->lock, F_SETLK, &lk)) {
         rc = errno;
-        lk.l_type = F_WRLCK;
         if (rc != EACCES && rc != EAGAIN)
             return say("cannot lock %s/" KEEP_FILE ": %s", c->path, strerror(rc));
-        if (fcntl(c->lock, F_GETLK, &lk) || lk.l_type == F_UNLCK)
-            return -EAGAIN;
-        return say_taken(c, lk.l_pid);
+        rc = process_lock_holder(c->lock);
+        return rc > 0 ? say_taken(c, rc) : -EAGAIN;
     }
     snprintf(path, sizeof(path), "%s/" KEEP_FILE, c->path);
     return dir_is(path, c->lock) ? 0 : -EAGAIN;
@@ -131,8 +140,8 @@ int claim_take(struct claim *c)
     /* A fabric may run on without its keeper. */
     if (procs_find(&p, c->path, false))
         return say("out of memory");
-    rc = p.n ? say("the fabric %s is up already (process %d, run directory %s); trib down stops it",
-                   fabric_name(c->path), (int)p.at[0].pid, c->path)
+    rc = p.n ? say("the fabric %s is up already (%s, run directory %s); trib down stops it",
+                   fabric_name(c->path), who(p.at[0].pid), c->path)
              : 0;
     procs_free(&p);
     return rc;

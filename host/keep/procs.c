@@ -2,6 +2,7 @@
 #include "host/keep/procs.h"
 
 #include "base/own_path.h"
+#include "base/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -131,14 +132,14 @@ static bool runs_in(pid_t pid, const char *dir, bool *keeper, const char **proc,
 
 static pid_t lock_holder(int dir, const char *name)
 {
-    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = own_file_open(dir, name, O_RDONLY), rc;
+    int fd = own_file_open(dir, name, O_RDONLY);
+    pid_t pid;
 
     if (fd < 0)
         return 0;
-    rc = fcntl(fd, F_GETLK, &lk);
+    pid = process_lock_holder(fd);
     close(fd);
-    return rc || lk.l_type == F_UNLCK || lk.l_pid <= 0 ? 0 : lk.l_pid;
+    return pid < 0 ? 0 : pid;
 }
 
 /* ---- all of a directory ---- */
@@ -158,7 +159,8 @@ static int add(struct procs *p, const char *name, pid_t pid, int fd)
         struct proc *at = realloc(p->at, room * sizeof(*at));
 
         if (!at) {
-            close(fd);
+            if (fd >= 0)
+                close(fd);
             return -ENOMEM;
         }
         p->at = at;
@@ -204,6 +206,19 @@ static void note_foreign(struct procs *p, const char *path, pid_t pid)
     procs_printable(p->first_foreign);
 }
 
+/* Its number in its own PID namespace, which is what it writes; the last of the line NSpid. */
+static pid_t own_number(pid_t pid)
+{
+    char buf[4096], *line, *last;
+
+    if (read_proc(pid, "status", buf, sizeof(buf)) <= 0 || !(line = strstr(buf, "\nNSpid:")))
+        return pid;
+    line++;
+    line[strcspn(line, "\n")] = 0;
+    last = strrchr(line, '\t');
+    return last ? (pid_t)strtol(last, NULL, 10) : pid;
+}
+
 /* Adds the process that holds the lock on NAME.pid of proc/, which `at` is open on. */
 static int add_locked(struct procs *p, const char *dir, int at, const char *name)
 {
@@ -222,14 +237,16 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
             note_foreign(p, path, said);
         return 0;
     }
+    if (pid == PROCESS_AWAY)
+        return add(p, name, pid, -1);
     fd = pidfd(pid);
     if (fd < 0)
         return 0;
     /* The pid still holds the lock, so the pidfd is of that process. Between its claim and its
      * first write a process's file is empty. */
     if (lock_holder(at, file) != pid || !runs_switch(pid) ||
-        (said && (said != pid || procs_start_time(pid) != start))) {
-        note_foreign(p, path, said && said != pid ? said : pid);
+        (said && (said != own_number(pid) || procs_start_time(pid) != start))) {
+        note_foreign(p, path, said && said != own_number(pid) ? said : pid);
         close(fd);
         return 0;
     }
@@ -239,9 +256,11 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
 static int add_keeper(struct procs *p, int at)
 {
     pid_t pid = lock_holder(at, KEEP_FILE);
-    int fd = pid ? pidfd(pid) : -1;
+    int fd = pid && pid != PROCESS_AWAY ? pidfd(pid) : -1;
     char args[KEEP_PATH];
 
+    if (pid == PROCESS_AWAY)
+        return add(p, "", pid, -1);
     if (fd < 0)
         return 0;
     if (lock_holder(at, KEEP_FILE) != pid || arguments(pid, args, sizeof(args)) <= 0 ||
@@ -341,9 +360,19 @@ int procs_find(struct procs *p, const char *dir, bool keeper)
 void procs_free(struct procs *p)
 {
     for (unsigned i = 0; i < p->n; i++)
-        close(p->at[i].fd);
+        if (p->at[i].fd >= 0)
+            close(p->at[i].fd);
     free(p->at);
     memset(p, 0, sizeof(*p));
+}
+
+unsigned procs_away(const struct procs *p)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < p->n; i++)
+        n += p->at[i].pid == PROCESS_AWAY;
+    return n;
 }
 
 /* ---- signals ---- */
@@ -395,6 +424,8 @@ int procs_stop(const char *dir, bool keeper)
 
         rc = procs_find(&p, dir, keeper);
         none = !p.n;
+        if (!rc && procs_away(&p))
+            rc = -EXDEV; /* ending some of them would leave half a fabric */
         if (!rc && !none)
             rc = procs_signal(&p, SIGTERM);
         if (!rc && !none && !procs_wait(&p, TERM_MS)) {

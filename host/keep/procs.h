@@ -7,11 +7,14 @@
  * text. A process belongs to the fabric when it holds the lock on proc/<name>.pid (the kernel names
  * the holder), has the pid and the start time that the file says, and is trib-switch; or, where
  * files are missing, when it is trib-switch or trib-keep of this user with this run directory in
- * its arguments. Both are checked again once a pidfd of the process is open, and signals go through
+ * its arguments. A lock whose holder this PID namespace does not show (a container that shares the run
+ * directory) tells that one lives, which cannot be signalled from here: its pid is PROCESS_AWAY. Both are checked again once a pidfd of the process is open, and signals go through
  * that pidfd. Files of a directory that other users could write to do not count.
  */
 #ifndef TRIB_HOST_KEEP_PROCS_H
 #define TRIB_HOST_KEEP_PROCS_H
+
+#include "base/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +28,7 @@
 struct proc {
     char name[KEEP_NAME]; /* "": the keeper */
     pid_t pid;
-    int fd; /* pidfd */
+    int fd; /* pidfd; -1: PROCESS_AWAY */
 };
 
 struct procs {
@@ -39,12 +42,15 @@ struct procs {
  * closing its file would drop its lock. 0 or -ENOMEM. */
 int procs_find(struct procs *p, const char *dir, bool keeper);
 void procs_free(struct procs *p);
+/* How many of them run in a PID namespace that this one does not show. */
+unsigned procs_away(const struct procs *p);
 /* Waits until all have ended. false: some live after `ms`. */
 bool procs_wait(const struct procs *p, int ms);
 /* 0, or -errno of the first process that could not be signalled. A process that has ended is no
  * failure. */
 int procs_signal(const struct procs *p, int sig);
-/* Sends SIGTERM, and SIGKILL after a few seconds, until no process of DIR lives. 0 or -errno. */
+/* Sends SIGTERM, and SIGKILL after a few seconds, until no process of DIR lives. 0 or -errno; -EXDEV:
+ * some run in another PID namespace, and none is signalled. */
 int procs_stop(const char *dir, bool keeper);
 
 /* Replaces what is not printable ASCII: text of other users on its way to a terminal. */

@@ -126,6 +126,17 @@ static int stop(const char *dir)
         return EXIT_NO;
     any = p.n;
     tell_foreign(&p);
+    if (procs_away(&p)) {
+        fprintf(stderr,
+                "trib: the fabric of %s is up: %u of its %u processes run in another PID namespace "
+                "(a container or pod), from where alone they can be ended; expected trib down "
+                "there\n",
+                dir, procs_away(&p), p.n);
+        procs_free(&p);
+        if (fd >= 0)
+            close(fd);
+        return EXIT_NO;
+    }
     procs_free(&p);
     if (!any && fd < 0) {
         fprintf(stderr, "trib: no fabric is up in %s\n", dir);
@@ -190,6 +201,20 @@ static bool lives(const struct procs *p, const char *name, pid_t *pid)
     return false;
 }
 
+static void list_living(const struct proc *p, bool ready)
+{
+    bool away = p->pid == PROCESS_AWAY;
+
+    printf("%s\t%d\t", p->name, away ? 0 : (int)p->pid);
+    if (away)
+        printf("%s in another PID namespace (a container or pod), where trib down ends it%s\n",
+               ready ? "runs" : "starts", ready ? "" : ", not ready yet");
+    else if (process_is_stopped(p->pid))
+        printf("stopped by a signal or a debugger; kill -CONT %d lets it go on\n", (int)p->pid);
+    else
+        puts(ready ? "ready" : "not ready yet");
+}
+
 static int list(const char *dir)
 {
     char name[KEEP_NAME], how[256], why[OWN_WHY];
@@ -211,8 +236,7 @@ static int list(const char *dir)
     tell_foreign(&p);
     rc = p.n ? EXIT_YES : EXIT_NO;
     for (unsigned i = 0; i < p.n; i++)
-        printf("%s\t%d\t%s\n", p.at[i].name, (int)p.at[i].pid,
-               exists(sub, p.at[i].name, ".ready") ? "ready" : "not ready yet");
+        list_living(&p.at[i], exists(sub, p.at[i].name, ".ready"));
     while (d && (e = readdir(d))) {
         size_t len = strlen(e->d_name);
         bool ended = len > 6 && !strcmp(e->d_name + len - 6, ".ended");

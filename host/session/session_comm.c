@@ -317,7 +317,7 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
     if (!rc) {
         if (process_monitor_start(&c->watch, &c->session->rd, c->session->fab, c->host,
                                   oob->size)) {
-            process_monitor_stop(c->watch); /* of another PID namespace: retries find out */
+            process_monitor_stop(c->watch); /* in a sandbox: retries find out */
             c->watch = NULL;
         }
         c->cfg.fab = c->session->fab;

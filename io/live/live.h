@@ -11,6 +11,7 @@
 #ifndef TRIB_IO_LIVE_H
 #define TRIB_IO_LIVE_H
 
+#include "base/process.h"
 #include "io/rundir.h"
 #include "io/telemetry/telemetry_tables.h"
 
@@ -69,7 +70,7 @@ struct live_look {
 enum live_state { LIVE_STARTING, LIVE_SILENT, LIVE_READY };
 struct live_proc {
     char name[FAB_NAME];
-    int pid, fd;
+    int pid, fd; /* 0: it has ended; PROCESS_AWAY: of another PID namespace */
     enum live_state state;
     unsigned patience; /* looks until it is asked again */
 };
@@ -109,6 +110,8 @@ void live_read(struct live_fabric *x, unsigned what);
 /* live_procs.c: which processes there are. False: none runs. */
 bool live_procs(struct live_fabric *x);
 void live_close(struct live_proc *p);
+/* "starting", "ready", "silent", "stopped" (by a signal or a debugger), "ended". */
+const char *live_proc_state(const struct live_proc *p);
 
 /* live_groups.c: adds a row of /trib/table/groups; frees them. */
 void live_group_row(struct live_look *k, const uint64_t *v);

@@ -144,14 +144,14 @@ static json_t *slots_json(const struct live_fabric *x)
 
 static json_t *procs_json(const struct live_fabric *x)
 {
-    static const char *const states[] = {"starting", "silent", "ready"};
     json_t *a = json_array();
 
     for (unsigned i = 0; i < x->n_procs; i++)
-        json_array_append_new(
-            a, json_pack("{s:s, s:o, s:s}", "name", x->proc[i].name, "pid",
-                         x->proc[i].pid ? json_integer(x->proc[i].pid) : json_null(), "state",
-                         x->proc[i].pid ? states[x->proc[i].state] : "ended"));
+        json_array_append_new(a, json_pack("{s:s, s:o, s:s}", "name", x->proc[i].name, "pid",
+                                           x->proc[i].pid && x->proc[i].pid != PROCESS_AWAY
+                                               ? json_integer(x->proc[i].pid)
+                                               : json_null(),
+                                           "state", live_proc_state(&x->proc[i])));
     return a;
 }
 

@@ -15,6 +15,15 @@ void live_close(struct live_proc *p)
     p->fd = -1;
 }
 
+const char *live_proc_state(const struct live_proc *p)
+{
+    static const char *const states[] = {"starting", "silent", "ready"};
+
+    if (!p->pid)
+        return "ended";
+    return p->state == LIVE_SILENT && process_is_stopped(p->pid) ? "stopped" : states[p->state];
+}
+
 static struct live_proc *find(struct live_fabric *x, const char *name)
 {
     for (unsigned i = 0; i < x->n_procs; i++)

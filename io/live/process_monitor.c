@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/live/process_monitor.h"
 
+#include "base/process.h"
 #include "io/live/suspect.h"
 
 #include <dirent.h>
@@ -131,7 +132,10 @@ static void describe(const struct process_monitor *w, const struct watched *p, c
     const struct fab_proc *fp = proc_of(w, p);
     size_t at;
 
-    at = (size_t)snprintf(text, size, "trib-switch %s (pid %d", p->name, p->pid);
+    if (p->pid == PROCESS_AWAY)
+        at = (size_t)snprintf(text, size, "trib-switch %s (in another PID namespace", p->name);
+    else
+        at = (size_t)snprintf(text, size, "trib-switch %s (pid %d", p->name, p->pid);
     for (unsigned i = 0; fp && i < fp->n_nodes && at + FAB_NAME + 24 < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : ", nodes ",
                                w->fab->nodes[fp->nodes[i]].name);
@@ -202,7 +206,7 @@ void process_monitor_look(struct process_monitor *w, int64_t now_ms)
 {
     for (unsigned i = 0; i < w->n; i++)
         if (w->proc[i].pid)
-            suspect_note(&w->proc[i].stop, suspect_is_stopped(w->proc[i].pid), now_ms);
+            suspect_note(&w->proc[i].stop, process_is_stopped(w->proc[i].pid), now_ms);
 }
 
 bool process_monitor_stopped(const struct process_monitor *w, int64_t now_ms, char *text,

@@ -12,6 +12,9 @@
 
 struct process_monitor;
 
+/* In the environment of programs whose launcher says what has died: they need not say it too. */
+#define PROCESS_MONITOR_ENV "TRIB_DEATHS_TOLD"
+
 /* Finds them, for a job whose ranks are on these hosts (indices into fab->hosts, read now). rd and fab
  * stay the caller's until process_monitor_stop(), which takes what this has put into *w whatever it
  * returns. 0; -ENOENT: none runs; -ENOMEM. */

@@ -36,20 +36,3 @@ bool suspect_is_stuck(const struct suspect *s, int64_t now_ms)
 {
     return s->since_ms && !s->until_ms && now_ms - s->since_ms > STUCK_MS;
 }
-
-/* The state follows the name, which is in parentheses and may contain some itself. */
-bool suspect_is_stopped(pid_t pid)
-{
-    char path[64], line[512], *end;
-    FILE *f;
-    bool yes = false;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    f = fopen(path, "re");
-    if (!f)
-        return false;
-    if (fgets(line, sizeof(line), f) && (end = strrchr(line, ')')) != NULL && end[1] == ' ')
-        yes = end[2] == 'T' || end[2] == 't';
-    fclose(f);
-    return yes;
-}

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* Of one process; zero at first. */
 struct suspect {
@@ -24,7 +23,5 @@ void suspect_note(struct suspect *s, bool stopped, int64_t now_ms);
 bool suspect_says(const struct suspect *s, int64_t now_ms, char *text, size_t size);
 /* Stopped for longer than the job waits for it. */
 bool suspect_is_stuck(const struct suspect *s, int64_t now_ms);
-/* From /proc; false if that is not available. */
-bool suspect_is_stopped(pid_t pid);
 
 #endif

@@ -173,7 +173,6 @@ static unsigned group_rows(struct top *t, struct page *p, const struct live_fabr
 
 static unsigned process_rows(struct top *t, struct page *p, const struct live_fabric *x)
 {
-    static const char *const states[] = {"starting", "silent", "ready"};
     unsigned n = x->n_procs, connected = 0;
 
     for (unsigned i = 0; i < x->now.n_slots; i++)
@@ -184,7 +183,8 @@ static unsigned process_rows(struct top *t, struct page *p, const struct live_fa
         "frames from", "frames to");
     for (unsigned i = t->scroll; i < x->n_procs; i++)
         add(p, x->proc[i].state == LIVE_READY ? TOP_PLAIN : TOP_BAD, "%-16s %8d %-16s %s", "-",
-            x->proc[i].pid, x->proc[i].name, states[x->proc[i].state]);
+            x->proc[i].pid == PROCESS_AWAY ? 0 : x->proc[i].pid, x->proc[i].name,
+            live_proc_state(&x->proc[i]));
     for (unsigned i = 0, k = x->n_procs; i < x->now.n_slots; i++) {
         const struct live_slot *s = &x->now.slot[i];
 

@@ -4,6 +4,7 @@
  * gathered, that a process that dies is named to all others, and that nothing hangs or is left
  * over.
  */
+#include "base/process.h"
 #include "host/launch/job_processes.h"
 #include "io/live/suspect.h"
 #include "io/shared.h"
@@ -267,7 +268,7 @@ static void who_was_stopped_is_remembered_for_a_while(void **state)
         assert_int_equal(suspect_says(&s, rows[i].now, text, sizeof(text)), rows[i].says);
         assert_int_equal(suspect_is_stuck(&s, rows[i].now), rows[i].stuck);
     }
-    assert_false(suspect_is_stopped(getpid()));
+    assert_false(process_is_stopped(getpid()));
 }
 
 static void a_complaint_alone_is_the_cause(void **state)
