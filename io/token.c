@@ -72,8 +72,11 @@ int token_make(const struct rundir *rd, const char *host, char token[TOKEN_BYTES
     fd = open_file(rd, host, O_CREAT | O_EXCL | O_WRONLY);
     if (fd < 0)
         return fd;
-    if (write(fd, token, TOKEN_BYTES) != TOKEN_BYTES)
-        rc = -EIO;
+    errno = ENOSPC; /* of a write that is short */
+    if (write(fd, token, TOKEN_BYTES) != TOKEN_BYTES) {
+        rc = -errno;
+        fprintf(stderr, "tributary: cannot write %s: %s\n", path, strerror(errno));
+    }
     close(fd);
     return rc;
 }

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #define POLL_MS  50
+#define LOG_ROOM 4096
 #define READY_MS 60000        /* until all processes serve their ports, on a busy machine */
 #define END_MS   5000         /* after SIGTERM, before SIGKILL */
 #define UNDO_MS  (3 * END_MS) /* for undoing a start */
@@ -82,6 +83,13 @@ static void become_switch(const struct keeper *k, const struct child *ch, pid_t 
     fd = own_file_open(k->claim.dir, log, O_CREAT | O_EXCL | O_WRONLY | O_APPEND);
     if (fd < 0) {
         fprintf(stderr, "trib: cannot make %s/%s: %s\n", c->dir, log, strerror(-fd));
+        _exit(1);
+    }
+    /* Room for what it says first, which may be that the file system is full. */
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOG_ROOM) && errno != EOPNOTSUPP && errno != ENOSYS) {
+        fprintf(stderr,
+                "trib: cannot write %s/%s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another place\n",
+                c->dir, log, strerror(errno));
         _exit(1);
     }
     dup2(fd, STDOUT_FILENO);

@@ -33,9 +33,9 @@ static int put(const char *dir, const char *name, const char *fmt, ...)
     vfprintf(f, fmt, ap);
     va_end(ap);
     fputc('\n', f);
-    n = ferror(f) ? EIO : 0;
     fchmod(fileno(f), 0444);
-    return fclose(f) || n ? -EIO : 0;
+    errno = 0;
+    return fclose(f) ? -(errno ? errno : EIO) : 0; /* it writes all of it */
 }
 
 /* The mask of all CPUs, since an emulated device is local to each: words of 32 bits, the highest
