@@ -200,11 +200,11 @@ $(BUILD)/trib-switch: $(call obj,io/trib_switch.c) $(call lib,$(ON_io))
 
 # Its own objects, not their archive: --exclude-libs hides every symbol that comes out of one. It needs the real libibverbs
 # although it names nothing of it: what a program asks of this handle by name and is not here is found there (dlopen.c).
-$(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,io roce aggregation fabric base) host/hca/exports.map
+$(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,live io roce aggregation fabric base) host/hca/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
 	    -Wl,--exclude-libs,ALL $(call obj,$(SRC_hca)) \
-	    -Wl,--start-group $(call lib,io roce aggregation fabric base) -Wl,--end-group $(DPDK_LIBS) \
+	    -Wl,--start-group $(call lib,live io roce aggregation fabric base) -Wl,--end-group $(DPDK_LIBS) \
 	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
@@ -259,7 +259,7 @@ $(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -o $@
 
-$(BUILD)/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $(call lib,base)
+$(BUILD)/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -ljansson -o $@
 
@@ -285,13 +285,13 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 
 # The system's clocks as fabric time (trib exec --clock fabric). In a folder of their own: an archive that has poll() in it would give it
 # to every test.
-$(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/*.c) io/clock.c io/shared.c) host/clock/calls/exports.map
+$(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/*.c) io/clock.c io/shared.c io/silent.c base/own_path.c base/process.c) host/clock/calls/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribclock.so -Wl,-z,defs -Wl,--version-script=host/clock/calls/exports.map $(filter %.o,$^) -o $@
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c io/lateness.c \
-                       io/bell.c io/shared.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/telemetry_client.c \
+                       io/bell.c io/shared.c io/silent.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/telemetry_client.c \
                        io/link_reader.c io/live/process_monitor.c io/live/suspect.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -326,7 +326,7 @@ static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^
 $(BUILD)/static/trib-plan: $(call obj,fabric/report/trib_plan.c) $(call lib,fabric base)
 $(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric base)
 $(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
-$(BUILD)/static/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $(call lib,base)
+$(BUILD)/static/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
 $(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c switch/queue/drops.c) $(call lib,live) $(BUILD)/libagent.a $(call lib,fabric base)
 $(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))
 $(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch live bench coll kernels hca $(ON_io))

@@ -6,6 +6,7 @@
 #include "io/shared.h"
 
 #include "io/page_server.h"
+#include "io/silent.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -201,8 +202,9 @@ static void map_offer(struct shared *sh, const char *name, const int fds[PAGE_FD
 struct question {
     struct shared *sh;
     const char *dir;
-    uint32_t version; /* of a process that has another one than ours */
-    int *clock_fd;    /* NULL: the clock's descriptor is not wanted */
+    uint32_t version;      /* of a process that has another one than ours */
+    int *clock_fd;         /* NULL: the clock's descriptor is not wanted */
+    char silent[FAB_NAME]; /* a process that does not answer; "": none */
 };
 
 /* Asks the process of this socket. 0 or -errno; a process that has ended is none. */
@@ -215,8 +217,11 @@ static int ask(struct question *q, const char *file, const char *name)
         forget(q->sh, name);
     if (sock < 0)
         return sock == -ECONNREFUSED || sock == -ENOENT ? 0 : sock;
-    rc = take_message(sock, &offer, fds);
+    /* A stopped process would not answer, however long one waits. */
+    rc = silent_is_stopped(q->dir, name) ? -EAGAIN : take_message(sock, &offer, fds);
     close(sock);
+    if (rc == -EAGAIN)
+        snprintf(q->silent, sizeof(q->silent), "%s", name);
     if (rc)
         return rc;
     if (offer.version == SHARED_VERSION)
@@ -276,6 +281,7 @@ int shared_join(struct shared **out, const char *dir)
     struct shared *sh = calloc(1, sizeof(*sh));
     struct question q = {.sh = sh, .dir = dir};
     int rc = sh ? ask_all(&q) : -ENOMEM;
+    char why[SILENT_WHY];
 
     *out = sh;
     if (!rc)
@@ -283,7 +289,10 @@ int shared_join(struct shared **out, const char *dir)
     if (q.version)
         fprintf(stderr, "tributary: %s: found version %u, expected %u\n", dir, q.version,
                 SHARED_VERSION);
-    else
+    else if (q.silent[0]) {
+        silent_why(dir, q.silent, rc, why, sizeof(why));
+        fprintf(stderr, "tributary: run directory %s: %s\n", dir, why);
+    } else
         fprintf(stderr, "tributary: no fabric is up in %s: %s\n", dir, strerror(-rc));
     shared_free(sh);
     *out = NULL;

@@ -6,6 +6,7 @@
 
 #include "base/own_path.h"
 #include "io/rundir.h"
+#include "io/silent.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,16 +15,18 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ANSWER   65536
 #define QUESTION 1024 /* longest request that DPDK reads */
 #define ANSWER_S 10
+#define LAST_MS  100 /* for each process once the time for all of them is over */
 
-static int open_once(const char *dir, const char *proc, unsigned seconds)
+static int open_once(const char *dir, const char *proc, unsigned ms)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
-    struct timeval tv = {.tv_sec = seconds};
+    struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     static char greeting[ANSWER];
     int fd;
 
@@ -49,13 +52,20 @@ static int open_once(const char *dir, const char *proc, unsigned seconds)
 /* A server that has too many clients takes the place of one before it could ask. */
 #define TRIES 5
 
-int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
+static int open_within(const char *dir, const char *proc, unsigned ms)
 {
     int fd = -ECONNRESET;
 
+    if (silent_is_stopped(dir, proc))
+        return -EAGAIN; /* it would not answer however long one waits */
     for (unsigned i = 0; i < TRIES && fd == -ECONNRESET; i++)
-        fd = open_once(dir, proc, seconds);
+        fd = open_once(dir, proc, ms);
     return fd;
+}
+
+int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
+{
+    return open_within(dir, proc, 1000 * seconds);
 }
 
 json_t *telemetry_client_ask(int fd, const char *cmd, const char *params)
@@ -101,7 +111,8 @@ void telemetry_client_proc(json_t *out, int fd, const char *proc, const char *cm
     json_decref(v);
 }
 
-/* No process did it: every answer is an error, empty, or refers to another process. */
+/* No process did it: every answer is an error, empty, or refers to another process. A list of a
+ * process that has nothing to list is an answer without entries. */
 static bool all_failed(const json_t *out)
 {
     const char *key;
@@ -125,30 +136,66 @@ bool telemetry_client_names(const char *file, char *name, size_t size)
     return true;
 }
 
-/* Queries the process of this .ready file; false: not such a file, or not the requested process. */
-static bool query_file(json_t *out, const char *program, const char *dir, const char *proc,
-                       const char *file, const char *cmd)
+static int64_t now_ms(void)
 {
-    char name[256];
-    int fd;
+    struct timespec t;
 
-    if (!telemetry_client_names(file, name, sizeof(name)) || (proc && strcmp(proc, name) != 0))
-        return false;
-    fd = telemetry_client_open(dir, name, ANSWER_S);
-    if (fd < 0) {
-        fprintf(stderr, "%s: %s does not answer: %s\n", program, name, strerror(-fd));
-        return true;
-    }
-    telemetry_client_proc(out, fd, name, cmd);
-    close(fd);
-    return true;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-int telemetry_client_query(const char *program, const char *dir, const char *proc, const char *cmd)
+struct query {
+    const char *program, *dir, *proc, *cmd;
+    int64_t left_ms; /* of the time that silent processes may take together */
+    unsigned asked, silent;
+    json_t *out;
+};
+
+/* Whether a list has the word, between commas. */
+static bool listed(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *at = list; at && (at = strstr(at, word)) != NULL; at++)
+        if ((at == list || at[-1] == ',') && (!at[n] || at[n] == ','))
+            return true;
+    return false;
+}
+
+/* Queries the process of this .ready file, unless it is another one or not to be asked. */
+static void query_file(struct query *q, const char *file, const char *skip)
+{
+    int64_t from = now_ms();
+    char name[256], why[SILENT_WHY];
+    int fd;
+
+    if (!telemetry_client_names(file, name, sizeof(name)) ||
+        (q->proc && strcmp(q->proc, name) != 0) || listed(skip, name))
+        return;
+    q->asked++;
+    fd = open_within(q->dir, name, (unsigned)(q->left_ms > LAST_MS ? q->left_ms : LAST_MS));
+    if (fd < 0) {
+        silent_why(q->dir, name, fd, why, sizeof(why));
+        fprintf(stderr, "%s: %s\n", q->program, why);
+        q->left_ms -= now_ms() - from;
+        q->silent++;
+        return;
+    }
+    telemetry_client_proc(q->out, fd, name, q->cmd);
+    close(fd);
+}
+
+int telemetry_client_query(const char *program, const char *dir, const char *cmd,
+                           const struct telemetry_whom *whom)
 {
     json_t *out = json_object();
+    struct query q = {.program = program,
+                      .dir = dir,
+                      .proc = whom->proc,
+                      .cmd = cmd,
+                      .left_ms = 1000 * (whom->seconds ? whom->seconds : ANSWER_S),
+                      .out = out};
     char path[RUN_PATH + 16], why[OWN_WHY];
-    unsigned asked = 0;
     struct dirent *e;
     int rc;
     DIR *d;
@@ -169,15 +216,15 @@ int telemetry_client_query(const char *program, const char *dir, const char *pro
     snprintf(path, sizeof(path), "%s/proc", dir);
     d = opendir(path);
     while (d && (e = readdir(d)))
-        asked += query_file(out, program, dir, proc, e->d_name, cmd);
+        query_file(&q, e->d_name, whom->skip);
     if (d)
         closedir(d);
-    if (!asked)
-        fprintf(stderr, "%s: found no running process%s%s in %s\n", program, proc ? " " : "",
-                proc ? proc : "", dir);
+    if (!q.asked && !whom->skip)
+        fprintf(stderr, "%s: found no running process%s%s in %s\n", program, q.proc ? " " : "",
+                q.proc ? q.proc : "", dir);
     json_dumpf(out, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
     putchar('\n');
-    rc = !asked || all_failed(out);
+    rc = q.asked == q.silent || all_failed(out);
     json_decref(out);
     return rc;
 }

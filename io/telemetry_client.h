@@ -10,13 +10,19 @@
 
 struct json_t;
 
+struct telemetry_whom {
+    const char *proc; /* the process of this name alone; NULL: all */
+    const char *skip; /* names between commas that are not asked; NULL: none */
+    unsigned seconds; /* for those that do not answer, all together; 0: ten */
+};
 /*
- * Sends a command to the processes of the fabric in run directory dir, or only to that named proc
- * if it is not NULL, and prints one JSON object with an answer for each. Lists without a name
- * (/trib/ports, /trib/links, /trib/an) are followed into each entry. program: for messages. Returns
- * 0, or 1 with a message if no process executed it.
+ * Sends a command to processes of the fabric in run directory dir, and prints one JSON object with
+ * an answer for each. Lists without a name (/trib/ports, /trib/links, /trib/an) are followed into
+ * each entry. A process that does not answer is named on stderr, with the reason where it is known.
+ * program: for messages. Returns 0, or 1 with a message if no process executed it.
  */
-int telemetry_client_query(const char *program, const char *dir, const char *proc, const char *cmd);
+int telemetry_client_query(const char *program, const char *dir, const char *cmd,
+                           const struct telemetry_whom *whom);
 
 /* One process at a time. A file of the run directory's proc/ that says that a process is ready:
  * true, and its name. */

@@ -402,7 +402,8 @@ int main(int argc, char **argv)
     if (!options_begin(&program, (void *[]){&p.opt}, argc, argv, &r, &rc))
         return rc;
     if (p.opt.ask)
-        return telemetry_client_query("trib-switch", p.opt.ask, NULL, p.opt.conf);
+        return telemetry_client_query("trib-switch", p.opt.ask, p.opt.conf,
+                                      &(struct telemetry_whom){.proc = NULL});
     take_signals();
     proto_name_ends(1);
     umask(077); /* a socket that others may write to is one that they may connect to */

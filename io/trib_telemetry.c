@@ -7,7 +7,8 @@
 #include "io/telemetry_client.h"
 
 struct client_opts {
-    const char *dir, *command, *proc;
+    const char *dir, *command;
+    struct telemetry_whom whom;
 };
 
 #define AT(f) .offset = offsetof(struct client_opts, f)
@@ -15,10 +16,24 @@ struct client_opts {
 static const struct option_row which[] = {
     {.name = "proc",
      .arg = "NAME",
-     AT(proc),
+     AT(whom.proc),
      .type = OPTION_TEXT,
      .shown = "all",
      .help = "send the command to this process alone"},
+    {.name = "skip",
+     .arg = "NAMES",
+     AT(whom.skip),
+     .type = OPTION_TEXT,
+     .shown = "none",
+     .help = "processes that are not asked, between commas"},
+    {.name = "seconds",
+     .arg = "N",
+     AT(whom.seconds),
+     .type = OPTION_UINT,
+     .initial = "10",
+     .min = 1,
+     .max = 3600,
+     .help = "wait so long for processes that do not answer, all of them together"},
 };
 static const struct option_row words[] = {
     {.arg = "DIR",
@@ -33,7 +48,7 @@ static const struct option_row words[] = {
      .help = "/ lists the commands; /trib/ports, /trib/links, /trib/an, /trib/totals, "
              "/trib/link,LINK,CHANGE, /trib/link_bytes and those of DPDK, such as /eal/heap_list"},
 };
-static const struct option_group groups[] = {{"Processes", which, 1}, {NULL, NULL, 0}};
+static const struct option_group groups[] = {{"Processes", which, 3}, {NULL, NULL, 0}};
 static const struct option_note exits[] = {
     {"0", "a process executed the command"},
     {"1", "none did, or none runs"},
@@ -62,6 +77,6 @@ int main(int argc, char **argv)
 
     if (!options_begin(&program, (void *[]){&o}, argc, argv, &r, &rc))
         return rc;
-    rc = telemetry_client_query("trib-telemetry", o.dir, o.proc, o.command);
+    rc = telemetry_client_query("trib-telemetry", o.dir, o.command, &o.whom);
     return atomic_output_end("trib-telemetry") && !rc ? 1 : rc;
 }

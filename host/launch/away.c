@@ -5,6 +5,7 @@
  */
 #include "host/launch/away.h"
 
+#include "io/live/process_monitor.h"
 #include "io/preload.h"
 #include "io/rundir.h"
 #include "io/token.h"
@@ -70,6 +71,7 @@ static int become_rank(const struct rundir *rd, const char *host, const char *pr
         return 1;
     snprintf(number, sizeof(number), "%d", fd);
     setenv("TRIB_HOST", host, 1);
+    setenv(PROCESS_MONITOR_ENV, "1", 1);
     setenv("TRIB_RUN", rd->path, 1);
     rc = token_hand_over(rd, host);
     if (rc)

@@ -74,6 +74,7 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
         _exit(cfg->rank_main(fd, r));
     snprintf(number, sizeof(number), "%d", fd);
     setenv("TRIB_HOST", job_host(j, r), 1);
+    setenv(PROCESS_MONITOR_ENV, "1", 1);
     if (cfg->rd) {
         setenv("TRIB_RUN", cfg->rd->path, 1);
         (void)token_hand_over(cfg->rd, job_host(j, r)); /* else the rank says what is missing */

@@ -302,6 +302,7 @@ static void in_child(void)
     }
     pthread_mutex_init(&process.lock, NULL);
     process_nic_forked();
+    process_deaths_forked();
 }
 
 /* ---- open ---- */

@@ -97,6 +97,7 @@ static void keep(struct process_hca *p)
     pthread_mutex_unlock(&p->lock);
     if (again)
         process_find_nic(p);
+    process_look_for_deaths(p);
     if (process_count(p, false))
         p->counted_ns = clock_mono_ns();
     if (clock_mono_ns() - p->counted_ns < QUIET_NS)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The process that runs the NIC: which one it is, its bell, and that it has accepted this one. */
 #include "host/hca/io/process_priv.h"
+#include "io/silent.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#define UP_WAIT_MS 5000
+#define UP_WAIT_MS      5000
+#define LOOK_MS         100 /* at what has become of the NIC's process */
+#define STOPPED_WAIT_MS 1000
 #define BUSY_WAIT_MS                                                                               \
     15000 /* for one that listens: on a machine of many more processes than cores it answers late */
 
@@ -56,26 +59,59 @@ void process_wake(struct process_hca *p)
         bell_wake(p->sleep_bell);
 }
 
+const char *process_nic_name(const struct process_hca *p)
+{
+    return p->nic                            ? p->nic->name
+           : p->host->proc < p->fab->n_procs ? p->fab->procs[p->host->proc].name
+                                             : NULL;
+}
+
+/* How long to wait for the NIC in all, by what is known of its process now. */
+static int wait_ms(const struct process_hca *p)
+{
+    const char *name = process_nic_name(p);
+
+    if (name && silent_has_died(p->rd->path, name))
+        return 0;
+    if (name && silent_is_stopped(p->rd->path, name))
+        return STOPPED_WAIT_MS;
+    return io_port_fd(p->port) < 0 ? UP_WAIT_MS : BUSY_WAIT_MS;
+}
+
+static void say_no_nic(const struct process_hca *p)
+{
+    const char *why, *name = process_nic_name(p);
+    char silent[SILENT_WHY];
+
+    (void)io_port_refused(p->port, &why);
+    if (why) {
+        fprintf(stderr, "tributary: %s: the NIC refuses this process: %s\n", p->host->name, why);
+        return;
+    }
+    fprintf(stderr,
+            "tributary: %s: no NIC answers at %s, expected a running trib-switch (is the fabric "
+            "up?)\n",
+            p->host->name, p->sock);
+    if (name) {
+        silent_why(p->rd->path, name, -EAGAIN, silent, sizeof(silent));
+        fprintf(stderr, "tributary: %s\n", silent);
+    }
+}
+
 /* The NIC accepts the connection in its loop; the bell wakes that loop. */
 int process_wait_nic(struct process_hca *p)
 {
-    int64_t start = clock_mono_ns();
-    const char *why;
+    int64_t start = clock_mono_ns(), looked = start;
 
     while (!io_port_up(p->port)) {
-        bool listens = io_port_fd(p->port) >= 0;
+        int64_t now = clock_mono_ns();
 
-        if (clock_mono_ns() > start + (listens ? BUSY_WAIT_MS : UP_WAIT_MS) * 1000000LL) {
-            (void)io_port_refused(p->port, &why);
-            if (why)
-                fprintf(stderr, "tributary: %s: the NIC refuses this process: %s\n", p->host->name,
-                        why);
-            else
-                fprintf(stderr,
-                        "tributary: %s: no NIC answers at %s within %d s, expected a running "
-                        "trib-switch (is the fabric up?)\n",
-                        p->host->name, p->sock, (listens ? BUSY_WAIT_MS : UP_WAIT_MS) / 1000);
-            return -ETIMEDOUT;
+        if (now > looked + LOOK_MS * 1000000LL) {
+            looked = now;
+            if (now > start + wait_ms(p) * 1000000LL) {
+                say_no_nic(p);
+                return -ETIMEDOUT;
+            }
         }
         process_wake_nic(p);
         usleep(1000);

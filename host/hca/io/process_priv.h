@@ -22,6 +22,8 @@
 #define PORT_RING      (1 << PORT_LOG2_RING)
 #define PORT_POOL      767
 
+#define PROCESS_DEATH 512 /* bytes of the sentence that names what died */
+
 /* The lock guards everything but the atomics. */
 struct process_hca {
     struct hca_device dev;
@@ -51,8 +53,9 @@ struct process_hca {
     bool lost;                      /* was disconnected since the HCA last learned the state */
     struct port_counters counters;  /* what sysfs shows; count_lock guards them */
     pthread_mutex_t count_lock;
-    int64_t counted_ns; /* when a counter last changed */
-    int64_t checked_ns; /* when the link was last checked */
+    int64_t counted_ns;        /* when a counter last changed */
+    int64_t checked_ns;        /* when the link was last checked */
+    char death[PROCESS_DEATH]; /* to be printed: what has died; "": nothing */
 
     /* Frames that did not fit into the ring; offered again at retry_ns. 0: none. */
     struct rte_mbuf *stash[ENDPOINT_QUEUES][PORT_BURST];
@@ -117,6 +120,13 @@ void process_nic_forked(void); /* in the child */
 void process_ring_nic(struct process_hca *p);
 void process_wake_nic(struct process_hca *p);
 void process_wake(struct process_hca *p);
+/* The trib-switch that runs the NIC; NULL: not known. */
+const char *process_nic_name(const struct process_hca *p);
+/* process_deaths.c: the keeper looks for trib-switch processes that have died; what it has found is
+ * printed, with the lock held, by a thread that has the program's descriptors. */
+void process_look_for_deaths(struct process_hca *p);
+void process_say_death(struct process_hca *p);
+void process_deaths_forked(void); /* in the child */
 /* The NIC's process may be another one than before. Without the lock. */
 void process_find_nic(struct process_hca *p);
 /* Passes changes of port and link to the HCA, at intervals. With the lock held. */

@@ -57,6 +57,7 @@ void process_check_port(struct process_hca *p, int64_t now_ns)
     if (p->up == p->connected && !p->lost && now_ns - p->checked_ns <= CHECK_NS)
         return;
     p->checked_ns = now_ns;
+    process_say_death(p);
     hca_link_state(p->hca, !atomic_load(p->link_down), clock_fabric_ps(p->sh));
     if (p->up && p->lost) {
         p->up = false;

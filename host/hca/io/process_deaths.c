@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A trib-switch that dies is named on the program's standard error, once: hardware has no fabric that
+ * dies, so verbs have no word for it. The asynchronous event of the port (IBV_EVENT_PORT_ERR) tells
+ * only of the process that runs this host's NIC, and retries end long after the death of another one.
+ *
+ * The keeper of the port that was opened first looks, since it may open files; a thread that has the
+ * program's descriptors prints (process_check_port). Launchers of jobs, which look themselves, say so
+ * in the environment.
+ */
+#include "host/hca/io/process_priv.h"
+#include "io/live/process_monitor.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_NS 1000000000LL
+
+static struct {
+    _Atomic(struct process_hca *) by; /* whose keeper looks; NULL: nobody's yet */
+    struct process_monitor *watch;    /* NULL: there is nothing to see, as in a sandbox */
+    int64_t looked_ns;
+} deaths;
+
+void process_deaths_forked(void)
+{
+    atomic_store(&deaths.by, NULL);
+    deaths.watch =
+        NULL; /* the child's copy is small, and its parent's thread may have been in it */
+}
+
+static void begin(struct process_hca *p)
+{
+    unsigned h = 0;
+    uint16_t host;
+
+    while (h < p->fab->n_hosts && &p->fab->nodes[p->fab->hosts[h]] != p->host)
+        h++;
+    host = (uint16_t)h;
+    if (getenv(PROCESS_MONITOR_ENV) || !log_on("hca", LOG_WARN) || h == p->fab->n_hosts)
+        return;
+    if (process_monitor_start(&deaths.watch, p->rd, p->fab, &host, 1)) {
+        process_monitor_stop(deaths.watch);
+        deaths.watch = NULL;
+    }
+}
+
+void process_look_for_deaths(struct process_hca *p)
+{
+    struct process_hca *nobody = NULL;
+    int64_t now = clock_mono_ns();
+    char text[PROCESS_DEATH];
+    bool needed;
+
+    if (atomic_compare_exchange_strong(&deaths.by, &nobody, p))
+        begin(p);
+    if (nobody && nobody != p)
+        return;
+    if (!deaths.watch || now - deaths.looked_ns < LOOK_NS)
+        return;
+    deaths.looked_ns = now;
+    pthread_mutex_lock(&p->lock);
+    needed = !*p->death; /* the last one has been printed */
+    pthread_mutex_unlock(&p->lock);
+    if (!needed || !process_monitor_died(deaths.watch, text, sizeof(text), &needed))
+        return;
+    if (access(p->rd->path, F_OK))
+        snprintf(text, sizeof(text), "the fabric %s is down: its run directory %s is gone",
+                 p->fab->name, p->rd->path);
+    pthread_mutex_lock(&p->lock);
+    memcpy(p->death, text, sizeof(p->death));
+    pthread_mutex_unlock(&p->lock);
+    if (access(p->rd->path, F_OK)) { /* the others of it need no word */
+        process_monitor_stop(deaths.watch);
+        deaths.watch = NULL;
+    }
+    process_wake(p);
+}
+
+void process_say_death(struct process_hca *p)
+{
+    if (!*p->death)
+        return;
+    fprintf(stderr, "tributary: %s: %s\n", p->host->name, p->death);
+    *p->death = 0;
+}
