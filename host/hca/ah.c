@@ -74,6 +74,11 @@ static int dest_of_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud
         return -EINVAL;
     if (!is_group(to->ip) && to->v6 != (a->grh.sgid_index == HCA_GID_LINK_LOCAL))
         return -EINVAL;
+    if (!is_group(to->ip) && h->cfg.drv.nowhere && h->cfg.drv.nowhere(h->cfg.drv.ctx, to->ip))
+        return -hca_refuse(h, EHOSTUNREACH,
+                           "found the GID of %u.%u.%u.%u as destination, expected that of a host "
+                           "or switch of the fabric (trib plan prints their addresses)",
+                           to->ip >> 24, to->ip >> 16 & 255, to->ip >> 8 & 255, to->ip & 255);
     return to->v6 && (is_group(to->ip) || addr_is_foreign(h, to->ip)) ? -EHOSTUNREACH : 0;
 }
 

@@ -46,6 +46,9 @@ struct hca_driver {
     bool guarded;
     /* Whether this address is outside the fabric, so that its MAC must be resolved by ARP. */
     bool (*foreign)(void *ctx, uint32_t ip);
+    /* Whether no port of the fabric has this address and none leads out of it, so that it cannot be
+     * reached. */
+    bool (*nowhere)(void *ctx, uint32_t ip);
     /* For how long of the last window_ps a process on the way to queue pair qpn at ip did not run
      * (rnic_ops.lateness). */
     int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);

@@ -163,6 +163,12 @@ static bool is_outside(void *ctx, uint32_t ip)
     return d < 0 || process.fab->nodes[process.fab->dests[d].node].outside;
 }
 
+static bool is_nowhere(void *ctx, uint32_t ip)
+{
+    (void)ctx;
+    return fabric_dest_of_ip(process.fab, ip) < 0;
+}
+
 int process_start(struct process_hca *p)
 {
     const struct fab_port *fp = &process.host->ports[p->dev.port];
@@ -180,6 +186,8 @@ int process_start(struct process_hca *p)
 
     if (has_external_ports(process.fab))
         cfg.drv.foreign = is_outside;
+    else
+        cfg.drv.nowhere = is_nowhere;
     if (lateness_known(process.fab))
         cfg.drv.lateness_on_path = process_lateness_on_path;
     rc = io_eal_init_private("tribverbs", 32 + 4 * process.n);

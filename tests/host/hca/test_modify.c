@@ -332,9 +332,58 @@ static void a_send_queue_in_error_is_repaired(void **state)
     pair_close(&p);
 }
 
+static bool nobody(void *ctx, uint32_t ip)
+{
+    (void)ctx;
+    return ip != IP_A && ip != IP_B;
+}
+
+/* A destination that no port of the fabric has, by either GID, leads nowhere: neither RTR nor an
+ * address handle; groups and ports of the fabric are as ever. */
+static void a_foreign_gid_is_unreachable(void **state)
+{
+    static const struct {
+        uint32_t ip;
+        bool v6, ah_only;
+        int rc;
+    } rows[] = {
+        {IP_B, false, false, 0},
+        {IP_B, true, false, 0},
+        {IP_A, false, false, 0},
+        {0x0a090909, false, false, EHOSTUNREACH},
+        {0x0a090909, true, false, EHOSTUNREACH},
+        {0x08080808, false, false, EHOSTUNREACH},
+        {0xe0000009, false, true, 0},
+    };
+    const struct hca_driver drv = {.nowhere = nobody};
+    struct pair p;
+
+    (void)state;
+    pair_open_driven(&p, &drv);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ibv_qp *qp = make_qp(&p.s[0], IBV_QPT_RC);
+        struct ibv_qp_attr a = rc_attr(0, 99);
+        struct ibv_ah *ah;
+
+        a.ah_attr = rows[i].v6 ? ah6_to(rows[i].ip) : ah_to(rows[i].ip);
+        a.qp_state = IBV_QPS_INIT;
+        assert_int_equal(ibv_modify_qp(qp, &a, MASK_INIT), 0);
+        a.qp_state = IBV_QPS_RTR;
+        assert_int_equal(ibv_modify_qp(qp, &a, MASK_RTR), rows[i].ah_only ? EINVAL : rows[i].rc);
+        errno = 0;
+        ah = ibv_create_ah(p.s[0].pd, &a.ah_attr);
+        assert_int_equal(ah ? 0 : errno, rows[i].rc);
+        if (ah)
+            assert_int_equal(ibv_destroy_ah(ah), 0);
+        assert_int_equal(ibv_destroy_qp(qp), 0);
+    }
+    pair_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_foreign_gid_is_unreachable),
         cmocka_unit_test(a_transition_takes_exactly_its_attributes),
         cmocka_unit_test(transitions_that_do_not_exist_are_refused),
         cmocka_unit_test(impossible_values_are_refused),
