@@ -206,6 +206,7 @@ struct fab_transport {
     uint32_t window; /* packets that a queue pair may have unacknowledged (fabric/transport.c) */
     uint8_t ack_timeout; /* 4.096 us * 2^n; 0: the default of whoever connects */
     uint8_t retry_count;
+    bool early_slots; /* of a send or receive queue: free at a request's end, not at the poll */
     int64_t round_trip_ps; /* the longest of an idle fabric, with frames of full MTU */
     int64_t
         stored_round_trip_ps; /* the same if every switch stored frames, as aggregation nodes do */

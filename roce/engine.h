@@ -110,6 +110,7 @@ struct requester {
     bool rnr_wait;          /* the deadline is the end of the peer's RNR timer */
     bool gap_seen;          /* a missed READ response was requested again */
     uint32_t gap_psn;       /* gap_seen: the response that showed it */
+    uint32_t silent;        /* requests that ended since the last completion, without one */
     uint8_t failed;         /* wc_status of request cur, which fails once all before it are done */
     uint16_t heard;         /* acknowledgements of nothing new, as of a keep-alive */
     uint16_t paused, pause; /* extensions of the timer for una, in PAUSE_UNITS of a timeout: in all,

@@ -105,6 +105,11 @@ uint32_t qp_num(const struct qp *qp)
     return qp->num;
 }
 
+bool qp_holds_receive(const struct qp *qp)
+{
+    return qp->rsp.have_rwqe;
+}
+
 void *qp_user(const struct qp *qp)
 {
     return qp->user;

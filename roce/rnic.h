@@ -160,6 +160,7 @@ struct cqe {
     bool is_recv, has_imm, has_inv, solicited, has_grh;
     bool v6; /* UD: it came by IPv6 */
     uint32_t byte_len, imm, src_qpn;
+    uint32_t ended; /* of a send: requests that ended since the last completion, its own included */
     uint32_t inv_rkey; /* has_inv: the key that the peer invalidated */
     bool virt;         /* a READ whose response carried some bytes as lengths only */
     uint32_t src_ip;   /* host order, UD */
@@ -348,6 +349,7 @@ void *qp_user(const struct qp *qp);
 uint32_t qp_pd(const struct qp *qp);
 int qp_post_send(struct qp *qp, const struct wqe *w); /* 0, -ENOMEM (queue full), -EINVAL */
 uint32_t qp_sq_free(const struct qp *qp);
+bool qp_holds_receive(const struct qp *qp); /* a request taken for a message that has not ended */
 struct qp *rnic_qp(struct rnic *r, uint32_t qpn); /* NULL: none */
 /* UD multicast: frames to group ip (host order) reach this QP. */
 int qp_attach_mcast(struct qp *qp, uint32_t ip);

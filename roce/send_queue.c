@@ -133,6 +133,7 @@ void qp_complete_send(struct qp *qp, uint8_t status)
                     .status = status,
                     .op = w->op,
                     .byte_len = w->len,
+                    .ended = q->silent + 1,
                     .virt = w->virt};
     bool say = status != WC_SUCCESS || qp->sig_all || (w->flags & WR_F_SIGNALED);
 
@@ -141,6 +142,7 @@ void qp_complete_send(struct qp *qp, uint8_t status)
     if (q->cur == q->head)
         q->cur++, q->cur_pkt = 0;
     q->head++;
+    q->silent = say ? 0 : c.ended;
     if (say)
         qp->r->cfg.ops.complete(qp->r->cfg.user, &c);
 }

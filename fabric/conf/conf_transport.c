@@ -2,7 +2,7 @@
 /*
  * The reliable transport of hosts and aggregation nodes:
  *
- *   transport = { window = 512; ack_timeout = "1ms"; retry_count = 7; };
+ *   transport = { window = 512; ack_timeout = "1ms"; retry_count = 7; early_slots = false; };
  *
  * A program that sets up its own queue pairs chooses timeout and retry_count itself, by
  * ibv_modify_qp(), as on hardware; `window` holds for every queue pair of an HCA.
@@ -17,6 +17,7 @@
 struct transport_keys {
     uint64_t ack_timeout_ps;
     uint32_t window, retry_count;
+    bool early_slots;
 };
 
 /* The least exponent whose time is at least ps. */
@@ -36,6 +37,7 @@ void conf_transport(struct build *b, config_setting_t *s)
         {"ack_timeout", KEY_TIME, offsetof(struct transport_keys, ack_timeout_ps), 2 * TIMEOUT_UNIT,
          TIMEOUT_UNIT << TIMEOUT_MAX},
         {"retry_count", KEY_UINT, offsetof(struct transport_keys, retry_count), 0, RETRY_MAX},
+        {"early_slots", KEY_BOOL, offsetof(struct transport_keys, early_slots), 0, 0},
     };
     struct transport_keys k = {.retry_count = RETRY_MAX};
     struct fab_transport *t = &b->f->transport;
@@ -43,8 +45,9 @@ void conf_transport(struct build *b, config_setting_t *s)
     if (s && config_setting_is_group(s))
         keys_read(b, s, keys, LEN(keys), &k);
     else if (s)
-        keys_expected(b, s, "a group { window; ack_timeout; retry_count; }");
+        keys_expected(b, s, "a group { window; ack_timeout; retry_count; early_slots; }");
     t->window = k.window;
     t->retry_count = (uint8_t)k.retry_count;
+    t->early_slots = k.early_slots;
     t->ack_timeout = k.ack_timeout_ps ? timeout_of(k.ack_timeout_ps) : 0;
 }

@@ -51,7 +51,7 @@ static uint32_t place(const struct hca *h, const struct hca_cqe *e, int64_t *due
     while (at != h->delayed_head && delayed_at(h, at - 1)->due_ps > *due_ps) {
         const struct hca_delayed *l = delayed_at(h, --at);
 
-        if (l->cq && l->e.wc.qp_num == e->wc.qp_num) {
+        if (l->cq && l->e.qp_num == e->qp_num) {
             *due_ps = l->due_ps;
             return at + 1;
         }
@@ -63,7 +63,7 @@ void delayed_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
 {
     struct hca *h = cq->ctx->hca;
     int64_t due_ps =
-        fab_noticed_ps(&h->cfg.notice, e->wc.byte_len, solicited, e->ts_ps, &h->short_free_ps);
+        fab_noticed_ps(&h->cfg.notice, e->byte_len, solicited, e->ts_ps, &h->short_free_ps);
     uint32_t at;
 
     T_ASSERT_HOT(h->delayed_tail - h->delayed_head <= h->delayed_cap,
@@ -105,7 +105,12 @@ void delayed_clean(struct hca_cq *cq, uint32_t qpn)
 {
     struct hca *h = cq->ctx->hca;
 
-    for (uint32_t i = h->delayed_head; i != h->delayed_tail; i++)
-        if (delayed_at(h, i)->cq == cq && delayed_at(h, i)->e.wc.qp_num == qpn)
-            delayed_at(h, i)->cq = NULL;
+    for (uint32_t i = h->delayed_head; i != h->delayed_tail; i++) {
+        struct hca_delayed *l = delayed_at(h, i);
+
+        if (l->cq != cq || l->e.qp_num != qpn)
+            continue;
+        slots_free(&l->e);
+        l->cq = NULL;
+    }
 }

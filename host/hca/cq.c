@@ -87,7 +87,7 @@ void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
         return;
     }
     /* IBTA 11.4.2.2: a completion in error counts as solicited. */
-    solicited |= e->wc.status != IBV_WC_SUCCESS;
+    solicited |= e->status != IBV_WC_SUCCESS;
     cq->ring[cq->tail & (cq->cap - 1)] = *e;
     cq->ring[cq->tail++ & (cq->cap - 1)].solicited = solicited;
     cq->hca->completions++;
@@ -101,6 +101,7 @@ bool cq_pop(struct hca_cq *cq, struct hca_cqe *e)
     if (cq->head == cq->tail)
         return false;
     *e = cq->ring[cq->head++ & (cq->cap - 1)];
+    slots_free(e);
     count_waiting(cq);
     return true;
 }
@@ -110,34 +111,38 @@ void hca_complete(void *user, const struct cqe *c)
     struct hca *h = user;
     struct hca_qp *qp = qp_user(c->qp);
     struct hca_cqe e = {.ts_ps = h->now_ps,
-                        .wc = {.wr_id = c->wr_id,
-                               .status = (enum ibv_wc_status)c->status,
-                               .byte_len = c->byte_len,
-                               .qp_num = qp->v.qp_num,
-                               .src_qp = c->src_qpn}};
+                        .wr_id = c->wr_id,
+                        .status = c->status,
+                        .byte_len = c->byte_len,
+                        .qp_num = qp->v.qp_num,
+                        .src_qp = c->src_qpn};
 
     T_ASSERT_HOT(qp->qp == c->qp, "a completion of a queue pair that is not its owner's");
     if (!c->is_recv) {
         T_ASSERT_HOT(c->op < RTE_DIM(wc_opcode_of),
                      "a completion of an operation without an opcode");
-        e.wc.opcode = wc_opcode_of[c->op];
+        e.opcode = wc_opcode_of[c->op];
+        e.free = &qp->sq_free;
+        e.slots = (uint16_t)(qp->slot * c->ended);
         cq_push(qp->scq, &e, false);
         return;
     }
-    e.wc.opcode = c->op == WR_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+    e.opcode = c->op == WR_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+    e.free = qp->shared ? &qp->srq->free : &qp->rq_free;
+    e.slots = qp->slot;
     if (c->has_imm) {
-        e.wc.imm_data = c->imm;
-        e.wc.wc_flags |= IBV_WC_WITH_IMM;
+        e.imm = c->imm;
+        e.wc_flags |= IBV_WC_WITH_IMM;
     }
     if (c->has_inv) {
-        e.wc.invalidated_rkey = c->inv_rkey;
-        e.wc.wc_flags |= IBV_WC_WITH_INV;
+        e.imm = c->inv_rkey;
+        e.wc_flags |= IBV_WC_WITH_INV;
     }
     if (c->has_grh)
-        e.wc.wc_flags |= IBV_WC_GRH;
+        e.wc_flags |= IBV_WC_GRH;
     /* RoCE providers put the packet's type here, RoCE v2 over IPv4 or IPv6, and UCX reads it. */
     if (qp->v.qp_type == IBV_QPT_UD)
-        e.wc.sl = c->v6 ? 0x9 : 0xa;
+        e.sl = c->v6 ? 0x9 : 0xa;
     if (h->delays && (c->status == WC_SUCCESS || delayed_any(h)))
         delayed_push(qp->rcq, &e, c->solicited);
     else
@@ -148,8 +153,20 @@ static int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
 {
     int k = 0;
 
-    while (k < n && cq->head != cq->tail)
-        wc[k++] = cq->ring[cq->head++ & (cq->cap - 1)].wc;
+    while (k < n && cq->head != cq->tail) {
+        const struct hca_cqe *e = &cq->ring[cq->head++ & (cq->cap - 1)];
+
+        slots_free(e);
+        wc[k++] = (struct ibv_wc){.wr_id = e->wr_id,
+                                  .status = (enum ibv_wc_status)e->status,
+                                  .opcode = (enum ibv_wc_opcode)e->opcode,
+                                  .byte_len = e->byte_len,
+                                  .imm_data = e->imm,
+                                  .qp_num = e->qp_num,
+                                  .src_qp = e->src_qp,
+                                  .wc_flags = e->wc_flags,
+                                  .sl = e->sl};
+    }
     cq->notified = false;
     count_waiting(cq);
     return k ? k : cq->overrun ? -EIO : 0;
@@ -220,7 +237,9 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
     for (uint32_t i = cq->head; i != cq->tail; i++) {
         const struct hca_cqe *e = &cq->ring[i & (cq->cap - 1)];
 
-        if (e->wc.qp_num != qpn)
+        if (e->qp_num == qpn)
+            slots_free(e);
+        else
             cq->ring[to++ & (cq->cap - 1)] = *e;
     }
     cq->tail = to;

@@ -71,6 +71,7 @@ struct hca_cfg {
     uint32_t window_pkts; /* unacknowledged packets of a QP (fab_transport.window); 0: 256 */
     uint16_t ack_every;   /* 0: 8 */
     bool far;             /* frames come from another core: see struct rnic_cfg */
+    bool early_slots;     /* a slot of a queue is free when its request ends, polled or not */
     bool no_async_fd;     /* contexts have none: a process with thousands of HCAs waits for none */
     struct dcqcn_cfg dcqcn;
     int64_t message_ps; /* per message, at the port (roce/fetch.c) */

@@ -200,11 +200,20 @@ struct hca_channel {
     uint32_t refs;
 };
 
+/* What a program polls, in less than a struct ibv_wc has: rings are long. */
 struct hca_cqe {
-    struct ibv_wc wc;
+    uint64_t wr_id;
     int64_t ts_ps;
+    /* Where the request came from: its queue's count of free slots, and how many a poll frees. A
+     * completion frees the slots of unsignaled requests before it, too. */
+    uint16_t *free;
+    uint32_t qp_num, src_qp, byte_len;
+    uint32_t imm; /* or the key that was invalidated */
+    uint16_t slots;
+    uint8_t status, opcode, wc_flags, sl; /* of verbs */
     bool solicited;
 };
+_Static_assert(sizeof(struct hca_cqe) == 48, "four entries lie in three cache lines");
 
 enum cq_armed { CQ_IDLE, CQ_SOLICITED, CQ_ANY };
 
@@ -240,6 +249,8 @@ struct hca_srq {
     struct hlist link, limit_link;
     uint32_t max_wr, max_sge, limit;
     uint32_t refs, async_unacked;
+    uint16_t free; /* slots, as hca_qp.rq_free */
+    uint8_t slot;
 };
 
 struct hca_ah {
@@ -262,8 +273,12 @@ struct hca_qp {
     struct hca_cq *scq, *rcq;
     struct rq *rq; /* the SRQ's, or its own */
     struct qp *qp;
-    struct ibv_qp_cap cap;
+    /* Slots of each queue without a request whose completion, or a later one, is still to be
+     * polled. */
+    uint16_t sq_free, rq_free;
+    uint8_t slot;                /* that a request takes: 1, or 0 if the engine's depth limits */
     bool sig_all, is_ex, shared; /* shared: has an SRQ */
+    struct ibv_qp_cap cap;
     struct hca_srq *srq;
     struct hca_ctx *ctx;
     struct hca_pd *pd;

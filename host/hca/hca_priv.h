@@ -152,6 +152,11 @@ void hca_complete(void *user, const struct cqe *c);
 void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited);
 bool cq_pop(struct hca_cq *cq, struct hca_cqe *e);
 void cq_clean(struct hca_cq *cq, uint32_t qpn);
+/* With a completion that is polled, or that nobody will poll. */
+static inline void slots_free(const struct hca_cqe *e)
+{
+    *e->free = (uint16_t)(*e->free + e->slots);
+}
 void cq_overrun(struct hca_cq *cq);
 void cq_free(struct hca_cq *cq);
 struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch,
@@ -181,6 +186,8 @@ void channel_purge(struct hca_cq *cq);
 struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_attr *a, bool ex);
 void qp_free(struct hca_qp *qp);
 void qp_to_error(struct hca_qp *qp);
+void qp_all_slots(struct hca_qp *qp);
+void qp_return_receive(struct hca_qp *qp);
 void qp_list_cachelines(struct hca_qp *qp, bool on); /* adds it to the list of the rnic */
 int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

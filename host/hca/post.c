@@ -50,10 +50,33 @@ int post_check(const struct hca_qp *qp, unsigned opcode)
     return s == QP_RESET || s == QP_INIT || s == QP_RTR ? EINVAL : 0;
 }
 
+/* A queue that no poll can make room in: all of its requests have ended without a completion. */
+static void say_stuck(const struct hca_qp *qp)
+{
+    const struct hca_cq *cq = qp->scq;
+
+    if (!qp->cap.max_send_wr || qp_sq_free(qp->qp) != qp->cap.max_send_wr)
+        return;
+    for (uint32_t i = cq->head; i != cq->tail; i++)
+        if (cq->ring[i & (cq->cap - 1)].free == &qp->sq_free)
+            return;
+    hca_refuse(qp->hca, ENOMEM,
+               "ibv_post_send: found a send queue full of %u ended requests without a completion, "
+               "expected IBV_SEND_SIGNALED on one of them: they leave the queue when a later "
+               "completion is polled",
+               qp->cap.max_send_wr);
+}
+
 /* A send queue of depth 0 takes nothing, while the engine's depth is at least 1. */
 int post_engine(struct hca_qp *qp, const struct wqe *w)
 {
-    return qp->cap.max_send_wr ? qp_post_send(qp->qp, w) : -ENOMEM;
+    int rc = qp->sq_free ? qp_post_send(qp->qp, w) : -ENOMEM;
+
+    if (!rc)
+        qp->sq_free = (uint16_t)(qp->sq_free - qp->slot);
+    else if (unlikely(!qp->sq_free))
+        say_stuck(qp);
+    return rc;
 }
 
 /* Everything but the payload, into *w. 0 or errno. */
@@ -183,10 +206,10 @@ int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr *
         struct rwqe w;
 
         rc = rwqe_from_wr(&w, wr, qp->cap.max_recv_sge);
-        if (!rc && rq_level(qp->rq) >= qp->cap.max_recv_wr)
-            rc = ENOMEM;
         if (!rc)
-            rc = -rq_post(qp->rq, &w);
+            rc = qp->rq_free ? -rq_post(qp->rq, &w) : ENOMEM;
+        if (!rc)
+            qp->rq_free = (uint16_t)(qp->rq_free - qp->slot);
     }
     if (s == QP_ERR) /* a request posted in error is flushed */
         hca_kick(h);

@@ -35,6 +35,20 @@ void qp_list_cachelines(struct hca_qp *qp, bool on)
     }
 }
 
+/* Nothing is posted, as after creation and reset. */
+void qp_all_slots(struct hca_qp *qp)
+{
+    qp->sq_free = (uint16_t)qp->cap.max_send_wr;
+    qp->rq_free = (uint16_t)qp->cap.max_recv_wr;
+}
+
+/* Before the engine forgets a message that has begun to arrive, whose receive will not complete. */
+void qp_return_receive(struct hca_qp *qp)
+{
+    if (qp->shared && qp_holds_receive(qp->qp))
+        qp->srq->free = (uint16_t)(qp->srq->free + qp->slot);
+}
+
 /* ---- creation ---- */
 
 static int check_init(const struct hca_ctx *c, const struct ibv_pd *pd,
@@ -54,11 +68,12 @@ static int check_init(const struct hca_ctx *c, const struct ibv_pd *pd,
             : a->qp_type == IBV_QPT_XRC_SEND || a->qp_type == IBV_QPT_XRC_RECV ? " (XRC)"
             : a->qp_type == IBV_QPT_DRIVER                                     ? " (a vendor's own)"
                                                                                : "");
-    if (cap->max_send_wr > HCA_MAX_WR || cap->max_recv_wr > HCA_MAX_WR ||
-        cap->max_send_sge > ROCE_MAX_SGE || cap->max_recv_sge > ROCE_MAX_SGE ||
+    if (cap->max_send_wr > HCA_MAX_WR || cap->max_send_sge > ROCE_MAX_SGE ||
         cap->max_inline_data > ROCE_MAX_INLINE)
         return EINVAL;
-    return 0;
+    /* A shared receive queue has limits of its own. */
+    return !a->srq && (cap->max_recv_wr > HCA_MAX_WR || cap->max_recv_sge > ROCE_MAX_SGE) ? EINVAL
+                                                                                          : 0;
 }
 
 /* Adds n, 1 or -1, to the references of the queue pair's objects. */
@@ -114,6 +129,8 @@ struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_
     qp->cap = a->cap;
     if (qp->srq)
         qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
+    qp->slot = !c->hca->cfg.early_slots;
+    qp_all_slots(qp);
     qp->shared = qp->srq != NULL;
     qp->sig_all = a->sq_sig_all;
     qp->is_ex = ex;
@@ -164,6 +181,7 @@ void qp_free(struct hca_qp *qp)
     mw_close_all_of(qp);
     T_ASSERT(!qp->windows, "a window of the queue pair is open that no key leads to");
     qp_list_cachelines(qp, false);
+    qp_return_receive(qp);
     qp_destroy(qp->qp);
     cq_clean(qp->scq, qp->v.qp_num);
     cq_clean(qp->rcq, qp->v.qp_num);

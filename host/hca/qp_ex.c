@@ -208,7 +208,7 @@ static int wr_complete(struct ibv_qp_ex *v)
     if (rc)
         return rc;
     hca_lock(h);
-    if (qp_sq_free(qp->qp) < qp->n_batch)
+    if (qp_sq_free(qp->qp) < qp->n_batch || qp->sq_free < qp->n_batch)
         rc = ENOMEM;
     for (uint32_t i = 0; i < qp->n_batch && !rc; i++)
         rc = -post_engine(qp, &qp->batch[i]);

@@ -179,6 +179,8 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
         e.mtu = h->cfg.mtu; /* never given: its packets are as long as the port allows */
     if (to == QP_SQD && from == QP_RTS) /* before qp_modify: the event may come at once */
         qp->drain_event = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
+    if (to == QP_RESET)
+        qp_return_receive(qp);
     rc = qp_modify(qp->qp, &e);
     if (rc)
         return -rc;
@@ -194,6 +196,7 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
             ;
         cq_clean(qp->scq, qp->v.qp_num);
         cq_clean(qp->rcq, qp->v.qp_num);
+        qp_all_slots(qp);
     }
     return 0;
 }

@@ -16,10 +16,10 @@ int hca_post_srq_recv(struct ibv_srq *v, struct ibv_recv_wr *wr, struct ibv_recv
         struct rwqe w;
 
         rc = rwqe_from_wr(&w, wr, s->max_sge);
-        if (!rc && rq_level(s->rq) >= s->max_wr)
-            rc = ENOMEM;
         if (!rc)
-            rc = -rq_post(s->rq, &w);
+            rc = s->free ? -rq_post(s->rq, &w) : ENOMEM;
+        if (!rc)
+            s->free = (uint16_t)(s->free - s->slot);
     }
     hca_unlock(h);
     if (rc)
@@ -93,6 +93,8 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     s->ctx = c;
     s->pd = to_pd(pd);
     s->max_wr = a->attr.max_wr;
+    s->free = (uint16_t)a->attr.max_wr;
+    s->slot = !c->hca->cfg.early_slots;
     s->max_sge = a->attr.max_sge;
     hlist_init(&s->limit_link);
     hca_lock(c->hca);
@@ -110,21 +112,21 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     return &s->v;
 }
 
-/* Sets the depth, which must hold the posted requests and reach the limit. Without IBV_SRQ_MAX_WR
+/* Sets the depth, which must hold the requests that are not polled yet and reach the limit. Without IBV_SRQ_MAX_WR
  * it only checks the limit. */
 static int resize(struct hca_srq *s, const struct ibv_srq_attr *a, int mask)
 {
     uint32_t max = mask & IBV_SRQ_MAX_WR ? a->max_wr : s->max_wr;
-    uint32_t limit = mask & IBV_SRQ_LIMIT ? a->srq_limit : s->limit;
+    uint32_t limit = mask & IBV_SRQ_LIMIT ? a->srq_limit : s->limit, used = s->max_wr - s->free;
     int rc;
 
-    if (!max || max > HCA_MAX_WR || limit > max)
+    if (!max || max > HCA_MAX_WR || limit > max || used > max)
         return EINVAL;
     if (!(mask & IBV_SRQ_MAX_WR))
         return 0;
     rc = -rq_resize(s->rq, max);
     if (!rc)
-        s->max_wr = max;
+        s->max_wr = max, s->free = (uint16_t)(max - used);
     return rc;
 }
 

@@ -204,6 +204,7 @@ int world_open_port(struct rank *r, unsigned i)
                          .rate_bps = nd->ports[i].rate_bps,
                          .dcqcn = hca_dcqcn(&w->cfg.fab->dcqcn, nd->ports[i].rate_bps),
                          .window_pkts = w->cfg.fab->transport.window,
+                         .early_slots = w->cfg.fab->transport.early_slots,
                          .notice = fabric_notice(w->cfg.fab, nd, i),
                          .message_ps = w->cfg.fab->costs.hca_ps,
                          .pool = w->cfg.pool,

@@ -104,9 +104,22 @@ static void timeouts_are_rounded_up_to_those_of_verbs(void **state)
     }
 }
 
+static void slots_are_kept_until_polled_unless_the_conf_says_otherwise(void **state)
+{
+    struct fabric *f = load_text(LINKS "single_switch = { hosts = 2; };");
+
+    (void)state;
+    assert_false(f->transport.early_slots);
+    fabric_free(f);
+    f = load_text(LINKS "transport = { early_slots = true; };\nsingle_switch = { hosts = 2; };");
+    assert_true(f->transport.early_slots);
+    fabric_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slots_are_kept_until_polled_unless_the_conf_says_otherwise),
         cmocka_unit_test(the_window_is_twice_what_a_round_trip_holds),
         cmocka_unit_test(every_port_is_asked),
         cmocka_unit_test(switch_time_counts_and_other_networks_do_not),

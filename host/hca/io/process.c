@@ -178,6 +178,7 @@ int process_start(struct process_hca *p)
                           .rate_bps = fp->rate_bps,
                           .dcqcn = hca_dcqcn(&process.fab->dcqcn, fp->rate_bps),
                           .window_pkts = process.fab->transport.window,
+                          .early_slots = process.fab->transport.early_slots,
                           .notice = fabric_notice(process.fab, process.host, p->dev.port),
                           .message_ps = process.fab->costs.hca_ps,
                           .far = true,

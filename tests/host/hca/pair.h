@@ -41,6 +41,7 @@ struct pair {
     struct side s[2];
     int64_t now_ps;
     struct hca_driver drv;    /* of both: none, but in test_threads.c */
+    bool early_slots;         /* of both: no, but in test_slots.c */
     struct fab_notice notice; /* of both: none, but in test_completion_delay.c */
     unsigned delivered;
     unsigned free_at_start;
@@ -57,6 +58,7 @@ static inline void side_open(struct pair *p, unsigned i)
                           .rate_bps = 400000000000ull,
                           .pool = p->pool,
                           .notice = p->notice,
+                          .early_slots = p->early_slots,
                           .drv = p->drv};
 
     snprintf(cfg.name, sizeof(cfg.name), "trib%u", i);
@@ -76,7 +78,8 @@ static inline void side_open(struct pair *p, unsigned i)
     assert_non_null(s->mr);
 }
 
-static inline void pair_open_with(struct pair *p, const struct hca_driver *drv, int64_t gpu_ps)
+static inline void pair_open_as(struct pair *p, const struct hca_driver *drv, int64_t gpu_ps,
+                                bool early_slots)
 {
     static struct rte_mempool *pool;
 
@@ -88,9 +91,15 @@ static inline void pair_open_with(struct pair *p, const struct hca_driver *drv, 
     if (drv)
         p->drv = *drv;
     p->notice.gpu_ps = gpu_ps;
+    p->early_slots = early_slots;
     p->free_at_start = rte_mempool_avail_count(pool);
     side_open(p, 0);
     side_open(p, 1);
+}
+
+static inline void pair_open_with(struct pair *p, const struct hca_driver *drv, int64_t gpu_ps)
+{
+    pair_open_as(p, drv, gpu_ps, false);
 }
 
 static inline void pair_open_driven(struct pair *p, const struct hca_driver *drv)
