@@ -7,9 +7,11 @@
  * text. A process belongs to the fabric when it holds the lock on proc/<name>.pid (the kernel names
  * the holder), has the pid and the start time that the file says, and is trib-switch; or, where
  * files are missing, when it is trib-switch or trib-keep of this user with this run directory in
- * its arguments. A lock whose holder this PID namespace does not show (a container that shares the run
- * directory) tells that one lives, which cannot be signalled from here: its pid is PROCESS_AWAY. Both are checked again once a pidfd of the process is open, and signals go through
+ * its arguments. Both are checked again once a pidfd of the process is open, and signals go through
  * that pidfd. Files of a directory that other users could write to do not count.
+ *
+ * A lock whose holder this PID namespace does not show (a container that shares the run directory)
+ * tells that a process lives. It cannot be signalled from here: its pid is PROCESS_AWAY.
  */
 #ifndef TRIB_HOST_KEEP_PROCS_H
 #define TRIB_HOST_KEEP_PROCS_H
