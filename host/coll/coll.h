@@ -197,6 +197,8 @@ void comm_destroy(struct comm *c);
  * comm_deregister of the same range, or comm_destroy. A range within a registered one is not
  * registered again. 0 or -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
+/* The same for memory that operations only read, which the process need not be allowed to write. */
+int comm_register_input(struct comm *c, const void *buf, size_t bytes);
 /* -ENOENT: no such region; -EBUSY: an operation that has not ended uses it. */
 int comm_deregister(struct comm *c, const void *buf, size_t bytes);
 /* How messages reach the memory of cfg.device once some is registered, and the reason. text has

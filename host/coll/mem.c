@@ -25,21 +25,22 @@ static int keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct i
  * the addresses in frames do not depend on this process's memory map. A kernel requires the same
  * offset in a page for both addresses.
  */
-int region_add(struct comm *c, struct region *r, void *buf, size_t bytes)
+int region_add(struct comm *c, struct region *r, void *buf, size_t bytes, bool input)
 {
+    const int local = input ? 0 : IBV_ACCESS_LOCAL_WRITE;
+    const int remote = IBV_ACCESS_REMOTE_READ | (input ? 0 : IBV_ACCESS_REMOTE_WRITE);
     int rc = 0;
 
-    *r = (struct region){.addr = buf, .bytes = bytes, .remote_addr = (uintptr_t)buf % MEM_PAGE};
+    *r = (struct region){
+        .addr = buf, .bytes = bytes, .input = input, .remote_addr = (uintptr_t)buf % MEM_PAGE};
     for (unsigned p = 0; !rc && p < c->n_ports; p++) {
         struct ibv_pd *pd = c->port[p].pd;
 
         errno = 0;
-        rc = keep(c, r, &r->mr[p], ibv_reg_mr(pd, buf, bytes, IBV_ACCESS_LOCAL_WRITE));
+        rc = keep(c, r, &r->mr[p], ibv_reg_mr(pd, buf, bytes, local));
         if (!rc && c->n_planes)
             rc = keep(c, r, &r->remote[p],
-                      ibv_reg_mr_iova(pd, buf, bytes, r->remote_addr,
-                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-                                          IBV_ACCESS_REMOTE_WRITE));
+                      ibv_reg_mr_iova(pd, buf, bytes, r->remote_addr, local | remote));
     }
     return rc;
 }
@@ -55,27 +56,28 @@ void region_drop(struct region *r)
     memset(r, 0, sizeof(*r));
 }
 
-const struct region *region_of(const struct comm *c, const void *addr, size_t bytes)
+const struct region *region_of(const struct comm *c, const void *addr, size_t bytes, bool input)
 {
     const uint8_t *p = addr;
 
     for (const struct region *r = c->regions; r; r = r->next)
-        if (p >= r->addr && bytes <= r->bytes && (size_t)(p - r->addr) <= r->bytes - bytes)
+        if (p >= r->addr && bytes <= r->bytes && (size_t)(p - r->addr) <= r->bytes - bytes &&
+            (input || !r->input))
             return r;
     return NULL;
 }
 
-int comm_register(struct comm *c, void *buf, size_t bytes)
+static int add(struct comm *c, void *buf, size_t bytes, bool input)
 {
     struct region *r;
     int rc;
 
-    if (region_of(c, buf, bytes))
+    if (region_of(c, buf, bytes, input))
         return 0;
     r = calloc(1, sizeof(*r));
     if (!r)
         return -ENOMEM;
-    rc = (c->cfg.device ? gpudirect_add : region_add)(c, r, buf, bytes);
+    rc = c->cfg.device ? gpudirect_add(c, r, buf, bytes) : region_add(c, r, buf, bytes, input);
     if (rc) {
         free(r);
         return rc;
@@ -83,6 +85,16 @@ int comm_register(struct comm *c, void *buf, size_t bytes)
     r->next = c->regions;
     c->regions = r;
     return 0;
+}
+
+int comm_register(struct comm *c, void *buf, size_t bytes)
+{
+    return add(c, buf, bytes, false);
+}
+
+int comm_register_input(struct comm *c, const void *buf, size_t bytes)
+{
+    return add(c, (void *)(uintptr_t)buf, bytes, true);
 }
 
 int comm_deregister(struct comm *c, const void *buf, size_t bytes)
@@ -143,7 +155,8 @@ static int work_alloc(struct comm *c, enum work kind, struct region *r, size_t b
 
     if (!mem)
         return -ENOMEM;
-    if (!(d && kind == WORK_TMP ? gpudirect_add : region_add)(c, r, mem, bytes))
+    if (!(d && kind == WORK_TMP ? gpudirect_add(c, r, mem, bytes)
+                                : region_add(c, r, mem, bytes, false)))
         return 0;
     work_free(c, kind, mem, bytes);
     return -ENOMEM;

@@ -20,6 +20,7 @@ struct coll_req;
 struct region {
     uint8_t *addr;
     size_t bytes;
+    bool input; /* operations only read it: the process may not write its memory */
     struct ibv_mr *mr[COMM_PORTS];     /* for work requests of this rank */
     struct ibv_mr *remote[COMM_PORTS]; /* for work requests of NVSwitches, which address the region
                                           from remote_addr on; NULL: the rank has none */
@@ -36,10 +37,10 @@ struct workspace {
 enum work { WORK_TMP, WORK_STAGE, WORKS }; /* BUF_TMP, where buffers are; BUF_STAGE, of the host */
 
 /* 0, or -errno: there is no region then. */
-int region_add(struct comm *c, struct region *r, void *buf, size_t bytes);
+int region_add(struct comm *c, struct region *r, void *buf, size_t bytes, bool input);
 void region_drop(struct region *r);
-/* The region that holds the whole range; NULL: it is not registered. */
-const struct region *region_of(const struct comm *c, const void *addr, size_t bytes);
+/* The region that holds the whole range, for an input or for any use; NULL: it is not registered. */
+const struct region *region_of(const struct comm *c, const void *addr, size_t bytes, bool input);
 /* The workspaces that the operation's schedule needs. 0 or -ENOMEM. */
 int workspace_get(struct comm *c, struct coll_req *r, char *err);
 /* Host memory in whole pages, reached by the GPU too where there is one. NULL: no memory. */

@@ -89,13 +89,16 @@ static int check_buffers(const struct comm *c, struct coll_req *r, char *err)
 {
     const uint8_t *in = r->args.send, *out = r->args.recv;
     uint64_t ni = r->s.in_bytes, no = r->s.out_bytes;
+    bool input;
 
     if (ni && no && !r->s.in.in_place && in < out + no && out < in + ni) {
         snprintf(err, COMM_TEXT, "send and receive buffers overlap");
         return -EINVAL;
     }
-    r->in = ni ? region_of(c, in, ni) : NULL;
-    r->out = no ? region_of(c, out, no) : NULL;
+    /* In place the root of a broadcast has an output that nobody writes. */
+    input = r->s.in.in_place && r->args.kind == COLL_BROADCAST && c->cfg.rank == r->args.root;
+    r->in = ni ? region_of(c, in, ni, input || !r->s.in.in_place) : NULL;
+    r->out = no ? region_of(c, out, no, input) : NULL;
     if ((ni && !r->in) || (no && !r->out)) {
         snprintf(err, COMM_TEXT, "the %s buffer is not registered for the communicator: %llu bytes",
                  ni && !r->in ? "send" : "receive", (unsigned long long)(ni && !r->in ? ni : no));

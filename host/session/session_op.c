@@ -87,22 +87,27 @@ static void choose(struct trib_comm *c, struct coll_args *a)
 
 /* ---- memory ---- */
 
-static int borrow(struct trib_comm *c, struct borrowed **own, const void *buf, size_t bytes)
+/* input: the operation only reads it, and the program may not be allowed to do more. */
+static int borrow(struct trib_comm *c, struct borrowed **own, const void *buf, size_t bytes,
+                  bool input)
 {
     void *p = (void *)(uintptr_t)buf;
     struct borrowed *b;
     size_t whole;
+    int rc;
 
     if (!bytes || !buf)
         return 0;
-    if (session_range_of(buf, bytes, &p, &whole))
-        return comm_register(c->comm, p, whole);
+    if (session_range_of(buf, bytes, &p, &whole)) {
+        rc = comm_register(c->comm, p, whole);
+        return rc == -EFAULT && input ? comm_register_input(c->comm, p, whole) : rc;
+    }
     b = malloc(sizeof(*b));
     if (!b)
         return -ENOMEM;
     *b = (struct borrowed){p, bytes, false, c->borrowed};
     c->borrowed = *own = b;
-    return comm_register(c->comm, p, bytes);
+    return input ? comm_register_input(c->comm, p, bytes) : comm_register(c->comm, p, bytes);
 }
 
 /* -EBUSY: another operation works within the same range, and its end is waited for. -ENOENT: a
@@ -165,6 +170,18 @@ int session_comm_forget(struct trib_comm *c, const void *base, size_t bytes)
 
 /* ---- life ---- */
 
+static bool overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+}
+
+static int unregistered(int rc, const void *buf, size_t bytes, char *err)
+{
+    return session_say(err, rc, "cannot register %zu bytes at %p: %s%s", bytes, buf, strerror(-rc),
+                       rc == -EFAULT ? ", expected memory that is mapped, and writable for results"
+                                     : "");
+}
+
 static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *a, char *err)
 {
     char why[COMM_TEXT] = "";
@@ -173,11 +190,12 @@ static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *
 
     choose(c, a);
     extents(c, a, &in, &out);
-    rc = borrow(c, &o->own[0], a->send, in);
-    if (!rc)
-        rc = borrow(c, &o->own[1], a->recv, out);
+    rc = borrow(c, &o->own[0], a->send, in, !overlaps(a->send, in, a->recv, out));
     if (rc)
-        return session_say(err, rc, "cannot register a buffer: %s", strerror(-rc));
+        return unregistered(rc, a->send, in, err);
+    rc = borrow(c, &o->own[1], a->recv, out, false);
+    if (rc)
+        return unregistered(rc, a->recv, out, err);
     rc = coll_start(c->comm, a, &o->req, why);
     if (rc)
         return session_say(err, rc, "%s", *why ? why : strerror(-rc));

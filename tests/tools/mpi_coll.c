@@ -6,12 +6,14 @@
  */
 #include <mpi.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define COUNT 3001
+#define FEW   100 /* UCX registers more than that, for writing, too */
 
 static int rank, ranks;
 static long wrong;
@@ -185,6 +187,20 @@ static void moves(MPI_Comm comm)
     free(v);
 }
 
+/* From memory that the program may not write. */
+static void constants(MPI_Comm comm)
+{
+    static const int three[FEW] = {3, 3, 3};
+    int out[FEW], *buf = rank ? out : (int *)(uintptr_t)three;
+
+    MPI_Allreduce(three, out, FEW, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < FEW; i++)
+        expect(out[i], i < 3 ? 3 * ranks : 0);
+    MPI_Bcast(buf, FEW, MPI_INT, 0, comm);
+    for (int i = 0; i < FEW; i++)
+        expect(buf[i], i < 3 ? 3 : 0);
+}
+
 static void all_of(MPI_Comm comm)
 {
     MPI_Comm_rank(comm, &rank);
@@ -192,6 +208,7 @@ static void all_of(MPI_Comm comm)
     reductions(comm);
     others(comm);
     moves(comm);
+    constants(comm);
 }
 
 static void loop(int seconds)

@@ -364,13 +364,13 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
     if (!r)
         return -ENOMEM;
     out = calloc(1, r->s.out_bytes + 1);
-    rc = out ? region_add(c, &c->failover.out, out, r->s.out_bytes + 1) : -ENOMEM;
+    rc = out ? region_add(c, &c->failover.out, out, r->s.out_bytes + 1, false) : -ENOMEM;
     if (rc) {
         free(out);
         out = NULL;
     }
     if (!rc && !k->mem.addr)
-        rc = region_add(c, &k->mem, k->data, k->room);
+        rc = region_add(c, &k->mem, k->data, k->room, false);
     r->args.send = k->data;
     r->args.recv = out;
     r->in = &k->mem;
