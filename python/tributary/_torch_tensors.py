@@ -45,6 +45,34 @@ def check(name: str, tensors: Sequence[torch.Tensor], count: int = 0) -> None:
             )
 
 
+def overlap(outputs: Sequence[torch.Tensor]) -> str:
+    """Why an output cannot be written; "": it can. Its elements must each have a place of their own."""
+    for t in outputs:
+        if _overlaps(t):
+            return (
+                f"found an output whose elements overlap in memory, of size {list(t.shape)} and stride "
+                f"{list(t.stride())}, expected a place for each (clone() makes one)"
+            )
+    return ""
+
+
+def _overlaps(t: torch.Tensor) -> bool:
+    dims = sorted((stride, size) for stride, size in zip(t.stride(), t.shape) if size > 1)
+    if t.numel() < 2 or t.is_contiguous():
+        return False
+    reach = 0  # of the dimensions so far
+    for stride, size in dims:
+        if stride <= reach:
+            break
+        reach += stride * (size - 1)
+    else:
+        return False
+    at = torch.zeros(1, dtype=torch.int64)
+    for stride, size in dims:
+        at = (at[:, None] + torch.arange(size) * stride).reshape(-1)
+    return int(at.unique().numel()) < t.numel()
+
+
 def op_name(op: Any) -> str:
     """Of dist.ReduceOp, as object or as value."""
     inner = getattr(op, "op", op)

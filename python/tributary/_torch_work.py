@@ -9,14 +9,22 @@ Work objects, and what releases of PyTorch make of them. C++ (DDP's reducer) cal
 Work that is written in Python through the Python object; 1.13 does not keep that object, and a Work whose Python
 half is gone waits for ever. So a Work is pinned here until it has ended and somebody has asked for it. An error
 reaches C++ as the exception of a future that a callback has raised: Future.set_exception() of Python stores it
-as a value, which DDP takes for tensors.
+as a value, which DDP takes for tensors. So C++ gets a future of torch's, Python one whose callbacks may call
+collectives (_torch_callbacks).
+
+A call that one rank cannot make (its output's elements overlap, its memory cannot be registered) must not leave the
+others waiting. That rank tells those whose results depend on it, by the store, waits until they have heard, and then
+takes part with memory of its own; the call fails at each of them, with the reason, and the group goes on. Ranks look
+for such notes only while an operation keeps them waiting, so what goes well pays nothing.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import json
 import logging
+import sys
 import threading
 import time
 from datetime import timedelta
@@ -27,11 +35,14 @@ import torch.futures
 from torch._C._distributed_c10d import Work as _BaseWork
 
 from . import coll
+from ._torch_callbacks import Future, Thread
+from ._torch_store import StoreOob
 
 log = logging.getLogger("tributary.torch")
 
 _AHEAD = 8  # operations that the library has at once; it runs one after the other
-_SLICE_S = 0.05  # of waiting, between looks at new calls and at close()
+_SLICE_S = 0.05  # of waiting, between looks at new calls, at close() and for notes
+_ANSWER_S = 0.005  # between looks for answers to a note
 _PINNED = 256  # Works that have ended and that nobody has asked for
 
 _pins: "collections.OrderedDict[int, Work]" = collections.OrderedDict()
@@ -41,7 +52,9 @@ _pins_lock = threading.Lock()
 class Work(_BaseWork):
     """A running operation as torch.distributed knows it; also its algorithm and fabric time."""
 
-    def __init__(self, name: str, result: list[torch.Tensor], timeout_s: float) -> None:
+    def __init__(
+        self, name: str, result: list[torch.Tensor], timeout_s: float, level: int, completer: Thread
+    ) -> None:
         super().__init__()
         self.name = name
         self.algo = ""  # "sharp", "ring", ... once it has ended
@@ -50,8 +63,11 @@ class Work(_BaseWork):
         self._error: Optional[str] = None
         self._ended = threading.Event()
         self._asked = False
-        self._base: torch.futures.Future[list[torch.Tensor]] = torch.futures.Future()
-        self._future = self._base.then(self._value)
+        self._level, self._completer = level, completer
+        self._lock = threading.Lock()
+        self._future: Optional[Future] = None  # Python's
+        self._base: Optional[torch.futures.Future[list[torch.Tensor]]] = None  # C++'s waits for it
+        self._native: Optional[torch.futures.Future[list[torch.Tensor]]] = None  # C++'s
         with _pins_lock:
             _pins[id(self)] = self
 
@@ -87,23 +103,51 @@ class Work(_BaseWork):
 
     def get_future(self) -> "torch.futures.Future[list[torch.Tensor]]":
         self._unpin()
-        return self._future
+        with self._lock:
+            if not _asked_by_python():
+                if self._native is None:
+                    self._base = torch.futures.Future()
+                    self._native = self._base.then(self._value)
+                    if self._ended.is_set():
+                        self._base.set_result(self._result)
+                return self._native
+            if self._future is None:
+                self._future = Future(self._level, self._ended)
+                if self._ended.is_set():
+                    self._complete(self._future)
+            return self._future
 
     # ---- for the engine ----
 
     def end(self, error: Optional[str] = None) -> None:
         """Once; afterwards the tensors are the program's."""
-        self._error = error
-        self._ended.set()
-        try:
-            self._base.set_result(self._result)  # runs what the program hung on it, in this thread
-        except Exception as e:
-            log.error("%s: a callback of its future has failed: %s", self.name, e)
+        with self._lock:
+            self._error = error
+            self._ended.set()
+            asked = self._future is not None or self._base is not None
+        if asked:  # whoever completes a future runs what C++ and torch.futures have hung on it
+            self._completer.put(self._complete_all)
         with _pins_lock:
             if self._asked:
                 _pins.pop(id(self), None)
             while len(_pins) > _PINNED and next(iter(_pins.values())).is_completed():
                 _pins.popitem(last=False)
+
+    def forget(self) -> None:
+        """Its call has failed in the caller's hands, so nobody asks for it."""
+        self._unpin()
+
+    def _complete_all(self) -> None:
+        if self._future is not None:
+            self._complete(self._future)
+        if self._base is not None:
+            self._base.set_result(self._result)
+
+    def _complete(self, future: Future) -> None:
+        if self._error is not None:
+            future.set_exception(RuntimeError(self._error))
+        else:
+            future.set_result(self._result)
 
     def _value(self, _base: object) -> list[torch.Tensor]:
         if self._error is not None:
@@ -115,6 +159,14 @@ class Work(_BaseWork):
             self._asked = True
             if self._ended.is_set():
                 _pins.pop(id(self), None)
+
+
+def _asked_by_python() -> bool:
+    """Of get_future(): a function of Python names it. C++ calls it from below one that does not, or from none."""
+    try:
+        return "get_future" in sys._getframe(2).f_code.co_names
+    except ValueError:
+        return False
 
 
 @dataclasses.dataclass
@@ -130,13 +182,12 @@ class Job:
     send: Optional[torch.Tensor] = None
     recv: Optional[torch.Tensor] = None
     finish: Optional[Callable[[], None]] = None
-    before: Optional[Callable[[coll.Communicator], None]] = None  # in the engine's thread
     request: Optional[coll.Request] = None
     started: float = 0.0  # by the monotonic clock
+    number: int = 0  # of the group's calls, the same at all ranks
+    refused: str = ""  # why this rank cannot make the call
 
     def start(self, comm: coll.Communicator) -> None:
-        if self.before:
-            self.before(comm)
         if not self.count and self.kind != "barrier":
             return
         self.request = comm.start(
@@ -158,24 +209,66 @@ class Job:
             except TimeoutError:
                 return False
             self.work.algo = self.request.algo
-        if self.finish:
-            with torch.no_grad():
-                self.finish()
         return True
 
+    def bring(self) -> None:
+        """Results to where the program wants them."""
+        inference = any(t.is_inference() for t in self.work._result)
+        if self.finish:
+            with torch.inference_mode() if inference else torch.no_grad():
+                self.finish()
+
+    def substitute(self) -> None:
+        """It takes part with memory of its own, whose results nobody sees."""
+        in_place = self.send is self.recv
+        self.send = None if self.send is None else self.send.clone()
+        if self.recv is not None:
+            self.recv = self.send if in_place else torch.empty_like(self.recv)
+        self.finish = None
+
+    def waited_for_by(self, rank: int, size: int) -> list[int]:
+        """The ranks whose results need this one's part."""
+        others = [r for r in range(size) if r != rank]
+        if self.kind in ("broadcast", "scatter"):
+            return others if rank == self.root else []
+        if self.kind in ("reduce", "gather"):
+            return [self.root] if rank != self.root else []
+        return others
+
     def drop(self) -> None:
-        self.request = self.send = self.recv = self.finish = self.before = None
+        self.request = self.send = self.recv = self.finish = None
+
+
+@dataclasses.dataclass
+class Refusal:
+    """A call that this rank cannot make, while others are told."""
+
+    job: Job
+    note: int = 0
+    answers: int = 0  # to wait for
+    next_look: float = 0.0
 
 
 class Engine:
     """The thread of a communicator. submit() from any thread; close() once, by every rank."""
 
     def __init__(
-        self, name: str, create: Callable[[], coll.Communicator], timeout_s: float
+        self,
+        name: str,
+        oob: StoreOob,
+        create: Callable[[StoreOob], coll.Communicator],
+        timeout_s: float,
+        level: int,
     ) -> None:
-        self._name, self._create, self._timeout_s = name, create, timeout_s
+        self._name, self._oob, self._create, self._timeout_s = name, oob, create, timeout_s
+        self.level = level
+        self.completer = Thread(f"trib {name} futures {level}", level + 1)
         self._changed = threading.Condition()
         self._calls: Deque[Job] = collections.deque()
+        self._running: Deque[Job] = collections.deque()
+        self._numbered = 0
+        self._refusal: Optional[Refusal] = None
+        self._heard: dict[int, tuple[int, str]] = {}  # by whom a call fails and why, by its number
         self._failed = ""  # why nothing runs any more
         self._closing = False
         self._told = ""
@@ -190,9 +283,11 @@ class Engine:
                 job.work.wait()
             if self._thread is None:
                 self._thread = threading.Thread(
-                    target=self._run, name=f"trib {self._name}", daemon=True
+                    target=self._run, name=f"trib {self._name} {self.level}", daemon=True
                 )
                 self._thread.start()
+            self._numbered += 1
+            job.number = self._numbered
             self._calls.append(job)
             self._changed.notify()
 
@@ -204,74 +299,104 @@ class Engine:
             thread, self._thread = self._thread, None
         if thread is not None and thread is not threading.current_thread():
             thread.join()
+        self.completer.close()
 
     # ---- the thread ----
 
     def _run(self) -> None:
-        running: Deque[Job] = collections.deque()
         try:
-            comm = self.comm = self._create()
+            self._oob.meet()
+            comm = self.comm = self._create(self._oob)
         except Exception as e:
-            self._fail(f"{self._name}: cannot create its communicator: {e}", running)
+            self._fail(f"{self._name}: cannot create its communicator: {e}")
             return
         self._tell(comm)
         while True:
             with self._changed:
-                if not self._calls and not running and not self._closing:
+                idle = not self._calls and not self._running and not self._refusal
+                if idle and not self._closing:
                     self._changed.wait(_SLICE_S)
                 if self._closing:
                     break
-                fresh = [
-                    self._calls.popleft() for _ in range(min(len(self._calls), _AHEAD - len(running)))
-                ]
-            for job in fresh:
-                if self._failed:
-                    job.work.end(f"{job.work.name}: {self._failed}")
-                else:
-                    self._start(job, comm, running)
-            if running:
-                self._serve(running)
-            else:
-                comm.progress()  # others may need this rank's part of what it has done
+            try:
+                self._turn(comm)
+            except Exception as e:  # the store's: rank 0 has taken it along
+                self._fail(f"{self._name}: its store: {e}")
             self._tell(comm)
-        self._fail("the group was destroyed", running)
+        self._fail("the group was destroyed")
         comm.close()
         self.comm = None
 
-    def _start(self, job: Job, comm: coll.Communicator, running: Deque[Job]) -> None:
-        try:
-            job.start(comm)
-        except Exception as e:
-            job.drop()
-            job.work.end(str(e))
-            if comm.error:
-                self._fail(comm.error, running)
-            return  # else refused, the same at every rank: others go on
-        running.append(job)
-        job.started = time.monotonic()
+    def _turn(self, comm: coll.Communicator) -> None:
+        while (job := self._next()) is not None:
+            self._start(job, comm)
+        if self._running:
+            self._serve()
+        else:
+            comm.progress()  # others may need this rank's part of what it has done
+        if self._refusal:
+            self._refuse(self._refusal, comm)
 
-    def _serve(self, running: Deque[Job]) -> None:
-        job = running[0]
+    def _next(self) -> Optional[Job]:
+        with self._changed:
+            if not self._calls or len(self._running) >= _AHEAD or self._refusal:
+                return None
+            return self._calls.popleft()
+
+    def _start(self, job: Job, comm: coll.Communicator) -> None:
+        if self._failed:
+            job.work.end(f"{job.work.name}: {self._failed}")
+            return
+        job.started = time.monotonic()
+        try:
+            if not job.refused:
+                job.start(comm)
+                self._running.append(job)
+                return
+        except Exception as e:
+            job.refused = str(e).removeprefix(f"{job.kind}: ")
+        self._refusal = Refusal(job)
+        if comm.error:
+            self._fail(comm.error)
+            return
+        whom = job.waited_for_by(comm.rank, comm.size)
+        if whom:
+            note = {"call": job.number, "by": comm.rank, "to": whom, "why": job.refused}
+            self._refusal.note = self._oob.tell(json.dumps(note))
+            self._refusal.answers = len(whom)
+
+    def _serve(self) -> None:
+        job = self._running[0]
         late = time.monotonic() - job.started > self._timeout_s
         try:
-            if not job.poll(_SLICE_S) and not late:
+            if not job.poll(_ANSWER_S if self._refusal else _SLICE_S) and not late:
+                self._hear()
                 return
-            error = f"{job.work.name}: not done after {self._timeout_s:g} s" if late else None
+            failed = f"{job.work.name}: not done after {self._timeout_s:g} s" if late else ""
         except Exception as e:
-            error = str(e)
-        if error is not None:
-            self._fail(error, running)
+            failed = str(e)
+        if failed:
+            self._fail(failed)
             return
-        running.popleft()
+        self._running.popleft()
+        by, why = self._heard.pop(job.number, (0, ""))
+        error = job.refused or (why and f"rank {by}: {why}")
+        try:
+            if not error:
+                job.bring()
+        except Exception as e:  # a tensor that cannot be written: the group is none the worse
+            error = str(e)
         job.drop()
-        job.work.end()
+        job.work.end(f"{job.work.name}: {error}" if error else None)
 
-    def _fail(self, why: str, running: Deque[Job]) -> None:
+    def _fail(self, why: str) -> None:
         with self._changed:
             self._failed = self._failed or why
-            lost = [*running, *self._calls]
-            running.clear()
+            refused = [self._refusal.job] if self._refusal else []
+            lost = [*self._running, *refused, *self._calls]
+            self._running.clear()
             self._calls.clear()
+            self._refusal = None
         for job in lost:
             job.drop()
             job.work.end(why if why.startswith(job.work.name) else f"{job.work.name}: {why}")
@@ -282,3 +407,39 @@ class Engine:
         if why != self._told and comm.rank == 0:
             log.warning("%s: not in the switches: %s", self._name, why)
         self._told = why
+
+    # ---- calls that a rank cannot make ----
+
+    def _hear(self) -> None:
+        """Notes of others. Of several for one call the lowest rank's counts, everywhere."""
+        for number, text in self._oob.hear():
+            note = json.loads(text)
+            if self._oob.rank not in note["to"]:
+                continue
+            by, why = self._heard.get(note["call"], (note["by"], note["why"]))
+            self._heard[note["call"]] = min((by, why), (note["by"], note["why"]))
+            self._oob.answer(number)
+
+    def _refuse(self, refusal: Refusal, comm: coll.Communicator) -> None:
+        """Takes part in its call once all have heard who need to."""
+        job, now = refusal.job, time.monotonic()
+        if comm.error or now - job.started > self._timeout_s:
+            self._fail(comm.error or f"{job.work.name}: not done after {self._timeout_s:g} s")
+            return
+        if now < refusal.next_look:
+            return
+        refusal.next_look = now + _ANSWER_S
+        self._hear()  # others may refuse, too
+        if refusal.answers and self._oob.answers(refusal.note) < refusal.answers:
+            if not self._running:
+                time.sleep(_ANSWER_S)
+            return
+        self._refusal = None
+        job.substitute()
+        try:
+            job.start(comm)
+            self._running.append(job)
+        except Exception:  # nobody can make it
+            self._heard.pop(job.number, None)
+            job.drop()
+            job.work.end(f"{job.work.name}: {job.refused}")

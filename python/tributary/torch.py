@@ -2,7 +2,6 @@
 """The backend "trib" of torch.distributed: collectives of CPU tensors on a Tributary fabric.
 
     import torch.distributed as dist
-from torch._C._distributed_c10d import Store
     import tributary.torch
 
     dist.init_process_group("trib")       # env://, tcp:// and file:// as for any backend
@@ -14,7 +13,10 @@ variable TRIB_ALGO, else "sharp,ring"; "auto" takes the fastest by the model for
 
 Each group has a communicator of its own, which is created with its first operation, and a thread that drives it.
 Results have the same bits in every run and at every rank. When a rank dies, operations of all others fail with
-its name: RuntimeError from wait(), from backward(), and from every later call.
+its name: RuntimeError from wait(), from backward(), and from every later call. What is wrong with the tensors of one
+call at one rank ends that call, with the reason, at every rank whose result depends on it, and nothing else.
+
+Callbacks of futures may call collectives and wait for them; they run one after the other, in the order of then().
 
 PyTorch 1.13 and 2.x. Reductions of half, bfloat16, float, double, integers of 8, 32 and 64 bits and bool by SUM,
 AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR; every type is moved.
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
+import threading
 import weakref
 from datetime import timedelta
 from typing import Any, Optional, Sequence
@@ -34,10 +36,10 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
 from . import _lib, coll
-from ._torch_tensors import Flat, Movable, check, gathered, reduction, scattered
+from ._torch_callbacks import level
+from ._torch_store import StoreOob
+from ._torch_tensors import Flat, Movable, check, gathered, overlap, reduction, scattered
 from ._torch_work import Engine, Job, Work
-
-_POLL_S = (0.0005, 0.01)  # of the store, the first and the longest pause
 
 
 @dataclasses.dataclass
@@ -47,54 +49,6 @@ class Options:
 
     algo: Optional[str] = None
     window: int = 0
-
-
-class _StoreOob:
-    """Ranks of a group find each other by torch's store. It is polled: a call that blocks there would
-    keep every other thread of the process from it."""
-
-    def __init__(self, store: Store, rank: int, size: int, timeout_s: float) -> None:
-        self.rank, self.size = rank, size
-        self._store, self._timeout_s, self._calls = store, timeout_s, 0
-
-    def bcast(self, data: Optional[bytes], root: int) -> bytes:
-        key = self._next()
-        if data is not None:
-            self._put(key, data)
-        return self._take(key, [root])
-
-    def gather(self, data: bytes, root: int) -> Optional[list[bytes]]:
-        key = self._next()
-        self._put(f"{key}/{self.rank}", data)
-        if self.rank != root:
-            return None
-        return [self._take(f"{key}/{r}", [r]) for r in range(self.size)]
-
-    def barrier(self) -> None:
-        key = self._next()
-        self._store.add(key, 1)
-        self._until(key, self.size, list(range(self.size)))
-
-    def _next(self) -> str:
-        self._calls += 1
-        return f"trib/{self._calls}"
-
-    def _put(self, key: str, data: bytes) -> None:
-        self._store.set(key, data.hex())  # 1.13 takes text only
-        self._store.add(f"{key}/there", 1)
-
-    def _take(self, key: str, of: list[int]) -> bytes:
-        self._until(f"{key}/there", 1, of)
-        return bytes.fromhex(self._store.get(key).decode())
-
-    def _until(self, key: str, count: int, of: list[int]) -> None:
-        pause, end = _POLL_S[0], time.monotonic() + self._timeout_s
-        while self._store.add(key, 0) < count:
-            if time.monotonic() > end:
-                who = f"rank {of[0]}" if len(of) == 1 else "all ranks"
-                raise TimeoutError(f"{who} did not come within {self._timeout_s:g} s")
-            time.sleep(pause)
-            pause = min(2 * pause, _POLL_S[1])
 
 
 _Base: Any = dist.ProcessGroup  # whose calls have other types in each release
@@ -126,13 +80,11 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
         self._names = {"name": name, "desc": "trib"}
         self._timeout_s = timeout.total_seconds()
         algo = options.algo or os.environ.get("TRIB_ALGO") or "sharp,ring"
-        oob = _StoreOob(store, rank, size, self._timeout_s)
-        self._engine = Engine(
-            f"group {name or 'of trib'}",
-            lambda: coll.Communicator(oob, algo, options.window),
-            self._timeout_s,
-        )
-        self._finalizer = weakref.finalize(self, self._engine.close)
+        self._store = store
+        self._create = lambda oob: coll.Communicator(oob, algo, options.window)
+        self._engines: dict[int, Engine] = {}  # of the program, of callbacks, of their callbacks, ...
+        self._engines_lock = threading.Lock()
+        self._finalizer = weakref.finalize(self, _close, self._engines)
 
     # ---- what torch asks ----
 
@@ -191,7 +143,7 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
         job = Job(name, self._work(name, list(tensors)), flat.numel, kind, number)
         job.send = job.recv = flat.data
         job.finish = flat.back
-        return self._submit(job)
+        return self._submit(job, tensors)
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> Work:
         check("reduce", tensors, 1)
@@ -199,9 +151,10 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
         flat = Flat.of(tensors)
         job = Job("reduce", self._work("reduce", list(tensors)), flat.numel, kind, number)
         job.root, job.send = opts.rootRank, flat.data
-        if self._rank == opts.rootRank:
-            job.recv, job.finish = flat.data, flat.back
-        return self._submit(job)
+        if self._rank != opts.rootRank:
+            return self._submit(job)
+        job.recv, job.finish = flat.data, flat.back
+        return self._submit(job, tensors)
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         if isinstance(outputs, torch.Tensor):
@@ -232,7 +185,7 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
             "reduce_scatter", self._work("reduce_scatter", list(outputs)), flat.numel, kind, number
         )
         job.send, job.recv, job.finish = send, flat.data, flat.back
-        return self._submit(job)
+        return self._submit(job, outputs)
 
     # ---- movements: any type, as bytes ----
 
@@ -241,9 +194,10 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
         flat = Flat.of(tensors)
         job = self._moved("broadcast", list(tensors), flat.bytes)
         job.root, job.send = opts.rootRank, flat.data
-        if self._rank != opts.rootRank:
-            job.finish = flat.back
-        return self._submit(job)
+        if self._rank == opts.rootRank:
+            return self._submit(job)
+        job.finish = flat.back
+        return self._submit(job, tensors)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         check("all_gather", inputs, 1)
@@ -271,7 +225,7 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
         recv, finish = gathered("all_gather", outputs, inputs, self._size)
         job = self._moved("all_gather", _all(outputs), flat.bytes)
         job.send, job.recv, job.finish = flat.data, recv, finish
-        return self._submit(job)
+        return self._submit(job, _all(outputs))
 
     def gather(self, outputs: Any, inputs: Any, opts: Any) -> Work:
         check("gather", inputs, 1)
@@ -281,7 +235,7 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
         if self._rank == opts.rootRank:
             check("gather", _all(outs))
             job.recv, job.finish = gathered("gather", outs, inputs, self._size)
-        return self._submit(job)
+        return self._submit(job, _all(outs))
 
     def scatter(self, outputs: Any, inputs: Any, opts: Any) -> Work:
         check("scatter", outputs, 1)
@@ -291,7 +245,7 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
         if self._rank == opts.rootRank:
             check("scatter", inputs[0])
             job.send = scattered("scatter", [list(inputs[0])], outputs, self._size)
-        return self._submit(job)
+        return self._submit(job, outputs)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         check("all_to_all", [*outputs, *inputs])
@@ -327,7 +281,7 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
             "all_to_all", _all(outputs), send.numel() * send.element_size() // self._size
         )
         job.send, job.recv, job.finish = send, recv, finish
-        return self._submit(job)
+        return self._submit(job, _all(outputs))
 
     def barrier(self, opts: Any = None) -> Work:
         return self._submit(Job("barrier", self._work("barrier", [])))
@@ -345,15 +299,41 @@ class ProcessGroupTrib(_Base):  # type: ignore[misc]
 
     # ---- the same for all ----
 
+    def _engine(self) -> Engine:
+        """For calls of this thread."""
+        at = level()
+        with self._engines_lock:
+            if at not in self._engines:
+                what = f"/{at}" if at else ""
+                self._engines[at] = Engine(
+                    f"group {self._names['name'] or 'of trib'}",
+                    StoreOob(self._store, self._rank, self._size, self._timeout_s, what),
+                    self._create,
+                    self._timeout_s,
+                    at,
+                )
+            return self._engines[at]
+
     def _work(self, name: str, result: list[torch.Tensor]) -> Work:
-        return Work(name, result, self._timeout_s)
+        engine = self._engine()
+        return Work(name, result, self._timeout_s, engine.level, engine.completer)
 
     def _moved(self, kind: str, result: list[torch.Tensor], size: int) -> Job:
         return Job(kind, self._work(kind, result), size, coll.TYPES["uint8"][0])
 
-    def _submit(self, job: Job) -> Work:
-        self._engine.submit(job)
+    def _submit(self, job: Job, written: Sequence[torch.Tensor] = ()) -> Work:
+        """written: by this rank's part of the call."""
+        job.refused = overlap(written)
+        self._engine().submit(job)
+        if job.refused:
+            job.work.forget()
+            raise RuntimeError(f"{job.work.name}: {job.refused}")
         return job.work
+
+
+def _close(engines: dict[int, Engine]) -> None:
+    for at in sorted(engines):
+        engines[at].close()
 
 
 def _no(what: str) -> RuntimeError:
