@@ -93,3 +93,10 @@ const char *work_axis_name(enum work_axis a)
 
     return names[a];
 }
+
+const char *work_group_name(enum work_group g)
+{
+    static const char *const names[] = {"tp", "dp", "ep", "pp"};
+
+    return names[g];
+}

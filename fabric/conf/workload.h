@@ -17,6 +17,8 @@
 #include "fabric/gpu_device.h"
 
 enum work_axis { WORK_TP, WORK_DP, WORK_PP, WORK_AXES };
+/* The groups that run collectives: those of the axes, and experts. */
+enum work_group { WORK_GROUP_TP, WORK_GROUP_DP, WORK_GROUP_EP, WORK_GROUP_PP, WORK_GROUPS };
 
 struct workload {
     char path[256];
@@ -43,9 +45,11 @@ struct workload {
 
     /* Parallelism. */
     uint32_t tp, dp, pp, ep;
-    uint32_t zero;                   /* stage 0 to 3; 3 is FSDP */
-    uint32_t microbatches;           /* of a pipeline, per step and replica */
-    enum work_axis order[WORK_AXES]; /* innermost first */
+    uint32_t zero;                         /* stage 0 to 3; 3 is FSDP */
+    uint32_t microbatches;                 /* of a pipeline, per step and replica */
+    enum work_axis order[WORK_AXES];       /* innermost first */
+    char algorithm[WORK_GROUPS][FAB_NAME]; /* of collectives, as --algo; "": the fastest */
+    int algorithm_line;                    /* of the file */
 };
 
 /* 0, or -EINVAL with all mistakes in errs. */
@@ -80,5 +84,6 @@ double workload_total_seconds(const struct workload *w);
 double workload_state_bytes(const struct workload *w);
 
 const char *work_axis_name(enum work_axis a); /* "tp" */
+const char *work_group_name(enum work_group g);
 
 #endif

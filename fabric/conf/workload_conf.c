@@ -51,7 +51,14 @@ static const struct key parallel_keys[] = {
     {"tp", KEY_UINT, AT(tp), 1, MAX_GPUS}, {"dp", KEY_UINT, AT(dp), 1, MAX_GPUS},
     {"pp", KEY_UINT, AT(pp), 1, MAX_GPUS}, {"ep", KEY_UINT, AT(ep), 1, MAX_GPUS},
     {"zero", KEY_UINT, AT(zero), 0, 3},    {"microbatches", KEY_UINT, AT(microbatches), 1, 1000000},
-    {"order", KEY_OWN, 0, 0, 0},
+    {"order", KEY_OWN, 0, 0, 0},           {"algorithm", KEY_OWN, 0, 0, 0},
+};
+/* Which names there are, the simulator knows. */
+static const struct key algorithm_keys[] = {
+    {"tp", KEY_NAME, AT(algorithm[WORK_GROUP_TP]), 0, 0},
+    {"dp", KEY_NAME, AT(algorithm[WORK_GROUP_DP]), 0, 0},
+    {"ep", KEY_NAME, AT(algorithm[WORK_GROUP_EP]), 0, 0},
+    {"pp", KEY_NAME, AT(algorithm[WORK_GROUP_PP]), 0, 0},
 };
 static const struct key top_keys[] = {
     {"name", KEY_NAME, AT(name), 0, 0}, {"device", KEY_OWN, 0, 0, 0},   {"model", KEY_OWN, 0, 0, 0},
@@ -103,6 +110,19 @@ static void read_order(struct build *b, config_setting_t *g, enum work_axis *ord
     }
     if (s && (n != WORK_AXES || good != WORK_AXES))
         keys_expected(b, s, "[ \"tp\", \"dp\", \"pp\" ] in any order, innermost first");
+}
+
+static void read_algorithms(struct build *b, config_setting_t *g, struct workload *w)
+{
+    config_setting_t *s = config_setting_get_member(g, "algorithm");
+
+    if (!s)
+        return;
+    w->algorithm_line = (int)config_setting_source_line(s);
+    if (config_setting_is_group(s))
+        keys_read(b, s, algorithm_keys, LEN(algorithm_keys), w);
+    else
+        keys_expected(b, s, "a group, as algorithm = { ep = \"pxn\"; }");
 }
 
 /* A section of the file; NULL with an error if it is missing or not a group. */
@@ -230,8 +250,10 @@ static bool read_parallel(struct wreader *r, config_setting_t *root)
     unsigned before = r->b.errs->total;
     config_setting_t *s = section(&r->b, root, "parallel", parallel_keys, LEN(parallel_keys), r->w);
 
-    if (s)
+    if (s) {
         read_order(&r->b, s, r->w->order);
+        read_algorithms(&r->b, s, r->w);
+    }
     /* Each is below 2^20: the product of two fits, that of three may not. */
     if (r->b.errs->total == before &&
         ((uint64_t)r->w->tp * r->w->dp > MAX_GPUS || workload_gpus(r->w) > MAX_GPUS))
