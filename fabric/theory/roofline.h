@@ -49,7 +49,9 @@ struct roof {
     enum roof_kind kind;
     uint64_t degree;
     double math_s, comms_s;
-    unsigned level;       /* of the fabric: the level where communication takes longest */
+    double sent_s;  /* of comms_s what one GPU sends: a message's way through a pipeline has other
+                       stages' too, and one GPU sends more than one stands for */
+    unsigned level; /* of the fabric: the level where communication takes longest */
     double has, critical; /* DP: tokens per GPU, and how many hide communication; TP: degree, and
                              the largest that is hidden; else 0 */
 };

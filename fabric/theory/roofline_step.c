@@ -111,10 +111,12 @@ static struct roof pipeline_parallel(const struct workload *w, const struct cost
         slowest = bps;
         r.level = i;
     }
-    if (slowest > 0)
+    if (slowest > 0) {
         r.comms_s =
             2 * dev_type_bytes(w->wire) / dev_type_bytes(DEV_BF16) *
             roofline_pp_comms_s(slowest * w->tp, tokens, w->d_model, w->microbatches, w->pp);
+        r.sent_s = 2 * dev_type_bytes(w->wire) * tokens * w->d_model / (slowest * w->tp);
+    }
     r.math_s = workload_step_flops(w) / peak(w);
     return r;
 }
@@ -125,5 +127,8 @@ void roofline_workload(const struct workload *w, const struct cost_levels *l,
     rows[ROOF_DP] = data_parallel(w, l);
     rows[ROOF_TP] = tensor_parallel(w, l);
     rows[ROOF_EP] = expert_parallel(w, l);
+    for (int k = 0; k < ROOF_KINDS; k++)
+        if (k != ROOF_PP)
+            rows[k].sent_s = rows[k].comms_s;
     rows[ROOF_PP] = pipeline_parallel(w, l);
 }

@@ -198,6 +198,35 @@ static void bounds_are_those_of_hand(void **state)
     }
 }
 
+/* What a GPU sends through a pipeline are its 2 M messages, at their bound: less than it is when
+ * all stages' turns are counted. */
+static void theory_of_a_pipeline_is_what_a_gpu_sends(void **state)
+{
+    static const char *const names[] = {"megatron-70b", "llama3-70b", "deepseek-v3"};
+    static struct fab_errors errs;
+    struct cost_levels l = levels_of("conf/h100-superpod-4096.conf");
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct step_collective u[STEP_COLLECTIVES];
+        const struct step_collective *x;
+        struct roof roof[ROOF_KINDS];
+        struct workload w;
+        char path[96];
+        double sent;
+
+        snprintf(path, sizeof(path), "conf/workloads/%s.conf", names[i]);
+        assert_int_equal(workload_load(&w, path, &errs), 0);
+        x = find(u, step_collectives(&w, u), ROOF_PP, COLL_SENDRECV, false);
+        roofline_workload(&w, &l, roof);
+        sent = x->times * step_bound(&l, x, 2, x->bytes, STEP_HOSTS, false);
+        if (fabs(roof[ROOF_PP].sent_s - sent) > 1e-6 * sent)
+            fail_msg("%s: %g s, its messages need %g s", names[i], roof[ROOF_PP].sent_s, sent);
+        same(roof[ROOF_PP].comms_s, sent * (w.microbatches + w.pp - 2.0) / w.microbatches);
+        same(roof[ROOF_DP].sent_s, roof[ROOF_DP].comms_s);
+    }
+}
+
 /* The FLOPs of that table. */
 static void flops_are_those_of_hand(void **state)
 {
@@ -252,6 +281,7 @@ int main(void)
         cmocka_unit_test(gradients_hide_behind_the_backward_pass_but_for_the_last_layer),
         cmocka_unit_test(collectives_are_those_of_the_workload),
         cmocka_unit_test(bounds_are_those_of_hand),
+        cmocka_unit_test(theory_of_a_pipeline_is_what_a_gpu_sends),
         cmocka_unit_test(flops_are_those_of_hand),
         cmocka_unit_test(groups_share_what_is_oversubscribed),
     };
