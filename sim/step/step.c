@@ -181,8 +181,8 @@ static void print_kinds(const struct step_report *r)
                               ? r->collective[i].timing[w].s * r->collective[i].times
                               : 0;
         table_cell(t, "%s", roof_kind_name(k));
-        if (r->roof[k].comms_s > 0)
-            table_cell(t, "%.2f", r->roof[k].comms_s * 1e3);
+        if (r->roof[k].sent_s > 0)
+            table_cell(t, "%.2f", r->roof[k].sent_s * 1e3);
         else
             table_cell(t, "%s", "");
         for (int w = 0; w < STEP_METHODS; w++) {
@@ -340,7 +340,7 @@ static int write_json(const struct step_report *r)
         json_array_append_new(collectives, collective_json(&r->collective[i]));
     for (int k = 0; k < ROOF_KINDS; k++)
         if (r->roof[k].used)
-            json_object_set_new(theory, roof_kind_name(k), json_real(r->roof[k].comms_s * 1e6));
+            json_object_set_new(theory, roof_kind_name(k), json_real(r->roof[k].sent_s * 1e6));
     j = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "workload",
                   r->o->work->name, "fabric", r->o->fab->name, "gpus",
                   (json_int_t)workload_gpus(r->o->work), "math_us", r->math_s * 1e6, "pipeline_us",
@@ -388,13 +388,14 @@ int step_run(const struct step_opts *o, char *err)
 
     r.n = step_collectives(o->work, r.collective);
     rc = fits(o, r.collective, r.n, err);
+    rc = rc ? rc : step_name_algorithms(o->work, r.collective, r.n, err);
     if (rc)
         return rc;
     cost_levels(o->fab, &levels);
     roofline_workload(o->work, &levels, r.roof);
     if (workload_gpus(o->work) > o->fab->n_hosts) /* the fabric lacks some of its levels */
         for (int k = 0; k < ROOF_KINDS; k++)
-            r.roof[k].comms_s = 0;
+            r.roof[k].sent_s = 0;
     r.math_s = workload_step_flops(o->work) /
                (device_flops(o->work->device, o->work->type) * (double)workload_gpus(o->work));
     rc = step_measure(o->fab, r.collective, r.n, o->pool, o->seed, o->stop, err);

@@ -5,6 +5,8 @@
  *
  *   step_collectives.c  workload to collectives (pure)
  *   step_bound.c        the least time that links allow (pure)
+ *   step_algorithm.c    algorithms that the workload names
+ *   step_load.c         what groups send over links that they share (pure)
  *   step_groups.c       the groups that are simulated together
  *   step_measure.c      collectives to times, in virtual time
  *   step_time.c         times to the length of a step (pure)
@@ -22,7 +24,7 @@
 
 #define STEP_MAX_RANKS    64u  /* simulated of a group, at most */
 #define STEP_MAX_TOGETHER 256u /* simulated of all groups that run together */
-#define STEP_MAX_GROUPS   32u
+#define STEP_MAX_GROUPS   128u
 #define STEP_MAX_MIB      64u /* of all ranks' larger buffers, or of few ranks' vectors, at most */
 #define STEP_SATURATED    4u  /* times as many at most, where links are not saturated by that */
 
@@ -48,8 +50,10 @@ struct step_collective {
     enum coll_kind coll;
     uint32_t degree;
     uint64_t stride;
+    uint64_t gpus;  /* of the workload: so many of the fabric's hosts, from the first on */
     uint64_t bytes; /* nccl-tests' size: the larger of a rank's buffers */
     double times;
+    enum coll_algo named;            /* by the workload; ALGO_AUTO: none */
     uint32_t ranks;                  /* simulated of the group */
     uint32_t groups;                 /* simulated at the same time, */
     uint16_t first[STEP_MAX_GROUPS]; /* their first hosts */
@@ -69,6 +73,10 @@ struct step_collective {
  *   pipeline  activations to the next stage and gradients to the one before
  */
 unsigned step_collectives(const struct workload *w, struct step_collective u[STEP_COLLECTIVES]);
+
+/* Sets `named` of each. 0, or -EINVAL with a sentence in err (COMM_TEXT bytes). */
+int step_name_algorithms(const struct workload *w, struct step_collective *u, unsigned n,
+                         char *err);
 
 /* The least time of a collective of `ranks` ranks and so many bytes, as if the method's switches
  * reduced everywhere. All groups of its kind run at the same time and share the links between

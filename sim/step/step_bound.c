@@ -10,14 +10,29 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-/* A message to the next member, over the narrowest level on its way. */
-static double sendrecv(const struct cost_levels *l, struct cost_axis a, double bytes)
+/* GPUs of a child that send to the next one, all at the same time, where that follows from their
+ * number: the last `inner` ones, or all. Else 0: step_load.h counts them. */
+static double crossing(const struct cost_level *v, struct cost_axis a)
+{
+    if (a.inner >= v->below)
+        return a.inner % v->below ? 0 : v->below;
+    return v->below % a.inner ? 0 : (double)a.inner;
+}
+
+/* A message to the next member, over the levels on its way: of one pair by its own ports, of all
+ * pairs by what attaches a child. Within a GPU node by its planes. */
+static double sendrecv(const struct cost_levels *l, struct cost_axis a, double bytes, bool alone)
 {
     double s = 0;
+    bool network = false;
 
-    for (unsigned i = 0; i < l->n; i++)
-        if (l->lv[i].role != FAB_ROLE_NVSWITCH && cost_children(l, i, a) > 1)
-            s = later(s, bytes / cost_gpu_Bps(l, i, a));
+    for (unsigned i = 0; i < l->n && !(alone && network); i++) {
+        network |= l->lv[i].role != FAB_ROLE_NVSWITCH;
+        if (l->lv[i].role == FAB_ROLE_NVSWITCH || cost_children(l, i, a) <= 1)
+            continue;
+        s = later(s, alone ? bytes / cost_gpu_Bps(l, i, a)
+                           : bytes * crossing(&l->lv[i], a) / l->lv[i].child_Bps);
+    }
     for (unsigned i = 0; i < l->n && s <= 0; i++)
         if (cost_children(l, i, a) > 1)
             s = bytes / cost_gpu_Bps(l, i, a);
@@ -34,7 +49,7 @@ double step_bound(const struct cost_levels *l, const struct step_collective *u, 
     double s = 0;
 
     if (u->coll == COLL_SENDRECV)
-        return sendrecv(l, (struct cost_axis){u->stride, 2}, (double)bytes);
+        return sendrecv(l, (struct cost_axis){u->stride, 2}, (double)bytes, alone);
     for (unsigned i = 0; i < l->n; i++)
         way[i] = u->coll != COLL_ALLREDUCE ? COST_GATHER
                  : method == STEP_HOSTS    ? COST_ALL_REDUCE

@@ -77,6 +77,8 @@ unsigned step_collectives(const struct workload *w, struct step_collective u[STE
                                  .stride = workload_stride(w, WORK_PP),
                                  .bytes = (uint64_t)(activations / w->tp),
                                  .times = 2 * m});
+    for (unsigned i = 0; i < n; i++)
+        u[i].gpus = workload_gpus(w);
     return n;
 }
 

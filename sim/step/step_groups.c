@@ -2,6 +2,7 @@
 #include "sim/step/step_groups.h"
 
 #include "host/coll/comm.h"
+#include "sim/step/step_load.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,50 +13,210 @@
 
 /* ---- which groups, which hosts ---- */
 
-/* Leaf of a host's NIC, its last port; FAB_NONE: it has none. */
-static uint16_t leaf_of(const struct fabric *f, unsigned host)
+/* Hosts that take part. */
+static unsigned hosts_of(const struct fabric *f, const struct step_collective *u)
 {
-    const struct fab_node *h = &f->nodes[f->hosts[host]];
-    uint16_t peer = h->n_ports ? h->ports[h->n_ports - 1].peer_node : FAB_NONE;
-
-    return peer != FAB_NONE && f->nodes[peer].role == FAB_ROLE_LEAF ? peer : FAB_NONE;
+    return u->gpus && u->gpus < f->n_hosts ? (unsigned)u->gpus : f->n_hosts;
 }
 
-/* Whether two groups have ranks below the same leaf. */
-static bool share_leaf(const struct fabric *f, const struct step_collective *u, unsigned first,
-                       unsigned other)
+/*
+ * All groups of the kind, by their first hosts; returns how many. Of a pipeline pairs of neighbours:
+ * with 1F1B a stage's forward pass runs beside the next one's backward pass, so the stages 0 and 1,
+ * 2 and 3, ... exchange a message each way at the same time, and then 1 and 2, 3 and 4, ...
+ * (`turn` 1).
+ */
+static unsigned list_groups(const struct fabric *f, const struct step_collective *u,
+                            unsigned members, unsigned turn, uint16_t *first)
 {
-    for (unsigned a = 0; a < u->ranks; a++)
-        for (unsigned b = 0; b < u->ranks; b++) {
-            uint16_t leaf = leaf_of(f, (unsigned)(first + a * u->stride));
+    unsigned hosts = hosts_of(f, u), n = 0;
+    bool pairs = u->coll == COLL_SENDRECV;
 
-            if (leaf != FAB_NONE && leaf == leaf_of(f, (unsigned)(other + b * u->stride)))
-                return true;
-        }
-    return false;
+    for (unsigned h = 0; h + (members - 1) * u->stride < hosts; h++) {
+        uint64_t index = h / u->stride % u->degree;
+
+        if (pairs ? index + 1 < u->degree && index % 2 == turn : !index)
+            first[n++] = (uint16_t)h;
+    }
+    return n;
 }
 
 /* Whether the links of one group are less loaded by it alone than by all of its kind. */
-static bool links_are_shared(const struct cost_levels *l, const struct step_collective *u)
+static bool levels_are_shared(const struct cost_levels *l, const struct step_collective *u)
 {
-    return step_bound(l, u, u->ranks, u->bytes, STEP_HOSTS, false) >
-           step_bound(l, u, u->ranks, u->bytes, STEP_HOSTS, true) * 1.001;
+    return u->coll != COLL_SENDRECV &&
+           step_bound(l, u, u->ranks, u->bytes, STEP_HOSTS, false) >
+               step_bound(l, u, u->ranks, u->bytes, STEP_HOSTS, true) * 1.001;
 }
 
-static void choose_groups(const struct step_measurement *ms, struct step_collective *u)
-{
-    uint64_t last = (u->ranks - 1) * u->stride; /* member of the first group */
+/* What is known of a kind's groups while some of them are chosen. */
+struct choice {
+    const struct step_measurement *ms;
+    struct step_collective *u;
+    uint16_t *first; /* [n] of all groups */
+    bool *taken;     /* [n] */
+    unsigned n, turn;
+    struct step_load all, some, one; /* of all groups, of those chosen, of one */
+};
 
-    u->groups = 1;
-    u->first[0] = 0;
-    if (u->coll == COLL_SENDRECV || !links_are_shared(&ms->levels, u))
-        return;
-    for (unsigned o = 1; o < u->stride && last + o < ms->f->n_hosts; o++) {
-        if (u->groups == STEP_MAX_GROUPS || (u->groups + 1) * u->ranks > STEP_MAX_TOGETHER)
-            break;
-        if (share_leaf(ms->f, u, 0, o))
-            u->first[u->groups++] = (uint16_t)o;
+static void add_group(const struct choice *c, struct step_load *l, unsigned g)
+{
+    step_load_add(l, c->u, ALGO_DIRECT, c->first[g], c->u->ranks, c->u->bytes);
+}
+
+static void list_turn(struct choice *c, unsigned turn)
+{
+    c->turn = turn;
+    c->n = list_groups(c->ms->f, c->u, c->u->ranks, turn, c->first);
+    step_load_clear(&c->all);
+    for (unsigned g = 0; g < c->n; g++)
+        add_group(c, &c->all, g);
+}
+
+/* The group that loads a resource most; of equal ones the first. */
+static unsigned heaviest(struct choice *c, unsigned at, double *s)
+{
+    unsigned best = 0;
+
+    *s = 0;
+    for (unsigned g = 0; g < c->n; g++) {
+        double before = c->one.s[at], own;
+
+        add_group(c, &c->one, g);
+        own = c->one.s[at] - before;
+        if (own > *s * 1.000001) {
+            best = g;
+            *s = own;
+        }
     }
+    return best;
+}
+
+static void take(struct choice *c, unsigned g)
+{
+    c->taken[g] = true;
+    c->u->first[c->u->groups++] = c->first[g];
+    add_group(c, &c->some, g);
+}
+
+/* Takes those that load links which the chosen ones load; `at`: this one's first. */
+static void take_neighbours(struct choice *c, unsigned at)
+{
+    struct step_collective *u = c->u;
+    unsigned before = 0;
+
+    for (bool first = true; first || before != u->groups; first = false) {
+        before = first ? 0 : u->groups;
+        for (unsigned g = 0; g < c->n; g++) {
+            bool meet = false;
+
+            if (c->taken[g])
+                continue;
+            if (u->groups == STEP_MAX_GROUPS || (u->groups + 1) * u->ranks > STEP_MAX_TOGETHER)
+                return;
+            step_load_clear(&c->one);
+            add_group(c, &c->one, g);
+            for (unsigned i = c->one.switches; i < c->one.n && !first; i++)
+                meet |= c->one.s[i] > 0 && c->some.s[i] > 0;
+            if (first ? c->one.s[at] > 0 : meet)
+                take(c, g);
+        }
+    }
+}
+
+/* Links between switches delay groups by others if they are so busy, relative to the busiest port:
+ * where flows have links of their own (balanced) if they are busier; by hash two may meet on one
+ * link well before that. */
+static double busy_share(const struct choice *c)
+{
+    if (levels_are_shared(&c->ms->levels, c->u))
+        return 0;
+    return c->ms->f->ecmp == FAB_ECMP_BALANCED ? 1.001 : 0.25;
+}
+
+static void choose_from(struct choice *c)
+{
+    unsigned at = 0, shared = 0;
+    double worst, ports, between, own;
+
+    list_turn(c, 0);
+    worst = step_load_worst(&c->all, 0, c->all.n, NULL);
+    if (c->u->coll == COLL_SENDRECV && c->u->degree > 2) {
+        list_turn(c, 1);
+        if (!c->n || step_load_worst(&c->all, 0, c->all.n, NULL) <= worst * (1 + 1e-9))
+            list_turn(c, 0);
+    }
+    ports = step_load_worst(&c->all, 0, c->all.switches, &at);
+    between = step_load_worst(&c->all, c->all.switches, c->all.n, &shared);
+    c->u->groups = 0;
+    if (between > busy_share(c) * ports) {
+        take(c, heaviest(c, shared, &own));
+        if (between > own * 1.001)
+            take_neighbours(c, shared);
+    } else {
+        take(c, heaviest(c, at, &own));
+    }
+}
+
+static int choose_groups(const struct step_measurement *ms, struct step_collective *u)
+{
+    struct choice c = {.ms = ms,
+                       .u = u,
+                       .first = malloc(ms->f->n_hosts * sizeof(*c.first)),
+                       .taken = calloc(ms->f->n_hosts, sizeof(*c.taken))};
+    int rc = step_load_init(&c.all, ms->f);
+
+    rc = rc ? rc : step_load_init(&c.some, ms->f);
+    rc = rc ? rc : step_load_init(&c.one, ms->f);
+    rc = rc ? rc : c.first && c.taken ? 0 : -ENOMEM;
+    if (!rc)
+        choose_from(&c);
+    step_load_free(&c.all);
+    step_load_free(&c.some);
+    step_load_free(&c.one);
+    free(c.first);
+    free(c.taken);
+    return rc;
+}
+
+double step_groups_bound(const struct step_measurement *ms, const struct step_collective *u,
+                         enum coll_algo algo)
+{
+    uint16_t *first = malloc(ms->f->n_hosts * sizeof(*first));
+    unsigned members = u->coll == COLL_SENDRECV ? 2 : u->degree;
+    struct step_load l;
+    double s = 0;
+
+    while (members > 1 && (members - 1) * u->stride >= hosts_of(ms->f, u))
+        members--;
+    if (!step_load_init(&l, ms->f) && first && members <= STEP_LOAD_RANKS)
+        for (unsigned turn = 0; turn < (u->coll == COLL_SENDRECV ? 2 : 1); turn++) {
+            unsigned n = list_groups(ms->f, u, members, turn, first);
+            double t;
+
+            step_load_clear(&l);
+            for (unsigned g = 0; g < n; g++)
+                step_load_add(&l, u, algo, first[g], members, u->bytes);
+            t = l.striped ? 0 : step_load_worst(&l, 0, l.n, NULL);
+            s = t > s ? t : s;
+        }
+    step_load_free(&l);
+    free(first);
+    return s;
+}
+
+double step_groups_load(const struct step_measurement *ms, const struct step_collective *u,
+                        enum coll_algo algo, uint64_t bytes)
+{
+    struct step_load l;
+    double s = 0;
+
+    if (!step_load_init(&l, ms->f)) {
+        for (unsigned k = 0; k < u->groups; k++)
+            step_load_add(&l, u, algo, u->first[k], u->ranks, bytes);
+        s = l.striped ? 0 : step_load_worst(&l, 0, l.n, NULL);
+    }
+    step_load_free(&l);
+    return s;
 }
 
 static int by_number(const void *a, const void *b)
@@ -66,6 +227,7 @@ static int by_number(const void *a, const void *b)
 int step_groups_choose(struct step_measurement *ms, struct step_collective *u, unsigned n)
 {
     unsigned all = 0;
+    int rc;
 
     ms->host = malloc((size_t)n * STEP_MAX_TOGETHER * sizeof(*ms->host));
     if (!ms->host)
@@ -73,9 +235,11 @@ int step_groups_choose(struct step_measurement *ms, struct step_collective *u, u
     for (unsigned i = 0; i < n; i++) {
         u[i].ranks = u[i].coll == COLL_SENDRECV ? 2 : STEP_MAX_RANKS;
         u[i].ranks = u[i].degree < u[i].ranks ? u[i].degree : u[i].ranks;
-        while ((u[i].ranks - 1) * u[i].stride >= ms->f->n_hosts)
+        while ((u[i].ranks - 1) * u[i].stride >= hosts_of(ms->f, &u[i]))
             u[i].ranks--;
-        choose_groups(ms, &u[i]);
+        rc = choose_groups(ms, &u[i]);
+        if (rc)
+            return rc;
         for (unsigned k = 0; k < u[i].groups; k++)
             for (unsigned r = 0; r < u[i].ranks; r++)
                 ms->host[all++] = (uint16_t)(u[i].first[k] + r * u[i].stride);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The groups of a collective that are simulated together: the first of its kind, and those that
- * share leaves with it, if all groups together load links above the hosts' more than one does.
- * Inside of sim/step/.
+ * The groups of a collective that are simulated together: the one that loads the busiest link of
+ * all, and those that share links between switches with it, directly or by others, where all groups
+ * together keep these busy. Inside of sim/step/.
  */
 #ifndef TRIB_SIM_STEP_STEP_GROUPS_H
 #define TRIB_SIM_STEP_STEP_GROUPS_H
@@ -35,6 +35,17 @@ int step_groups_choose(struct step_measurement *ms, struct step_collective *u, u
 /* The collective's k-th simulated group. */
 void step_group_of(const struct step_measurement *ms, const struct step_collective *u, unsigned k,
                    struct step_group *g);
+
+/*
+ * What algorithms that send blocks between fixed pairs need at least on the links that all groups
+ * of the kind share, or those that are simulated together, of so many bytes each (step_load.h). 0:
+ * of others, or where messages are striped over several ports.
+ */
+double step_groups_bound(const struct step_measurement *ms, const struct step_collective *u,
+                         enum coll_algo algo);
+double step_groups_load(const struct step_measurement *ms, const struct step_collective *u,
+                        enum coll_algo algo, uint64_t bytes);
+#define STEP_LOAD_RANKS 512u /* of a group, at most */
 
 /* A job for each group, all connected. */
 struct step_jobs {

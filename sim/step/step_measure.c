@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Times each collective once, in virtual time, with lengths instead of data: on a representative
- * group (the first of its kind, at most STEP_MAX_RANKS ranks) and up to a size that keeps links
+ * group (at most STEP_MAX_RANKS ranks) and up to a size that keeps links
  * busy for long. Beyond that times are extrapolated: to bytes by the line through the last two
  * sizes, of which the last is doubled until the line is no flatter than the links allow (links are
  * not saturated before, or the pipeline of a schedule still fills), and to ranks by the ratio of the model's predictions.
- * Other groups of the same kind run at the same time: those that share leaves with the first are
- * simulated together with it (at most STEP_MAX_TOGETHER ranks of all), if links above hosts' are
- * shared by more than they carry. Where all groups of the kind together need longer on their links
- * than what is simulated, that is the time.
+ * Other groups of the same kind run at the same time: those that share links between switches with
+ * it are simulated together with it (at most STEP_MAX_TOGETHER ranks of all), if all of them keep
+ * these links busy. Where all groups of the kind together need longer on their links than what is
+ * simulated, that is the time.
  *
  * One world holds the ranks of all groups; collectives are simulated one after the other.
  */
@@ -44,6 +44,11 @@ static struct coll_args args_of(const struct step_collective *u, unsigned ranks,
 
 /* ---- one collective by one method ---- */
 
+static double longer(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static uint64_t max_bytes(const struct step_collective *u)
 {
     bool parts = u->coll == COLL_ALLTOALL;
@@ -59,14 +64,17 @@ static double bound_alone(const struct step_measurement *ms, const struct step_c
 {
     uint64_t bytes = a->count * layout_blocks(u->coll, u->ranks, 0) * 2;
 
-    return step_bound(&ms->levels, u, u->ranks, bytes, method, true);
+    return longer(step_bound(&ms->levels, u, u->ranks, bytes, method, true),
+                  step_groups_load(ms, u, a->algo, bytes));
 }
 
-/* Seconds a byte that the links of one group take at least. */
+/* Seconds a byte that the links of the simulated groups take at least. */
 static double bound_slope(const struct step_measurement *ms, const struct step_collective *u,
-                          enum step_method method, uint64_t bytes)
+                          enum step_method method, enum coll_algo algo, uint64_t bytes)
 {
-    return step_bound(&ms->levels, u, u->ranks, bytes, method, true) / (double)bytes;
+    return longer(step_bound(&ms->levels, u, u->ranks, bytes, method, true),
+                  step_groups_load(ms, u, algo, bytes)) /
+           (double)bytes;
 }
 
 /* From half and whole size simulated, by the line through both, but no flatter than the bound. */
@@ -74,7 +82,7 @@ static void extrapolate_bytes(const struct step_measurement *ms, const struct st
                               enum step_method method, double half_s, struct step_timing *t)
 {
     double more = (double)(u->bytes - t->bytes), slope = (t->s - half_s) / ((double)t->bytes / 2),
-           least = bound_slope(ms, u, method, t->bytes);
+           least = bound_slope(ms, u, method, t->algo, t->bytes);
 
     t->high_s = t->s * (double)u->bytes / (double)t->bytes;
     t->s += more * (slope > least ? slope : least);
@@ -92,7 +100,8 @@ static void floor_by_bound(const struct step_measurement *ms, const struct step_
 {
     double wire;
 
-    t->bound_s = step_bound(&ms->levels, u, u->degree, u->bytes, method, false);
+    t->bound_s = longer(step_bound(&ms->levels, u, u->degree, u->bytes, method, false),
+                        step_groups_bound(ms, u, t->algo));
     wire = t->bound_s * (1 + FRAME_BYTES / ms->f->mtu);
     t->shared = u->groups > 1 || wire > t->s;
     t->s = wire > t->s ? wire : t->s;
@@ -121,7 +130,7 @@ static int time_sizes(const struct step_measurement *ms, const struct step_colle
         t->bytes = bytes;
         T_ASSERT(rc || t->s >= bound_alone(ms, u, &a, method), "data moved faster than its links");
         if (rc || 2 * bytes > u->bytes || 2 * bytes > most * STEP_SATURATED ||
-            (t->s - *half_s) / ((double)bytes / 2) >= bound_slope(ms, u, method, bytes))
+            (t->s - *half_s) / ((double)bytes / 2) >= bound_slope(ms, u, method, t->algo, bytes))
             return rc;
         *half_s = t->s;
         bytes *= 2;
@@ -170,7 +179,7 @@ static int extrapolate_ranks(const struct step_measurement *ms, const struct ste
 
     a.algo = b.algo = t->algo;
     for (unsigned r = 0; host && r < u->degree; r++)
-        host[r] = (uint16_t)(r * u->stride);
+        host[r] = (uint16_t)(u->first[0] + r * u->stride);
     n_trees = host ? trees_choose(ms->f, u->degree, host, tree) : 0;
     if (!rc)
         rc = coll_predict_trees(ms->f, &b, u->degree, host, tree, n_trees, 0, &all);
@@ -195,29 +204,60 @@ static bool in_node(const struct step_measurement *ms, const struct step_collect
     return ms->levels.n && l->role == FAB_ROLE_NVSWITCH && u->ranks * u->stride <= l->hosts;
 }
 
+/* Whether the algorithm that the workload names is the method's. */
+static bool is_named(const struct step_collective *u, enum step_method method)
+{
+    bool switches = u->named != ALGO_AUTO && 1u << u->named & SWITCH_ALGOS;
+
+    if (u->named == ALGO_AUTO || switches != (method != STEP_HOSTS))
+        return false;
+    return method != STEP_NVSWITCHES || u->named == ALGO_NVLS;
+}
+
+/* Which of the algorithms of a method may run: the one that the workload names, if it is one of
+ * them. */
+static unsigned allowed(const struct step_measurement *ms, const struct step_collective *u,
+                        enum step_method method)
+{
+    if (is_named(u, method))
+        return 1u << u->named;
+    if (method == STEP_HOSTS)
+        return ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS;
+    return method == STEP_NVSWITCHES || in_node(ms, u) ? 1u << ALGO_NVLS : SWITCH_ALGOS;
+}
+
+static int refuse_algorithm(const struct step_measurement *ms, const struct step_collective *u,
+                            int rc, char *err)
+{
+    if (u->named == ALGO_AUTO || rc != -ENOTSUP) {
+        snprintf(err, COMM_TEXT, "no algorithm for %s of %u ranks: %s", coll_name(u->coll),
+                 u->ranks, strerror(-rc));
+        return rc;
+    }
+    snprintf(err, COMM_TEXT,
+             "algorithm: found %s for %s parallel groups of %u GPUs that are %llu apart, expected "
+             "one that these can run on %s",
+             sched_algo_name(u->named), roof_kind_name(u->kind), u->ranks,
+             (unsigned long long)u->stride, ms->f->name);
+    return -EINVAL;
+}
+
 /* Chooses the fastest algorithms by the model; a method without a faster one of its own takes that
  * of the method before it. */
 static int choose(const struct step_measurement *ms, const struct step_group *g,
                   struct step_collective *u, char *err)
 {
     struct coll_args a = args_of(u, u->ranks, u->bytes);
-    const unsigned algos[STEP_METHODS] = {[STEP_HOSTS] = ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS,
-                                          [STEP_NVSWITCHES] = 1u << ALGO_NVLS,
-                                          [STEP_SWITCHES] =
-                                              in_node(ms, u) ? 1u << ALGO_NVLS : SWITCH_ALGOS};
     struct coll_prediction p[STEP_METHODS];
     char why[COLL_WHY];
     int rc;
 
     for (unsigned w = 0; w < STEP_METHODS; w++) {
-        rc = coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0, algos[w],
-                       &u->timing[w].algo, &p[w], why);
-        if (rc && (rc != -ENOTSUP || w == STEP_HOSTS)) {
-            snprintf(err, COMM_TEXT, "no algorithm for %s of %u ranks: %s", coll_name(u->coll),
-                     u->ranks, strerror(-rc));
-            return rc;
-        }
-        if (w && (rc || p[w].time_ps >= p[w - 1].time_ps)) {
+        rc = coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0,
+                       allowed(ms, u, w), &u->timing[w].algo, &p[w], why);
+        if (rc && (rc != -ENOTSUP || w == STEP_HOSTS || is_named(u, w)))
+            return refuse_algorithm(ms, u, rc, err);
+        if (w && (rc || (p[w].time_ps >= p[w - 1].time_ps && !is_named(u, w)))) {
             u->timing[w].algo = u->timing[w - 1].algo;
             p[w] = p[w - 1];
         }
@@ -238,6 +278,7 @@ static int time_best(struct step_measurement *ms, const struct step_group *g,
     int rc = time_collective(ms, u, method, t, err);
 
     if (rc || method != STEP_HOSTS || u->groups == 1 || t->algo == ALGO_RING ||
+        u->named != ALGO_AUTO ||
         coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0, 1u << ALGO_RING,
                   &ring.algo, &p, why))
         return rc;
@@ -262,20 +303,22 @@ static int measure_collective(struct step_measurement *ms, const struct step_gro
             continue;
         }
         rc = time_best(ms, g, u, (enum step_method)w, t, err);
-        if (!rc && u->ranks < u->degree && (u->degree - 1) * u->stride >= ms->f->n_hosts)
+        if (!rc && u->ranks < u->degree &&
+            u->first[0] + (u->degree - 1) * u->stride >= ms->f->n_hosts)
             extrapolate_beyond_fabric(u, t);
         else if (!rc && u->ranks < u->degree)
             rc = extrapolate_ranks(ms, u, t, err);
         if (!rc)
             floor_by_bound(ms, u, (enum step_method)w, t);
-        if (!rc && w && u->groups > 1 && t->s > u->timing[w - 1].s) /* as choose(), measured */
+        if (!rc && w && u->groups > 1 && t->s > u->timing[w - 1].s && !is_named(u, w))
+            /* as choose(), measured */
             *t = u->timing[w - 1];
     }
     /* Where the bound stands for groups that are not simulated, its time is a ring's: each leaf sends
      * once. Direct exchange, the fastest alone, sends from each member. */
     for (unsigned w = 0; !rc && w < STEP_METHODS; w++)
         if (u->groups == 1 && u->timing[w].shared && u->timing[w].algo == ALGO_DIRECT &&
-            u->coll != COLL_ALLTOALL && u->coll != COLL_SENDRECV)
+            u->named == ALGO_AUTO && u->coll != COLL_ALLTOALL && u->coll != COLL_SENDRECV)
             u->timing[w].algo = ALGO_RING;
     return rc;
 }
