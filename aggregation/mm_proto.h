@@ -76,8 +76,7 @@ struct mm_ctl {
     rte_be32_t
         write_slices; /* window of unacknowledged WRITE slices of a member: requested, granted */
     rte_be32_t spare2;
-    uint8_t spare3[112];
-    char text[64]; /* as in struct agg_ctl */
+    char text[AGG_TEXT]; /* as in struct agg_ctl */
 } __attribute__((packed));
 _Static_assert(sizeof(struct mm_ctl) == sizeof(struct agg_ctl), "one size of control messages");
 

@@ -118,6 +118,8 @@ const char *agg_status_text(enum agg_status s);
  */
 #define AGG_BITS  1024u
 #define AGG_SPANS 21u
+#define AGG_NAME  64u
+#define AGG_TEXT  176u
 struct agg_span {
     rte_be16_t first, count, stride;
 } __attribute__((packed));
@@ -143,10 +145,15 @@ struct agg_ctl {
     rte_be16_t ranks_per_host;
     rte_be16_t n_spans; /* 0: members are in bits */
     union {
-        rte_be64_t bits[AGG_BITS / 64]; /* members, bit id % 64 of word id / 64 */
-        struct agg_span span[AGG_SPANS];
+        struct { /* JOIN */
+            union {
+                rte_be64_t bits[AGG_BITS / 64]; /* members, bit id % 64 of word id / 64 */
+                struct agg_span span[AGG_SPANS];
+            };
+            char name[AGG_NAME]; /* of the protocol, NUL-terminated; "": SHARP's own */
+        };
+        char text[AGG_TEXT]; /* all others: why; for people, NUL-terminated */
     };
-    char text[64]; /* ABORT, refusals, smaller windows: for people, NUL-terminated */
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_ctl) == 248, "one packet at every MTU from 256");
 

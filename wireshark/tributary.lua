@@ -38,7 +38,7 @@ local DTYPES = {
     "float_int", "2int", "int16", "uint16",
 }
 local OPS = { [0] = "sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "minloc", "maxloc", "land", "lor", "lxor" }
-local FAILOVER_TEXT = 84
+local FAILOVER_TEXT = 116
 local RANK_MESSAGES = {
     [0x54524250] = "PHASE", -- host/coll/transport/ctl.c
     [0x5452424c] = "LINK", -- link.c
@@ -217,8 +217,10 @@ local function control(buf, pinfo, root, of)
     local says = kind >= MM_FIRST and multimem(buf, tree) or group_message(buf, tree, kind)
     local seen = frames[pinfo.number]
     if seen and seen.request then tree:add(f["trib.request_frame"], seen.request):set_generated() end
-    local text = text_of(buf(184, 64))
-    tree:add(f["trib.text"], buf(184, 64), text)
+    -- behind the fields of the type: a JOIN has its list of members there, and the protocol's name
+    local at = kind == JOIN and buf(184, 64) or kind >= MM_FIRST and buf(72, 176) or buf(56, 176)
+    local text = text_of(at)
+    tree:add(f["trib.text"], at, text)
     pinfo.cols.protocol = "TRIB"
     pinfo.cols.info = (TYPES[kind] or "type " .. kind) .. of .. ": " .. says
         .. (status ~= 0 and ": " .. (STATUS[status] or "status " .. status) or "") .. (text ~= "" and ": " .. text or "")

@@ -160,7 +160,9 @@ static void tell(struct sharp_coll_comm *c)
     if (c->told || !*why)
         return;
     c->told = true;
-    sharp_say(SHARP_LOG_WARN, 0, "rank %u: hosts do what switches did: %s", c->rank, why);
+    /* all ranks have the same reason: a line a communicator is enough */
+    sharp_say(c->rank ? SHARP_LOG_INFO : SHARP_LOG_WARN, 0,
+              "rank %u: hosts do what switches did: %s", c->rank, why);
 }
 
 /* Whether it has ended. */

@@ -62,9 +62,12 @@ void pn_say_up(struct pn_job *j, enum agg_type type, enum agg_status status, con
     c.qpn = RTE_BE32(PROTO_QPN);
     c.psn = RTE_BE32(0xffffffff);
     c.window = rte_cpu_to_be_32(j->nranks);
-    if (agg_members_write(&c, &j->members))
+    if (type != AGG_JOIN)
+        join_text(c.text, "%s", text);
+    else if (agg_members_write(&c, &j->members))
         return; /* join_members() has tried it */
-    join_text(c.text, "%s", text);
+    else
+        snprintf(c.name, sizeof(c.name), "%s", text);
     pn_say(j->p, j->p->cfg.fab->nodes[j->up].ip, PROTO_QPN, type, &c);
 }
 
@@ -322,8 +325,10 @@ void pn_control(struct protocol_node *p, const struct roce_pkt *k)
         p->cnt.bad++;
         return;
     }
-    c.text[sizeof(c.text) - 1] = '\0';
-    for (char *s = c.text; *s; s++)
+    char *text = c.type == AGG_JOIN ? c.name : c.text;
+
+    c.text[sizeof(c.text) - 1] = '\0'; /* the end of the name, too */
+    for (char *s = text; *s; s++)
         if (*s < 0x20 || *s > 0x7e)
             *s = '?';
     switch ((enum agg_type)c.type) {

@@ -140,10 +140,10 @@ static enum agg_status check_join(struct protocol_node *p, const struct pn_reque
     const struct fabric *f = p->cfg.fab;
     bool member = r->c->node == RTE_BE16(FAB_NONE);
     enum agg_status st;
-    char name[JOIN_TEXT];
+    char name[AGG_NAME];
     int seat;
 
-    snprintf(name, sizeof(name), "%.*s", (int)sizeof(r->c->text) - 1, r->c->text);
+    snprintf(name, sizeof(name), "%.*s", (int)sizeof(r->c->name) - 1, r->c->name);
     seat = proto_seat(name);
     if (seat < 0 || !proto_at((unsigned)seat)->sw) {
         join_text(text, "no protocol \"%.20s\" at %s", name, p->me->name);

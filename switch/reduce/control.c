@@ -392,7 +392,8 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
             mm_refuse_all(a, from, p);
         return;
     }
-    clean_text(c.text, sizeof(c.text));
+    if (c.type != AGG_JOIN) /* which has a list of members there */
+        clean_text(c.text, sizeof(c.text));
     switch (c.type) {
     case AGG_JOIN:
         on_join(a, from, &c);

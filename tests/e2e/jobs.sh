@@ -98,7 +98,7 @@ refuses 'jobs: found it with --workload' leaf-spine-8 --jobs two --workload llam
 refuses 'jobs: found it with all_gather' leaf-spine-8 all_gather --jobs two
 refuses 'found neither --trace nor --counters' leaf-spine-8 --jobs two --links leaf0
 refuses 'found .*jobs' --chaos 1 --jobs two
-refuses 'no readable file' leaf-spine-8 --jobs "$tmp/none.conf"
+refuses 'no file of jobs' leaf-spine-8 --jobs "$tmp/none.conf"
 refuses 'rank: found 8, expected one of 8' leaf-spine-8 --jobs two --faults <(echo 'faults = ( { rank = 8; die = true; } );')
 refuses 'payload: found none, expected data: a protocol of switchml' leaf-spine-8 --jobs protocols --payload none
 refuses 'two.conf:[0-9]+: hosts: found "h6", expected' two-hosts --jobs two

@@ -116,7 +116,7 @@ refuses 'parallel groups whose GPUs are' rail-2x4.conf --workload workloads/llam
 cd - >/dev/null || fail "cd"
 sed 's/microbatches = 4;/microbatches = 32768;/; s/batch_tokens = 65536;/batch_tokens = 68719476736L;/; s/pp = 2;/pp = 1024;/; s/layers = 8;/layers = 1024;/' "$tmp/w.conf" >"$tmp/long.conf"
 refuses 'found 1024 stages of 32768 microbatches, expected at most' rail-2x4.conf --workload "$tmp/long.conf"
-refuses 'no readable file' rail-2x4.conf --workload "$tmp/none.conf"
+refuses 'no workload file' rail-2x4.conf --workload "$tmp/none.conf"
 refuses 'found it with --trace' rail-2x4.conf --workload "$tmp/w.conf" --trace "$tmp/x"
 refuses 'found it with all_gather' rail-2x4.conf all_gather --workload "$tmp/w.conf"
 refuses 'found it with --algo' rail-2x4.conf --workload "$tmp/w.conf" -J "$tmp/x" --algo ring

@@ -117,7 +117,7 @@ static struct agg_ctl control(unsigned job, unsigned rank, enum agg_type type)
     fab_members_add(&m, 0);
     fab_members_add(&m, 1);
     check(!agg_members_write(&c, &m), "the list of two members");
-    join_text(c.text, "%s", name_of(job));
+    snprintf(c.name, sizeof(c.name), "%s", name_of(job));
     return c;
 }
 

@@ -13,6 +13,8 @@
 struct agg;
 struct conn;
 
+#define FAILOVER_TEXT 116 /* bytes of a reason that goes round the ranks */
+
 enum failover_state { FAILOVER_NONE, FAILOVER_ASKING, FAILOVER_DONE, FAILOVER_STATES };
 
 /* What the ranks have agreed on in one round. */

@@ -5,6 +5,8 @@
  */
 #include "host/coll/recovery/failover_priv.h"
 
+#include "base/assert.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +23,19 @@ static struct failover_msg message(const struct comm *c, enum failover_type type
 
     snprintf(m.why, sizeof(m.why), "%.*s", FAILOVER_TEXT - 1, c->failover.why);
     return m;
+}
+
+/* Messages of an operation: of the 1 TiB that it has at most there are fewer than 2^32. */
+static rte_be32_t least_on_wire(uint64_t messages)
+{
+    T_ASSERT(messages < UINT32_MAX || messages == FAILOVER_ALL,
+             "an operation has more messages than a cut can count");
+    return rte_cpu_to_be_32((uint32_t)messages);
+}
+
+static uint64_t least_from_wire(rte_be32_t messages)
+{
+    return messages == RTE_BE32(UINT32_MAX) ? FAILOVER_ALL : rte_be_to_cpu_32(messages);
 }
 
 /* The k-th, in turn, of the ranks that share a GPU node with this rank or with `other`; NO_RANK:
@@ -74,7 +89,7 @@ void failover_own_report(const struct comm *c, struct failover_report *p)
             p->done[r->s.lane[l].chan] = r->lane[l].done;
         }
     p->rail = fit_report(c, p->fit);
-    snprintf(p->why, sizeof(p->why), "%s", c->fit.less);
+    snprintf(p->why, sizeof(p->why), "%.*s", FAILOVER_TEXT - 1, c->fit.less);
 }
 
 bool failover_can_report(const struct comm *c)
@@ -100,7 +115,7 @@ void failover_send_report(struct comm *c)
     m.seq = rte_cpu_to_be_32(p.seq);
     m.flag = p.flag;
     for (unsigned k = 0; k < COLL_TREES; k++) {
-        m.cut[k].least = rte_cpu_to_be_64(p.done[k]);
+        m.cut[k].least = least_on_wire(p.done[k]);
         m.cut[k].more = rte_cpu_to_be_32(p.fit[k]);
     }
     m.cut[0].from = rte_cpu_to_be_32(p.rail);
@@ -113,7 +128,7 @@ void failover_read_report(const struct failover_msg *m, struct failover_report *
 {
     *p = (struct failover_report){.here = true, .flag = m->flag, .seq = rte_be_to_cpu_32(m->seq)};
     for (unsigned k = 0; k < COLL_TREES; k++) {
-        p->done[k] = rte_be_to_cpu_64(m->cut[k].least);
+        p->done[k] = least_from_wire(m->cut[k].least);
         p->fit[k] = rte_be_to_cpu_32(m->cut[k].more);
     }
     p->rail = rte_be_to_cpu_32(m->cut[0].from);
@@ -133,7 +148,7 @@ void failover_send_verdict(struct comm *c, unsigned rank, unsigned round)
         const struct sched_cut *cut = &f->how.cut[k];
         uint64_t more = cut->most == FAILOVER_ALL ? UINT32_MAX : cut->most - cut->least;
 
-        m.cut[k] = (struct failover_cut){.least = rte_cpu_to_be_64(cut->least),
+        m.cut[k] = (struct failover_cut){.least = least_on_wire(cut->least),
                                          .more = rte_cpu_to_be_32((uint32_t)more),
                                          .from = rte_cpu_to_be_32(cut->from)};
         if (f->parts == PART_FIT)
@@ -151,7 +166,7 @@ void failover_read_verdict(const struct comm *c, const struct failover_msg *m,
                                  .whole = m->flag & WHOLE,
                                  .again = m->flag & AGAIN};
     for (unsigned k = 0; k < COLL_TREES; k++) {
-        uint64_t least = rte_be_to_cpu_64(m->cut[k].least);
+        uint64_t least = least_from_wire(m->cut[k].least);
         uint32_t more = rte_be_to_cpu_32(m->cut[k].more), from = rte_be_to_cpu_32(m->cut[k].from);
 
         f->fit[k] = more;

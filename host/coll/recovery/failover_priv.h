@@ -14,11 +14,10 @@ enum failover_flag {
     WHOLE = 8, /* VERDICT: see struct failover_round */
     AGAIN = 16
 };
-#define FAILOVER_TEXT 84
-#define FAILOVER_ALL  UINT64_MAX /* messages of a rank that has finished */
+#define FAILOVER_ALL UINT64_MAX /* messages of a rank that has finished */
 
 struct failover_cut {
-    rte_be64_t least; /* REPORT: messages done */
+    rte_be32_t least; /* REPORT: messages done; all ones: FAILOVER_ALL */
     rte_be32_t more, from;
 } __attribute__((packed));
 

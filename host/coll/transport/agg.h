@@ -121,12 +121,15 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc);
 unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
 /* Slots to request: cfg's, or enough for the round trip of the fabric's fastest host link. */
 uint32_t agg_window(const struct fabric *fab, uint32_t asked);
+/* Writes why a JOIN was refused into buf, COMM_TEXT bytes, and returns it. Without the status's
+ * meaning where the whole is more than goes round the ranks. */
+const char *agg_refusal(char *buf, const char *leaf, enum agg_status status, const char *words);
 uint32_t agg_slots(uint64_t len, uint32_t mtu); /* of a message with len bytes of elements */
 
 /* ---- what was granted (fit.c) ---- */
 struct fit {
-    char why[128]; /* why less was granted than asked for; "": all was */
-    char less[64]; /* the first such answer to this rank */
+    char why[AGG_TEXT];  /* why less was granted than asked for; "": all was */
+    char less[AGG_TEXT]; /* the first such answer to this rank */
 };
 /* An answer to a JOIN was processed; why: the switch's text if it grants less than requested, else
  * "". */

@@ -56,6 +56,7 @@ static const struct agg *all_refused(const struct comm *c)
 
 void fit_answered(struct comm *c, const char *why)
 {
+    char why_not[COMM_TEXT];
     const struct agg *a;
 
     if (*why && !*c->fit.less)
@@ -64,8 +65,8 @@ void fit_answered(struct comm *c, const char *why)
         return;
     a = all_refused(c);
     if (a)
-        failover_begin(c, PART_TREES, "JOIN refused by %s: %s: %s (%s)", agg_leaf_name(c, a),
-                       agg_status_text(a->refused), c->fit.less, agg_status_name(a->refused));
+        failover_begin(c, PART_TREES, "%s",
+                       agg_refusal(why_not, agg_leaf_name(c, a), a->refused, c->fit.less));
     else if (*c->fit.less)
         failover_begin(c, PART_FIT, "%s", c->fit.less);
     failover_fit_known(c);

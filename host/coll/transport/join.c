@@ -215,6 +215,20 @@ static bool is_spare(const struct comm *c, const struct agg *a, enum agg_status 
             status == AGG_E_QUOTA_BUFFERS || status == AGG_E_QUOTA_HOST || status == AGG_E_PARENT);
 }
 
+const char *agg_refusal(char *buf, const char *leaf, enum agg_status status, const char *words)
+{
+    bool known = status < AGG_STATUS_COUNT;
+    const char *means = known ? agg_status_text(status) : "unknown status";
+    const char *name = known ? agg_status_name(status) : "?";
+    bool more = *words && strcmp(words, means) != 0;
+    int n = snprintf(buf, COMM_TEXT, "JOIN refused by %s: %s%s%s (%s)", leaf, means,
+                     more ? ": " : "", more ? words : "", name);
+
+    if (n >= FAILOVER_TEXT && more)
+        snprintf(buf, COMM_TEXT, "JOIN refused: %s (%s)", words, name);
+    return buf;
+}
+
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
@@ -234,16 +248,11 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
         return;
     }
     if (status != AGG_OK) {
-        const char *text = status < AGG_STATUS_COUNT ? agg_status_text(status) : "unknown status";
-
         set_state(c, a, JOIN_NONE);
         comm_event(c, COMM_EV_REFUSE, a->tree, status);
-        if (m->text[0] && strcmp(m->text, text))
-            trouble(c, a, status, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
-                    agg_status_name(status));
-        else
-            trouble(c, a, status, "JOIN refused by %s: %s (%s)", leaf, text,
-                    agg_status_name(status));
+        char why[COMM_TEXT];
+
+        trouble(c, a, status, "%s", agg_refusal(why, leaf, status, words));
         fit_answered(c, "");
         return;
     }

@@ -41,7 +41,7 @@ static void send_ctl(struct comm *c, struct protocol *e, enum agg_type type)
     int rc = agg_members_write(&m, &s->members);
 
     T_ASSERT(!rc, "a job was created whose members do not fit a JOIN");
-    snprintf(m.text, sizeof(m.text), "%s", e->p->name);
+    snprintf(m.name, sizeof(m.name), "%s", e->p->name);
     protocol_send_ctl(e, protocol_leaf(c, e, c->cfg.rank), &m);
 }
 

@@ -200,7 +200,7 @@ static struct agg_ctl join_of(unsigned rank, unsigned n, uint64_t key)
                         .psn = rte_cpu_to_be_32(rank),
                         .member = rte_cpu_to_be_32(rank),
                         .node = RTE_BE16(FAB_NONE),
-                        .text = "echo"};
+                        .name = "echo"};
     struct fab_members m = {.ranks_per_host = 1};
 
     for (unsigned i = 0; i < n; i++)
@@ -237,8 +237,10 @@ static void expect_answer(const struct fixture *f, unsigned i, enum agg_type typ
 
     assert_int_equal(c->type, type);
     assert_int_equal(rte_be_to_cpu_16(c->status), status);
-    if (!strstr(c->text, text))
-        fail_msg("found \"%.64s\", expected \"%s\"", c->text, text);
+    const char *found = type == AGG_JOIN ? c->name : c->text;
+
+    if (!strstr(found, text))
+        fail_msg("found \"%.64s\", expected \"%s\"", found, text);
 }
 
 static void data_from(struct fixture *f, uint32_t ip, uint32_t qpn, uint16_t from, uint16_t child,

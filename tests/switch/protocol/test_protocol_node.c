@@ -128,7 +128,7 @@ static void joins_that_are_not_their_senders_are_refused_by_name(void **state)
         struct agg_ctl c = join_of(rows[i].rank, rows[i].members == 8 ? 8 : 2, rows[i].key);
 
         c.window = rte_cpu_to_be_32(rows[i].members);
-        join_text(c.text, "%s", rows[i].name);
+        snprintf(c.name, sizeof(c.name), "%s", rows[i].name);
         control(f, host_ip(rows[i].from), rows[i].qpn, &c);
         assert_int_equal(f->n, 1);
         expect_answer(f, 0, AGG_JOIN_REPLY, rows[i].status, rows[i].text);

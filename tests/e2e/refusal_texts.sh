@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# clock: virtual
+# A refusal reaches the user whole, however long the names in it are.
+. "$(dirname "$0")/lib.sh"
+cd "$tmp" || exit 1
+
+hosts='"host-of-the-research-group-0", "host-of-the-research-group-1"'
+switch=aggregation-switch-of-rack-17b
+fabric() { # fabric KEYS ROLE
+    cat <<END
+name = "long";
+nodes = ( { name = ( $hosts ); kind = "host"; }, { name = "$switch"; role = "${2:-leaf}"; $1 } );
+links = ( { a = ( $hosts ); b = "$switch"; rate = "100Gb/s"; latency = "300ns"; } );
+END
+}
+cat >two.conf <<'END'
+jobs = (
+    { name = "first"; hosts = "all"; algorithm = "sharp"; size = "1MiB"; repeat = 8; },
+    { name = "falls"; hosts = "all"; algorithm = "sharp"; size = "64KiB"; start = "20us"; },
+    { name = "ends";  hosts = "all"; algorithm = "sharp"; size = "64KiB"; start = "20us"; policy = [ "sharp" ]; }
+);
+END
+says() { # says KEYS TEXT: both jobs that are refused say so
+    fabric "reduce = { $1 };" >long.conf
+    trib sim long.conf --jobs two.conf --wide >said.out 2>&1
+    has "falls: by ring: JOIN refused.*: $switch $2\)" said.out
+    has "ends: refused: rank [01]: JOIN refused.*: $switch $2\)" said.out
+}
+says 'groups = 1; slots = 1024; window = 256;' 'has 1 groups, at most 1 \(E_QUOTA_GROUPS'
