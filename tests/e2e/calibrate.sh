@@ -5,7 +5,13 @@
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip "no python3"
+PYTHON=${PYTHON:-python3}
+export PYTHONDONTWRITEBYTECODE=1
 cd "$tmp" || exit 1
+
+# files of other tools and launchers: what is read of each, or why nothing (calibrate/expected.txt)
+"$PYTHON" "$root/tests/tools/readers_check.py" calibrate "$root/tests/e2e/calibrate" >readers.out 2>&1 || fail "readers: $(cat readers.out)"
+has '^[4-9][0-9] of calibrate: all right$' readers.out
 
 # made FORMAT CONF COLLECTIVE RANKS ALGO NOISE OUTLIERS [SIZES]: what trib sim predicts, in another program's format, with noise
 cat >made.py <<'PY'

@@ -35,6 +35,8 @@ def calibrated(words):
     text, told = "", []
     for name in files:
         for s in read.read_results(str(folder / name), options):
+            if s.not_ours:
+                raise Refused(s.not_ours)
             rows = " ".join(f"{r.size}={r.us:.2f}" for r in s.rows)
             text += f"{s.collective} {s.algo} ranks {s.ranks} hosts {s.hosts} {s.kind}{' of a peer' if s.per_rank else ''}: {rows}\n"
             told += s.notes
