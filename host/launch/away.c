@@ -11,6 +11,7 @@
 #include "io/token.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -86,6 +87,77 @@ static int become_rank(const struct rundir *rd, const char *host, const char *pr
     return 1;
 }
 
+/* ---- where the fabric is on this machine ---- */
+
+/* Whether this fabric is in the run directory, with the host; then it is open. */
+static bool is_in(struct rundir *rd, const char *dir, const char *fabric, const char *host)
+{
+    char token[PATH_MAX];
+    struct fabric *f;
+    bool yes;
+
+    if (snprintf(token, sizeof(token), "%s/port/%s/host.token", dir, host) >= (int)sizeof(token) ||
+        access(token, R_OK) || rundir_open(rd, dir, fabric, false))
+        return false;
+    f = rundir_fabric(rd);
+    yes = f && !strcmp(f->name, fabric);
+    if (f)
+        fabric_free(f);
+    if (!yes)
+        rundir_close(rd);
+    return yes;
+}
+
+/* As this machine's process table has it. */
+static bool is_among_processes(struct rundir *rd, const char *fabric, const char *host)
+{
+    char self[PATH_MAX], line[2 * PATH_MAX], *dir, *slash;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    bool found = false;
+    unsigned uid;
+    FILE *f;
+
+    self[n > 0 ? n : 0] = 0;
+    slash = strrchr(self, '/');
+    if (!slash || strchr(self, '\''))
+        return false;
+    *slash = 0;
+    snprintf(line, sizeof(line), "'%s/trib-keep' fabrics", self);
+    f = popen(line, "re");
+    while (f && !found && fgets(line, sizeof(line), f)) { /* user, uid, pid, directory */
+        line[strcspn(line, "\n")] = 0;
+        dir = strrchr(line, '\t');
+        found = sscanf(line, "%*s\t%u", &uid) == 1 && uid == geteuid() && dir &&
+                is_in(rd, dir + 1, fabric, host);
+    }
+    if (f)
+        pclose(f);
+    return found;
+}
+
+/*
+ * Launchers differ in what they bring along: ssh brings nothing, Slurm and some mpiruns bring the
+ * environment of the launching machine, where the run directory and the user's number may be others.
+ */
+static bool find_fabric(struct rundir *rd, const char *fabric, const char *host)
+{
+    const char *run = getenv("TRIB_RUN"), *xdg = getenv("XDG_RUNTIME_DIR");
+    char dir[PATH_MAX];
+
+    if (run && *run && is_in(rd, run, fabric, host))
+        return true;
+    snprintf(dir, sizeof(dir), "%s/tributary-%u/%s", xdg && *xdg ? xdg : "/tmp", (unsigned)getuid(),
+             fabric);
+    if (is_in(rd, dir, fabric, host) || is_among_processes(rd, fabric, host))
+        return true;
+    fprintf(stderr,
+            "trib-perf: found no fabric %s with host %s that user %u runs on this machine, neither "
+            "in %s%s%s nor among its processes; expected trib up there, by this user\n",
+            fabric, host, (unsigned)getuid(), run && *run ? run : "", run && *run ? " nor in " : "",
+            dir);
+    return false;
+}
+
 int away_rank(const char *fabric, const char *host, const char *preload)
 {
     pid_t parent = getpid(), pid;
@@ -93,7 +165,7 @@ int away_rank(const char *fabric, const char *host, const char *preload)
     int sv[2], status;
 
     signal(SIGPIPE, SIG_IGN);
-    if (rundir_open(&rd, NULL, fabric, false))
+    if (!find_fabric(&rd, fabric, host))
         return 1;
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv)) {
         perror("trib-perf: cannot start a rank");

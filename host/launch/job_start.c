@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MACHINE_ENV "TRIB_MACHINE"
@@ -32,19 +34,41 @@ static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
     _exit(1);
 }
 
+/* How another machine finds this program: by its name where that means this one here, else by its
+ * path, which a checkout has on all machines. */
+static const char *own_name(char path[PATH_MAX])
+{
+    const char *dirs = getenv("PATH");
+    char *list = strdup(dirs ? dirs : ""), *save = NULL, file[PATH_MAX + 16];
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    struct stat self, st;
+    bool same = false;
+
+    path[n > 0 ? n : 0] = 0;
+    if (!stat("/proc/self/exe", &self))
+        for (char *d = list ? strtok_r(list, ":", &save) : NULL; d; d = strtok_r(NULL, ":", &save))
+            if (snprintf(file, sizeof(file), "%s/trib-perf", d) < (int)sizeof(file) &&
+                !access(file, X_OK) && !stat(file, &st)) {
+                same = st.st_dev == self.st_dev && st.st_ino == self.st_ino;
+                break;
+            }
+    free(list);
+    return same || n <= 0 ? "trib-perf" : path;
+}
+
 /* On the machine that runs the host's NIC. */
 static void exec_away(const struct job *j, const char *rsh, unsigned r, int fd)
 {
     uint32_t ip = job_machine(j, r)->ip;
-    char address[16];
+    char address[16], path[PATH_MAX];
 
     snprintf(address, sizeof(address), "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
              ip & 255);
     setenv(MACHINE_ENV, job_machine(j, r)->name, 1);
-    exec_elsewhere(
-        rsh,
-        (const char *const[5]){address, "trib-perf", "--away-rank", j->fab->name, job_host(j, r)},
-        fd);
+    exec_elsewhere(rsh,
+                   (const char *const[5]){address, own_name(path), "--away-rank", j->fab->name,
+                                          job_host(j, r)},
+                   fd);
 }
 
 /* In the child. A rank ignores the terminal's signals, which the launcher handles, and dies with

@@ -54,6 +54,13 @@ on 0 trib capture h4-leaf1 h3-leaf0 leaf1-spine1 -o "$tmp/far.pcapng" -t 3 >"$tm
 has 'capturing h4:0-leaf1:0 on machine m1, h3:0-leaf0:3, leaf1:[0-9]+-spine1:1 on machine m[12] into .* for 3 s' "$tmp/capture.out"
 wait $perf || fail "perf without --rsh: $(cat "$tmp/perf.out")"
 has 'Out of bounds values : 0 OK' "$tmp/perf.out"
+# A launcher that brings another machine's run directory along, as srun does, to machines on whose PATH nothing of ours is: a checkout.
+printf '#!/bin/sh\na=$1\nshift\nexec %s $a env PATH=/usr/bin:/bin XDG_RUNTIME_DIR=/nowhere TRIB_RUN=/nowhere/else "$@"\n' "$remote" >"$tmp/brings"
+printf '#!/bin/sh\na=$1\nshift\nexec %s $a env PATH=/usr/bin:/bin "$@"\n' "$remote" >"$tmp/bare"
+chmod +x "$tmp/brings" "$tmp/bare"
+on 0 env PATH=/usr/bin:/bin "$root/scripts/trib" perf --rsh "$tmp/brings" --algo ring -b 4K -e 4K -n 2 -w 0 --max-wall 3 >"$tmp/perf.out" 2>&1 || fail "perf by a launcher that brings its environment: $(cat "$tmp/perf.out")"
+has 'Out of bounds values : 0 OK' "$tmp/perf.out"
+on 0 env PATH=/usr/bin:/bin TRIB_RSH="$tmp/bare" "$root/scripts/trib" status --machines >"$tmp/status.out" 2>&1 || fail "status from a checkout: $(cat "$tmp/status.out")"
 # until a signal, as timeout sends one; the other machine's part ends with it, when it finds nobody who reads
 on 0 trib perf --algo ring -b 64K -e 64K -n 200 --max-wall 6 >"$tmp/perf.out" 2>&1 &
 perf=$!
