@@ -648,6 +648,8 @@ SUBPACKAGES := $(patsubst python/tributary/%/__init__.py,%,$(wildcard python/tri
 PYTHON  := $(wildcard python/tributary/*.py $(SUBPACKAGES:%=python/tributary/%/*.py)) python/tributary/py.typed
 EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
 CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules grafana)
+# Those that others put files in too; uninstall removes the empty ones, but none that a system has below /usr and /usr/local itself.
+SHARED_DIRS := lib/pkgconfig lib/python3/dist-packages lib/python3 share/man/man1 share/man/man3 $(COMPLETIONS) share/bash-completion share/zsh/site-functions share/zsh
 install: all
 	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img" "$(TO)/share/doc/tributary/labs"
 	install -m 755 $(BIN) "$(TO)/bin"
@@ -696,7 +698,7 @@ uninstall:
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
 	rm -rf "$(TO)/$(PACKAGE)/__pycache__" $(foreach d,$(SUBPACKAGES),"$(TO)/$(PACKAGE)/$(d)/__pycache__")
-	for d in lib/systemd/system lib/systemd $(addprefix $(PACKAGE)/,$(SUBPACKAGES)) $(PACKAGE) include/tributary lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary; do \
+	for d in lib/systemd/system lib/systemd $(addprefix $(PACKAGE)/,$(SUBPACKAGES)) $(PACKAGE) include/tributary lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary $(SHARED_DIRS) $(if $(filter /usr /usr/local,$(PREFIX)),,share/man share/doc bin lib include share ""); do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

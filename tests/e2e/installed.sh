@@ -59,4 +59,4 @@ uninstall
 [ "$(find "$tmp/d e" -type f)" = "$prefix/share/tributary/conf/mine.conf" ] || fail "left $(find "$tmp/d e" -type f | head -n 5)"
 rm "$prefix/share/tributary/conf/mine.conf"
 uninstall
-[ -z "$(find "$prefix/share" "$prefix/lib" -mindepth 1 -name 'tributary*')" ] || fail "left folders: $(find "$prefix" -type d)"
+[ ! -e "$prefix" ] || fail "left folders: $(find "$prefix" -type d)"
