@@ -242,8 +242,8 @@ static void begin(struct comm *c, unsigned parts, const char *why)
     if (c->state == COMM_FAILED || c->closing || !(parts & ~f->stopped))
         return;
     if (!policy_goes_on(c, parts | f->stopped) || !c->ctl.peer || f->n_rounds == PARTS ||
-        ((comm_unbacked(c) || c->cfg.device) && c->exec.head)) {
-        /* an operation under way can be taken up again only from real data in host memory */
+        (c->cfg.device && c->exec.head)) {
+        /* an operation under way can be taken up again only from host memory */
         comm_fail(c, "%s", why);
         return;
     }

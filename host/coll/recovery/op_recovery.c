@@ -14,6 +14,8 @@
  * lacks (alg/repair.c). A rank that has finished it may have given its buffers back, but others
  * lack at most a window of what it has. So each edge keeps the last window of a finished operation,
  * and the messages in flight of one whose results overwrite what was sent.
+ *
+ * Where data is carried as lengths nothing is copied, and all else is the same: so are the times.
  */
 #include "host/coll/transport/conn.h"
 
@@ -80,18 +82,17 @@ void failover_keep_begin(struct comm *c, const struct coll_req *r)
     if (r->s.in.in_place) /* it starts over with the operation before */
         parts |= c->failover.last_parts;
     k->here = false;
-    if (!parts || comm_unbacked(c) || c->cfg.device ||
-        !policy_goes_on(c, parts | c->failover.stopped))
+    if (!parts || c->cfg.device || !policy_goes_on(c, parts | c->failover.stopped))
         return;
     if (k->room < r->s.in_bytes + 1) { /* without input there still is memory to register */
         region_drop(&k->mem);
-        free(k->data);
-        k->data = malloc(r->s.in_bytes + 1);
+        mem_host_free(c, k->data, k->room);
+        k->data = mem_host(c, r->s.in_bytes + 1);
         k->room = k->data ? r->s.in_bytes + 1 : 0;
     }
     if (!k->data)
         return; /* without it the operation fails when the switches do */
-    if (r->s.in_bytes)
+    if (r->s.in_bytes && !comm_unbacked(c))
         memcpy(k->data, r->args.send, r->s.in_bytes);
     k->seq = r->id.seq;
     k->here = true;
@@ -343,7 +344,8 @@ static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
         return 0;
     if (!k->here || k->seq != r->id.seq)
         return cannot(err, "the next operation has begun", -EBUSY);
-    memcpy((void *)(uintptr_t)r->args.send, k->data, r->s.in_bytes);
+    if (!comm_unbacked(c))
+        memcpy((void *)(uintptr_t)r->args.send, k->data, r->s.in_bytes);
     return 0;
 }
 
@@ -363,10 +365,10 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
     r = helper(c, id, err);
     if (!r)
         return -ENOMEM;
-    out = calloc(1, r->s.out_bytes + 1);
+    out = mem_host(c, r->s.out_bytes + 1);
     rc = out ? region_add(c, &c->failover.out, out, r->s.out_bytes + 1, false) : -ENOMEM;
     if (rc) {
-        free(out);
+        mem_host_free(c, out, r->s.out_bytes + 1);
         out = NULL;
     }
     if (!rc && !k->mem.addr)
@@ -414,12 +416,13 @@ static int start_over(struct comm *c, const struct failover_round *f, bool over,
 void op_recovery_destroy(struct comm *c)
 {
     uint8_t *out = c->failover.out.addr;
+    size_t bytes = c->failover.out.bytes;
 
     region_drop(&c->failover.out);
-    free(out);
+    mem_host_free(c, out, bytes);
     for (unsigned i = 0; i < 2; i++) {
         region_drop(&c->failover.kept[i].mem);
-        free(c->failover.kept[i].data);
+        mem_host_free(c, c->failover.kept[i].data, c->failover.kept[i].room);
     }
 }
 
