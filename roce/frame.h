@@ -46,8 +46,9 @@ enum frame_class { FRAME_LOSSLESS, FRAME_LOSSY, FRAME_CONTROL, FRAME_CLASSES };
 enum {
     FRAME_F_VIRTUAL = 1 << 0, /* length-only payload; ICRC is not checked */
     FRAME_F_TRUSTED = 1 << 1, /* this process has checked the ICRC */
-    FRAME_F_CRC = 1 << 2
-}; /* crc, crc_off and crc_len are set */
+    FRAME_F_CRC = 1 << 2,     /* crc, crc_off and crc_len are set */
+    FRAME_F_DAMAGED = 1 << 3  /* length-only: with its data, its ICRC would be wrong */
+};
 
 struct frame_meta {
     int64_t due_ps;    /* in an egress queue: since when it waits; on a link: when it arrives */

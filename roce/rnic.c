@@ -85,7 +85,9 @@ static enum roce_reason input_one(struct rnic *r, struct rte_mbuf *m, int64_t no
     if (is_mcast(k.dst_ip) ? memcmp(k.dst_mac, mcast_mac, 3) != 0
                            : k.dst_ip != r->cfg.ip || memcmp(k.dst_mac, r->cfg.mac, 6) != 0)
         return ROCE_NOT_OURS;
-    if (!(frame_meta(m)->flags & (FRAME_F_VIRTUAL | FRAME_F_TRUSTED)) && !roce_icrc_ok(m, &k)) {
+    if (frame_meta(m)->flags & (FRAME_F_VIRTUAL | FRAME_F_TRUSTED)
+            ? frame_meta(m)->flags & FRAME_F_DAMAGED
+            : !roce_icrc_ok(m, &k)) {
         r->cnt.icrc_errors++;
         return ROCE_ICRC;
     }

@@ -2,6 +2,8 @@
 #include "switch/queue/link_fault.h"
 
 #include "base/random.h"
+#include "roce/icrc.h"
+#include "roce/wire.h"
 #include "switch/queue/egress.h"
 
 #define MAC_BYTES                                                                                  \
@@ -23,19 +25,47 @@ uint64_t fault_draw(struct fault_rng *r)
     return out;
 }
 
+static void flip(struct rte_mbuf *m, uint32_t bit)
+{
+    *rte_pktmbuf_mtod_offset(m, uint8_t *, bit / 8) ^= 1u << (bit & 7);
+}
+
+/* Without its data a frame has no ICRC: whether the flipped bit would have been in it is kept. */
+static void flip_length_only(struct rte_mbuf *m, uint32_t bit)
+{
+    struct roce_pkt k;
+    const uint8_t *ip;
+    uint32_t n, was;
+
+    if (roce_parse(m, &k) != ROCE_OK || bit / 8 >= k.hdr_len) {
+        frame_meta(m)->flags |= FRAME_F_DAMAGED;
+        return;
+    }
+    ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, k.l3);
+    n = k.hdr_len - k.l3;
+    was = k.v6 ? roce_icrc_headers6(ip, n, 0) : roce_icrc_headers(ip, n, 0);
+    flip(m, bit);
+    if (was != (k.v6 ? roce_icrc_headers6(ip, n, 0) : roce_icrc_headers(ip, n, 0)))
+        frame_meta(m)->flags |= FRAME_F_DAMAGED;
+}
+
 struct rte_mbuf *fault_corrupt(struct fault *f, struct rte_mbuf *m, struct rte_mempool *pool)
 {
     uint64_t draw = fault_draw(&f->rng);
     struct rte_mbuf *c = NULL;
 
-    if (pool && !(frame_meta(m)->flags & FRAME_F_VIRTUAL) && m->pkt_len > MAC_BYTES)
+    if (pool && m->pkt_len > MAC_BYTES)
         c = frame_copy(m, pool);
     if (c && c->nb_segs == 1) {
-        uint32_t bit = (uint32_t)((draw >> 32) % ((c->pkt_len - MAC_BYTES) * 8));
+        uint32_t bytes = m->pkt_len + frame_meta(m)->virt_len - MAC_BYTES,
+                 bit = MAC_BYTES * 8 + (uint32_t)((draw >> 32) % (bytes * 8));
 
         *frame_meta(c) = *frame_meta(m);
         frame_meta(c)->flags &= ~FRAME_F_TRUSTED;
-        *rte_pktmbuf_mtod_offset(c, uint8_t *, MAC_BYTES + bit / 8) ^= 1u << (bit & 7);
+        if (frame_meta(c)->flags & FRAME_F_VIRTUAL)
+            flip_length_only(c, bit);
+        else
+            flip(c, bit);
     } else {
         rte_pktmbuf_free(c);
         c = NULL;
