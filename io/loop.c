@@ -40,8 +40,8 @@ unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
         if (mine && !mine[i])
             continue;
         n += 512u * nd->n_ports;
-        if (nd->reduce.on)
-            n += RTE_MIN(16u * nd->reduce.window, 8192u);
+        if (nd->reduce.on) /* groups of several communicators; what none uses takes no memory */
+            n += RTE_MIN(64u * nd->reduce.window, 32768u);
         if (nd->multimem) /* two groups of all its ports, in the three quarters for grants */
             n += (unsigned)mm_size(fab, nd, nd->n_ports, fab->mtu).mbufs * 3;
     }

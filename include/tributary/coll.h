@@ -126,8 +126,9 @@ const char *trib_comm_fell_back(struct trib_comm *comm);
 
 /*
  * Memory of operations, for all communicators of the process. Not needed: an operation registers
- * what is not registered for as long as it runs; it saves that time. What only sends may be memory for reading. Must be deregistered with the
- * same address before it is unmapped. -EBUSY: an operation uses it.
+ * what is not registered for as long as it runs; it saves that time. What is only sent may be memory
+ * for reading. Must be deregistered with the same address before it is unmapped. -EBUSY: an
+ * operation uses it.
  */
 int trib_register(void *buf, size_t bytes);
 int trib_deregister(void *buf);

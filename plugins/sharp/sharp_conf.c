@@ -64,6 +64,16 @@ int sharp_conf_read(struct sharp_conf *conf, char *why)
     return SHARP_COLL_SUCCESS;
 }
 
+bool sharp_conf_said(unsigned which)
+{
+    const char *text;
+    char name[64];
+
+    snprintf(name, sizeof(name), PREFIX "%s", var[which].name);
+    text = getenv(name);
+    return text && *text;
+}
+
 void sharp_conf_unknown(char *names, size_t bytes)
 {
     size_t used = 0;

@@ -143,7 +143,8 @@ int sharp_coll_init(struct sharp_coll_init_spec *spec, struct sharp_coll_context
         .progress = spec->progress_func,
         .polls = spec->config.user_progress_num_polls,
         .timeout_ms = spec->config.coll_timeout,
-        .hide = spec->config.flags & SHARP_COLL_HIDE_ERRORS,
+        .hide =
+            spec->config.flags & SHARP_COLL_HIDE_ERRORS && !sharp_conf_said(SHARP_VAR_LOG_LEVEL),
     };
     rc = agree(spec, prepare(ctx, spec, why), why);
     if (rc) {

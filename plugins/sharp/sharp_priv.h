@@ -59,6 +59,8 @@ struct sharp_conf {
 /* From the environment. SHARP_COLL_EINVAL: why (SHARP_TEXT bytes) names what was found and what is
  * expected; variables after it have their defaults. */
 int sharp_conf_read(struct sharp_conf *conf, char *why);
+/* Whether the user has set the variable. */
+bool sharp_conf_said(unsigned which);
 /* Names of SHARP_COLL_ variables that are set and mean nothing here, by commas. */
 void sharp_conf_unknown(char *names, size_t bytes);
 

@@ -2,7 +2,7 @@
 /*
  * Garbage for SHARP's interface: each call is refused by the number that fits, nothing crashes, and the
  * communicator still works.
- * usage: sharp_bad ADDRESS:PORT RANK SIZE [job|oob|comm]. With job, ranks name different jobs; with oob, an
+ * usage: sharp_bad ADDRESS:PORT RANK SIZE [job|oob|comm|hidden|many]. With job, ranks name different jobs; with oob, an
  * out-of-band call fails at the last rank; with comm, it only prints what sharp_coll_init and _comm_init say.
  */
 #include "sharp_job.h"
@@ -239,6 +239,19 @@ static int broken_gather(void *ctx, uint32_t root, const void *mine, void *all, 
     return broken ? 1 : rc;
 }
 
+/* As UCC's teams: all of all ranks, at the same time. */
+static void many(struct sharp_coll_context *ctx, struct trib_oob *oob)
+{
+    struct sharp_coll_comm *c[5];
+    unsigned n = 0;
+
+    while (n < 5 && !open_comm(ctx, oob, &c[n]))
+        n++;
+    printf("rank %d: %u communicators more\n", rank, n);
+    while (n-- > 0)
+        must(!sharp_coll_comm_destroy(c[n]), "destroy");
+}
+
 int main(int argc, char **argv)
 {
     struct sharp_coll_context *ctx = NULL;
@@ -259,10 +272,13 @@ int main(int argc, char **argv)
     trib_store_oob(store, &oob);
     real = oob;
     oob.gather = broken_gather;
+    job_flags = strcmp(mode, "hidden") ? 0 : SHARP_COLL_HIDE_ERRORS;
     rc = open_context(&ctx, &oob, !strcmp(mode, "job") ? (uint64_t)rank : 7);
     broken = !strcmp(mode, "oob") && rank == size - 1;
     if (!rc && *mode)
         rc = open_comm(ctx, &oob, &c);
+    if (!strcmp(mode, "many"))
+        many(ctx, &oob);
     if (*mode) {
         printf("rank %d: %d, %s\n", rank, rc, sharp_coll_strerror(rc));
         must(!c || !sharp_coll_comm_destroy(c), "destroy");

@@ -50,6 +50,8 @@ static inline int oob_gather(void *ctx, int root, void *sbuf, void *rbuf, int le
     return rc;
 }
 
+static uint32_t job_flags; /* of the configuration */
+
 /* As both callers: zeros first, a copy of the default configuration, a device list that goes away. */
 static inline int open_context(struct sharp_coll_context **ctx, struct trib_oob *oob, uint64_t job)
 {
@@ -66,6 +68,7 @@ static inline int open_context(struct sharp_coll_context **ctx, struct trib_oob 
     spec.config = sharp_coll_default_config;
     spec.config.user_progress_num_polls = 10000000;
     spec.config.ib_dev_list = devices;
+    spec.config.flags |= job_flags;
     rc = sharp_coll_init(&spec, ctx);
     memset(&spec, 0xa5, sizeof(spec));
     memset(devices, 0xa5, sizeof(devices));
