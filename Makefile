@@ -18,7 +18,7 @@
 #   container-test                          the steps of packaging/Containerfile, run by a user without privileges under chroot (root)
 #   system-test                             built and unit-tested for SUITE=trixie ARCH=amd64, or for ARCH=arm64 under qemu-user (root)
 #   deb deb-test                            the Debian package, in $(BUILD)/deb; installed, run and removed in a bare Debian (root)
-#   docs-test                               commands and links of README.md and docs/
+#   docs-test                               commands, what they print, and links of README.md and docs/
 #   format lint                             clang-format, cppcheck
 #
 # Every room is one archive; a test is any tests/<room>/test_*.c and links what it needs of them.

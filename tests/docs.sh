@@ -7,6 +7,10 @@
 # XDG_RUNTIME_DIR is its own. ```sh skip: REASON marks a block that cannot be run here. A block of another kind must not begin with a
 # command. A relative link must lead to a file, and its anchor to a heading.
 #
+# ```output after a block that was run has what it printed: every line of it must be among the printed ones, in this order; runs of
+# blanks count as one, and a line ... stands for any. A claim that stands in a sentence is checked likewise by a command that readers do
+# not see, between lines "<!-- sh" and "-->", and "<!-- output" and "-->".
+#
 # BUILD= programs (build); LIMIT= seconds of a block (60); ONLY=REGEX runs those blocks whose FILE:LINE matches.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -16,7 +20,7 @@ limit=${LIMIT:-60}
 docs=("$@")
 [ ${#docs[@]} -gt 0 ] || docs=(README.md docs/*.md docs/labs/*.md)
 tmp=$(mktemp -d /tmp/td.XXXXXX)
-failed=0 ran=0 skipped=0 links=0
+failed=0 ran=0 skipped=0 links=0 compared=0
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
@@ -31,13 +35,33 @@ bad() {
 split() { # split FILE
     rm -f "$tmp"/block.*
     awk -v tmp="$tmp" '
-        /^ *```/ {
+        /^<!-- (sh|output)/ && !on {
+            on = NR; hidden = 1; info = $0; sub(/^<!-- /, "", info); print NR "\t" info; f = tmp "/block." NR; printf "" >f; next }
+        hidden && /^-->/ { close(f); on = hidden = 0; next }
+        /^ *```/ && !hidden {
             if (!on) { on = NR; info = $0; sub(/^ *```[ \t]*/, "", info); sub(/[ \t]+$/, "", info)
                        print NR "\t" info; f = tmp "/block." NR; printf "" >f }
             else { close(f); on = 0 }
             next }
         on { print >f }
         END { if (on) print on "\tunclosed" }' "$1" >"$tmp/blocks"
+}
+
+# What the last block printed has the lines of an ```output block?
+check_output() { # check_output FILE LINE
+    local missing
+    [ -e "$tmp/out" ] || { bad "$1:$2: found \`\`\`output, expected a block before it that was run"; return; }
+    compared=$((compared + 1))
+    missing=$(awk '
+        function plain(s) { gsub(/[ \t]+/, " ", s); sub(/^ /, "", s); sub(/ $/, "", s); return s }
+        FILENAME == ARGV[1] { out[++n] = plain($0); next }
+        plain($0) == "..." || plain($0) == "" { next }
+        { for (found = 0; at < n && !found;) found = out[++at] == plain($0)
+          if (!found) { print; exit } }' "$tmp/out" "$tmp/block.$2")
+    [ -z "$missing" ] || {
+        bad "$1:$2: this line is not in what the block above printed, or not in this order: $missing"
+        tail -n 60 "$tmp/out" | sed 's/^/        /'
+    }
 }
 
 command='^[[:space:]]*(\$ +)?([A-Z_]+=[^ ]* +)*(make|trib|trib-[a-z]+|sudo|mpirun|srun|sbatch|mpicc|ib_[a-z_]+|ibv_[a-z_]+|ucx_[a-z]+|apt-get|git|cd|export|bash|sh|python3|tshark|\./[^ ]+|(scripts|tests|build)/[^ ]+)([[:space:]]|$)'
@@ -80,8 +104,14 @@ for file in "${docs[@]}"; do
     while IFS=$'\t' read -r line info; do
         case "$info" in
         unclosed) bad "$file:$line: the block does not end" ;;
-        sh) ! [[ "$file:$line" =~ ${ONLY:-} ]] || run_block "$file" "$line" ;;
+        sh)
+            rm -f "$tmp/out"
+            past=$line
+            ! [[ "$file:$line" =~ ${ONLY:-} ]] || run_block "$file" "$line"
+            ;;
+        output) ! [[ "$file:${past:-}" =~ ${ONLY:-} ]] || check_output "$file" "$line" ;;
         'sh skip: '?*)
+            rm -f "$tmp/out"
             skipped=$((skipped + 1))
             printf 'skipped %-36s %s\n' "$file:$line" "${info#sh skip: }"
             ;;
@@ -121,5 +151,6 @@ while IFS= read -r file; do
     done < <(targets "$file")
 done < <(find . -name '*.md' -not -path './build*' -not -path './.git/*' | sed 's|^\./||' | sort)
 
-printf '%d blocks run in %d.%01d s, %d skipped, %d links, %d failed\n' $ran $((took / 1000)) $((took % 1000 / 100)) $skipped $links $failed
+printf '%d blocks run in %d.%01d s, %d skipped, %d outputs compared, %d links, %d failed\n' $ran $((took / 1000)) $((took % 1000 / 100)) \
+    $skipped $compared $links $failed
 [ $failed = 0 ] && [ $ran -gt 0 ]
