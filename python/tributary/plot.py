@@ -72,7 +72,7 @@ def value_text(name: str, value: Any) -> str:
     return str(value).replace("_", " ") if name == "collective" else str(value)
 
 
-def _prepared(frame: pd.DataFrame) -> pd.DataFrame:
+def prepared(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with the algorithm that was asked for in algo, so that `auto` is one series. ValueError: it has no rows."""
     if len(frame) == 0:
         raise ValueError("found no rows, expected some to draw")
@@ -90,7 +90,7 @@ def _distinct(column: Any) -> list[Any]:
 
 def look_of(frame: pd.DataFrame, by: Optional[Sequence[str]] = None, without: Sequence[str] = ()) -> Look:
     """The look of a frame's series: by these columns, else by those of BY that differ. ValueError: it has no such column."""
-    frame = _prepared(frame)
+    frame = prepared(frame)
     for name in by or ():
         if name not in frame:
             raise ValueError(f"found by {name!r}, expected columns of {', '.join(map(str, frame.columns))}")
@@ -197,7 +197,7 @@ def by_size(
     ax: Optional[Axes] = None,
 ) -> Axes:
     """A column by size, a line for each series. model: the predicted time as a thin grey line, where y is "time_us"."""
-    frame, ax = _prepared(frame), _axes(ax)
+    frame, ax = prepared(frame), _axes(ax)
     look = look or look_of(frame, by)
     if y not in frame:
         raise ValueError(f"found y={y!r}, expected one of {', '.join(map(str, frame.columns))}")
@@ -226,7 +226,7 @@ def speedups(frame: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
     ValueError: no row is of the baseline.
     """
-    frame = _prepared(frame)
+    frame = prepared(frame)
     of_baseline = frame[frame["algo"] == baseline]
     if len(of_baseline) == 0:
         raise ValueError(f"found the baseline {baseline!r}, expected one of {', '.join(_distinct(frame['algo']))}")
@@ -268,7 +268,7 @@ def scaling(
 ) -> Axes:
     """A column by ranks, for one size (None: the largest), a line for each series. ValueError: no row has the size."""
     ticker = need("matplotlib.ticker", "python3-matplotlib")
-    rows, ax = _of_size(_prepared(frame), size), _axes(ax)
+    rows, ax = _of_size(prepared(frame), size), _axes(ax)
     look = look or look_of(rows, by, without=("ranks",))
     _draw(ax, rows, "ranks", y, look, band)
     ax.set_xscale("log", base=2)
@@ -292,7 +292,7 @@ def links(
 ) -> Axes:
     """Utilisation in percent of the links that are busiest, by direction, for one size (None: the largest); of several seeds the
     median, with a whisker from least to most. Rows must have been measured with counters=True. ValueError: they were not."""
-    rows = _of_size(_prepared(frame), size)
+    rows = _of_size(prepared(frame), size)
     look = look or look_of(rows, by)
     found = results.links(rows)
     found["direction"] = found["from"] + " → " + found["to"]
@@ -338,7 +338,7 @@ def facets(
     """A panel for each value of the column row and of col (one or several columns), drawn by draw(rows, ax=, look=, ...) with one
     legend below all. Returns the Axes as a 2-D array; ``facets(...)[0, 0].figure`` is the figure. panel: its width and height in inches."""
     pyplot = need("matplotlib.pyplot", "python3-matplotlib")
-    frame = _prepared(frame)
+    frame = prepared(frame)
     columns = [] if col is None else [col] if isinstance(col, str) else list(col)
     split = [*([row] if row else []), *columns]
     look = look_of(frame, by, without=split)

@@ -54,7 +54,49 @@ for words in sys.argv[3:]:
     assert words in text, words
 END
 $python whole.py report.html 6 '<h2 id="bandwidth-and-time">' 'all reduce on leaf-spine-8' 'trib-sim' 'virtual time, exact' '80 to 100 %' 'The critical path' || fail "one file"
-$python whole.py all.html 8 'Four &lt;kinds&gt; &amp; &quot;more&quot;' 'jobs of jobs' 'all_gather' || fail "several"
+$python whole.py all.html 8 'Four &lt;kinds&gt; &amp; &quot;more&quot;' 'jobs of jobs' 'more beside the others' 'all_gather' || fail "several"
+
+# a file for each algorithm, as sweeps write them, are compared; files that have the same points are told apart by their names
+for a in sharp ring tree; do sim leaf-spine-8 --algo $a -b 64K -e 256K -J one-$a.json; done
+report one-*.json -o sweep.html || fail "a file for each algorithm: $(cat report.out)"
+$python whole.py sweep.html 3 'How many times as fast as ring, all reduce' || fail "a file for each algorithm"
+has_not 'leaf-spine-8, one-ring' sweep.html
+cp one-ring.json again.json
+report one-ring.json again.json one-sharp.json -o twice.html || fail "the same twice: $(cat report.out)"
+$python whole.py twice.html 2 'leaf-spine-8, one-ring' 'leaf-spine-8, again' || fail "the same twice"
+sim single-switch-4 --algo sharp -b 64K -e 256K -J other-conf.json
+report one-ring.json other-conf.json -o apart.html || fail "two algorithms on two fabrics: $(cat report.out)"
+$python whole.py apart.html 2 || fail "two algorithms on two fabrics"
+has_not 'speed-up' apart.html
+
+# an algorithm has the same colour in every figure of a page, whichever others are in it
+cat >colours.py <<'END'
+import sys
+from tributary import plot
+from tributary.report import figures, page
+kept = []
+figures.drawn = lambda make, name, label: kept.append({line.get_label(): line.get_color() for line in make().get_lines() if not line.get_label().startswith("_")}) or ""
+page.make(sys.argv[1:])
+colours = {}
+for figure in kept:
+    for algo, colour in figure.items():
+        assert colours.setdefault(algo, colour) == colour, (algo, kept)
+assert len(kept) >= 5 and len(set(colours.values())) == len(colours) == 4, kept
+END
+sim leaf-spine-8 all_gather --algo direct,ring -b 64K -e 256K -J gather.json
+PYTHONPATH=$root/python MPLBACKEND=agg $python colours.py one-ring.json one-sharp.json one-tree.json gather.json >colours.out 2>&1 || fail "colours: $(cat colours.out)"
+
+# a training step: where its time goes, in words
+cat >work.conf <<'END'
+name = "small"; device = "h100";
+model = { layers = 2; d_model = 1024; d_ff = 4096; heads = 16; vocabulary = 32768; };
+training = { type = "bf16"; sequence = 512; batch_tokens = 4096; utilisation = "40%"; };
+parallel = { tp = 2; dp = 2; pp = 2; zero = 1; microbatches = 2; };
+END
+sim rail-2x4 --workload work.conf -J step.json
+report step.json -o step.html || fail "a step: $(cat report.out)"
+$python whole.py step.html 1 'Where the time of a training step of small on rail-2x4, 8 GPUs goes' 'exposed: tensor' 'pipeline bubble (ms)' 'what binds' || fail "a step"
+has_not 'time_us|extrapolated_bytes|\.algo|high_us' step.html
 
 # hostile text in every place that a file has
 cat >hostile.py <<'END'

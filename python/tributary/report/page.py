@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 from .. import _plot_timeline, plot, results
 from .._sizes import size_text
 from .._trib import PathLike, need, trib
-from . import figures
+from . import figures, parts
 from .html import figure, number, page, pre, section, table, text
 
 if TYPE_CHECKING:
@@ -70,10 +70,14 @@ class Report:
 
 
 def _named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Files with the same conf are told apart by their names."""
-    confs = [set(frame[frame["run"] == i]["conf"]) for i in range(len(names))]
-    if sum(len(c) for c in confs) > len(set().union(*confs)):
-        frame["conf"] = [f"{c}, {names[r]}" for c, r in zip(frame["conf"], frame["run"])]
+    """Files that have the same points are told apart by their names; those of a sweep, which differ in what they ran, are not."""
+    points: dict[tuple[Any, ...], set[int]] = {}
+    keys = [k for k in (*plot.BY, "size_bytes", "root", "seed") if k in frame]
+    for point, run in zip(plot.prepared(frame)[keys].astype(str).itertuples(index=False), frame["run"]):
+        points.setdefault(tuple(point), set()).add(run)
+    alike = {run for runs in points.values() if len(runs) > 1 for run in runs}
+    if alike:
+        frame["conf"] = [f"{c}, {names[r]}" if r in alike else c for c, r in zip(frame["conf"], frame["run"])]
     return frame
 
 
@@ -89,16 +93,22 @@ def _panels(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 def _bandwidth(report: Report, frame: pd.DataFrame) -> None:
     shown = frame[frame["busbw_GBps"] > 0]
+    if not len(shown):
+        return
+    panels = _panels(shown)
+    differ = {n for _, rows in panels for n in plot.look_of(rows).by}
+    look = plot.look_of(shown, [n for n in plot.BY if n in differ])  # an algorithm has one colour on the page
     body = ""
-    for what, rows in _panels(shown):
-        body += report.draw(lambda rows=rows: plot.busbw(rows), f"Bus bandwidth of {what} by size, GB/s of fabric time")
-        body += report.draw(lambda rows=rows: plot.time(rows, model=True), f"Time of {what} by size, µs of fabric time; grey: predicted")
+    for what, rows in panels:
+        body += report.draw(lambda rows=rows: plot.busbw(rows, look=look), f"Bus bandwidth of {what} by size, GB/s of fabric time")
+        body += report.draw(lambda rows=rows: plot.time(rows, model=True, look=look), f"Time of {what} by size, µs of fabric time; grey: predicted")
     report.add("Bandwidth and time", body)
     body = ""
-    for what, rows in _panels(shown):
-        algos = list(dict.fromkeys(rows["asked"].fillna(rows["algo"]) if "asked" in rows else rows["algo"]))
-        if len(algos) > 1:
-            body += report.draw(lambda rows=rows, base=algos[0]: plot.speedup(rows, base), f"How many times as fast as {algos[0]}, {what}")
+    for what, rows in panels:
+        algos = list(dict.fromkeys(plot.prepared(rows)["algo"]))
+        base = next((a for a in algos if len(algos) > 1 and len(plot.speedups(rows, a))), None)
+        if base is not None:
+            body += report.draw(lambda rows=rows, base=base: plot.speedup(rows, base, look=look), f"How many times as fast as {base}, {what}")
     report.add("Speed-up", body)
 
 
@@ -209,8 +219,12 @@ def _again(report: Report, sources: Sequence[Mapping[str, Any]], names: Sequence
 # ---- the rest ---------------------------------------------------------------------------------------------
 
 
-def _tables_of(found: Mapping[str, Any], name: str) -> str:
-    """Lists of objects as tables: jobs, a training step's collectives."""
+def _other(report: Report, found: Mapping[str, Any], name: str) -> str:
+    """A training step or jobs; what is neither, lists of objects as tables."""
+    if parts.is_step(found):
+        return parts.step(found, name, report.draw)
+    if parts.is_jobs(found):
+        return parts.jobs(found, name, report.draw)
     body = ""
     for key, value in found.items():
         rows = [results.flatten(v) for v in value if isinstance(v, dict)] if isinstance(value, list) else []
@@ -271,7 +285,8 @@ def make(paths: Sequence[PathLike], title: str = "") -> str:
         if _kind(found) == "timeline":
             _timeline(report, path, name)
         elif _kind(found) == "other":
-            report.add(f"Results: {name}", _tables_of(found, name))
+            report.add(f"Results: {name}", _other(report, found, name))
+            title = title or parts.title_of(found)
     _again(report, [found for _, found in loaded if _kind(found) != "timeline"], [Path(p).stem for p, found in loaded if _kind(found) != "timeline"])
     return page(title or "Results of Tributary", "".join(report.body), report.parts)
 
