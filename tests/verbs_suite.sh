@@ -71,6 +71,25 @@ run_suite() {
     [ "$only" != . ] || [ "$ok" -ge "$least_ok" ]
 }
 
+# newest_libibverbs: of Debian's development suite, by apt with lists of its own; nothing is installed.
+newest_libibverbs() {
+    local d=$work/sid mirror
+    mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' | head -n 1)}
+    mkdir -p "$d"/{lists/partial,archives/partial,x} && : >"$d/status" || return
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror sid main" >"$d/sources.list"
+    printf '%s\n' "Dir::Etc::SourceList \"$d/sources.list\";" 'Dir::Etc::SourceParts "-";' "Dir::State::Lists \"$d/lists\";" \
+        "Dir::State::status \"$d/status\";" "Dir::Cache \"$d\";" 'Acquire::Languages "none";' >"$d/apt.conf"
+    (cd "$d" && export APT_CONFIG=$d/apt.conf && rm -f ./*.deb && timeout 120 apt-get update -q && timeout 120 apt-get download -q libibverbs1 &&
+        dpkg-deb -x libibverbs1_*.deb x) >"$d/log" 2>&1 || return
+    find "$d/x" -name 'libibverbs.so.1.*' -type f | head -n 1
+}
+newest=$(newest_libibverbs)
+if [ -n "$newest" ]; then
+    LIBIBVERBS=$newest TRIB_BUILD=$TRIB_BUILD bash "$root/tests/e2e/verbs_symbols.sh" || fail "calls of the newest libibverbs in Debian"
+else
+    echo "skipped newest libibverbs: it cannot be downloaded"
+fi
+
 trib up "$conf/single-switch-4.conf" --dilation 1 >"$tmp/up.log" 2>&1 || fail "no fabric: $(tail -n 1 "$tmp/up.log")"
 from=$(packaged) || skip "no tests of rdma-core: the package python3-pyverbs cannot be downloaded"
 run_suite v44 "$from" $least

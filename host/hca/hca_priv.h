@@ -107,6 +107,7 @@ static inline struct hca_key *mr_key(const struct hca_mr *mr)
 /* Prints a message for the program's user, once; returns rc, an errno. */
 int hca_refuse(struct hca *h, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void refuse_fill(struct verbs_context *v);
+void newer_fill(struct verbs_context *v); /* calls of newer libibverbs (newer.c) */
 
 /* ---- device memory (dm.c) ---- */
 struct ibv_dm *hca_alloc_dm(struct ibv_context *v, struct ibv_alloc_dm_attr *a);

@@ -143,6 +143,7 @@ static void fill_tables(struct hca_ctx *c)
     v->dealloc_td = hca_dealloc_td;
     v->alloc_parent_domain = hca_alloc_parent_domain;
     refuse_fill(v);
+    newer_fill(v);
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
