@@ -89,6 +89,8 @@ static json_t *run_json(const struct row *r, int place)
         fidelity_json(&run->fid));
     if (!j)
         return NULL;
+    if (r->pred.from_ranks)
+        json_object_set_new(j, "model_ranks", json_integer(r->pred.from_ranks));
     op_times_json(&run->times, j);
     add_link(j, r, run);
     add_extras(j, r, place);

@@ -242,6 +242,9 @@ void result_rows_print(FILE *out, const struct row *r, bool wide)
         place_rows(out, r);
     if (r->chosen)
         table_line(out, wide, "#            picked %s", r->why);
+    if (r->pred.from_ranks && row_predicted_us(r) > 0)
+        table_line(out, wide, "#            the model ran %u of %u ranks, and extrapolated",
+                   r->pred.from_ranks, r->nranks);
     print_fell_back(out, r, wide);
     print_cut(out, r, wide);
     fflush(out);

@@ -260,17 +260,20 @@ void coll_free(struct coll_req *req); /* a running operation goes on by itself *
  * done. busiest_link_bytes: what the busiest direction of a link carries in all, layer-2 frames and
  * 24 bytes each for preamble, FCS and gap, one ACK a message included; so its utilisation is 8 *
  * bytes / (rate * time). busiest_dirlink: link * 2 + direction. handoffs: from process to process,
- * one after the other, on the critical path. window as in comm_cfg; what the
+ * one after the other, on the critical path. No time is below what the payload takes on the links
+ * that it has to cross (model/cost_bound.h). window as in comm_cfg; what the
  * switches' quotas leave the trees is applied. 0, -EINVAL, -ENOTSUP (no aggregation node of the
  * tree reaches all ranks), -ENOMEM.
  */
 struct coll_prediction {
     int64_t time_ps;
-    bool
-        guessed; /* of a protocol without a formula: of use for a dilation, and for nobody to see */
+    bool guessed; /* of a protocol without a formula, or of a schedule that is too long to be looked
+                    at: of use for a dilation, and for nobody to see */
     uint64_t busiest_link_bytes;
     uint32_t busiest_dirlink;
     unsigned handoffs;
+    unsigned
+        from_ranks; /* extrapolated from a run of the model with so many; 0: it ran all ranks */
 };
 int coll_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                  const uint16_t *host_of_rank, uint16_t tree, uint32_t window,

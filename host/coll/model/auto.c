@@ -35,7 +35,7 @@ int coll_auto(const struct fabric *fab, const struct coll_args *a, unsigned nran
         if (!(allowed >> k & 1))
             continue;
         rc = coll_predict_trees(fab, &one, nranks, host_of_rank, tree, n_trees, window, &q);
-        if (rc == -ENOTSUP)
+        if (rc == -ENOTSUP || (!rc && q.guessed))
             continue;
         if (rc)
             return rc;

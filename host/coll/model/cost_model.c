@@ -9,10 +9,14 @@
  *
  * Long vectors are extrapolated, and so are many ranks where an algorithm's steps grow with them:
  * both are steady states, time and bytes grow linearly with the slices of a block, and with the
- * ranks at blocks of one size.
+ * ranks at blocks of one size. Links that bind only when there are more ranks (those to spines, of
+ * units that the few ranks did not fill) are not seen so: what the schedules of all ranks send over
+ * each link is counted besides, and the longer time holds.
  */
 #include "host/coll/model/cost_model.h"
+#include "base/assert.h"
 #include "host/coll/alg/sched_file.h"
+#include "host/coll/model/cost_bound.h"
 #include "host/coll/model/cost_protocol.h"
 #include "host/coll/transport/quota.h"
 
@@ -21,6 +25,11 @@
 #include <string.h>
 
 #define MAX_SIMULATED_RANKS 64u /* simulated at most, where steps grow with them */
+/* work_of() ranks: little enough to simulate all of them; nodes; to count what links carry. */
+#define WORK_WHOLE (96ull << 10)
+#define WORK_NODES (2ull << 20)
+#define WORK_COUNT (16ull << 20)
+#define WORK_LANE  4u /* steps that a lane is worth */
 #define BLOCK_MANY_RANKS                                                                           \
     (1ULL << 20) /* block size of a rank beyond which times are linear, with many ranks */
 #define BLOCK_FEW_RANKS (4ULL << 20) /* the same with few ranks */
@@ -33,6 +42,8 @@ struct model_result {
     double time, busiest;
     uint32_t dirlink;
     unsigned handoffs;
+    unsigned from_ranks; /* as in coll_prediction */
+    bool guessed;
 };
 
 /* Runs the model. Reports the busiest link, or the link of `like` if given. */
@@ -54,7 +65,7 @@ static int simulate(struct model *m, unsigned nranks, uint64_t count,
     m->in.sparse = sparse;
     if (rc)
         return rc;
-    *o = (struct model_result){.handoffs = m->handoffs};
+    *o = (struct model_result){.handoffs = m->handoffs, .from_ranks = 0};
     for (uint32_t d = 0; d < 2u * m->fab->n_links; d++) {
         int64_t t = model_link_ps(m, d, m->bytes[d]);
 
@@ -152,6 +163,44 @@ static void extrapolate(struct model_result *to, const struct model_result *few,
     to->handoffs = (unsigned)(many->handoffs + factor * ((double)many->handoffs - few->handoffs));
 }
 
+/* Slices that switches read from members for a schedule's loads. */
+static uint64_t reads_of(const struct model *m, const struct sched *s)
+{
+    uint64_t slices = 0;
+
+    for (unsigned i = 0; i < s->n_lanes; i++)
+        for (uint32_t k = 0; s->lane[i].kind == LANE_MM && k < s->lane[i].n; k++)
+            slices += lane_step(&s->lane[i], k)->len / MM_SLICE + 1;
+    return slices * m->topo.most;
+}
+
+/* Steps and lanes of the first n ranks, more or less: as many as the first has, for each. 0: there
+ * is no such schedule. */
+static uint64_t work_of(struct model *m, unsigned n, uint64_t count)
+{
+    uint64_t most = linear_beyond(m, n);
+    struct sched s;
+    uint64_t work;
+
+    m->in.nranks = n;
+    m->in.count = count < most ? count : most;
+    m->in.rank = 0;
+    if (sched_init(&s, &m->in))
+        return 0;
+    work = (s.n_steps + WORK_LANE * s.n_lanes + reads_of(m, &s) + 1) * n;
+    sched_free(&s);
+    return work;
+}
+
+/* The least number of elements from which longer vectors are extrapolated, where there are too many
+ * steps else. */
+static uint64_t shortest(const struct model *m, unsigned n, uint64_t count)
+{
+    uint64_t least = linear_beyond(m, n) / 256;
+
+    return count < least || !least ? count : least;
+}
+
 static int predict_count(struct model *m, unsigned n, uint64_t count,
                          const struct model_result *like, struct model_result *o)
 {
@@ -159,6 +208,9 @@ static int predict_count(struct model *m, unsigned n, uint64_t count,
     struct model_result a, b;
     int rc;
 
+    while (n > MAX_SIMULATED_RANKS && many > shortest(m, n, count) &&
+           work_of(m, n, count < many ? count : many) > WORK_NODES)
+        many /= 2;
     if (count <= many)
         return simulate(m, n, count, like, o);
     rc = simulate(m, n, many, like, &b);
@@ -182,27 +234,108 @@ static unsigned whole_nodes(const struct model *m, unsigned n)
     return k > 2 ? k : n;
 }
 
-static int predict_ranks(struct model *m, unsigned n, uint64_t count, struct model_result *o)
+/* Ranks of the first nodes, so many of those. */
+static unsigned ranks_of_nodes(const struct model *m, unsigned nodes)
 {
-    unsigned many = n > MAX_SIMULATED_RANKS && steps_grow_with_ranks(m)
-                        ? whole_nodes(m, MAX_SIMULATED_RANKS)
-                        : n,
-             few;
-    bool per_rank = m->in.kind == COLL_ALLREDUCE; /* blocks are parts of the vector */
+    const uint16_t *d = m->topo.sched.domain;
+    unsigned k = 0;
+
+    for (; nodes && k < m->topo.nranks; nodes--)
+        for (k++; k < m->topo.nranks && d[k] == d[k - 1];)
+            k++;
+    return k;
+}
+
+/* What is simulated instead of n ranks, twice: both must have what decides the time of all, nodes
+ * and what is between them. few 0: once, as the number of steps stays the same, or nearly. */
+struct samples {
+    unsigned few, many;
+};
+
+static uint64_t count_for(const struct model *m, unsigned some, unsigned n, uint64_t count)
+{
+    return m->in.kind == COLL_ALLREDUCE ? count * some / n : count; /* blocks are parts of it */
+}
+
+/* Large nodes: those that work in turns, inside and among them, do nearly the same in two nodes as
+ * in many. */
+static struct samples choose_samples(struct model *m, unsigned n, uint64_t count)
+{
+    unsigned node = ranks_of_nodes(m, 1), two = ranks_of_nodes(m, 2), many = ranks_of_nodes(m, 3);
+    struct samples s;
+
+    if (node > MAX_SIMULATED_RANKS / 2 && node < n) {
+        bool turns = in_switches(m) || m->in.algo == ALGO_HIER;
+
+        many = turns ? two : many;
+        if (work_of(m, many, shortest(m, many, count_for(m, many, n, count))) <= WORK_NODES)
+            return (struct samples){turns ? 0 : two, many};
+    }
+    s.many = whole_nodes(m, MAX_SIMULATED_RANKS);
+    s.few = whole_nodes(m, s.many / 2);
+    if (in_switches(m) || (m->in.sparse && m->in.sparse <= s.many / 4))
+        s.few = 0;
+    return s;
+}
+
+/* No link can be busy for longer than the whole takes. Of very many ranks the first ones count. */
+static int raise_to_links(struct model *m, unsigned n, uint64_t work, uint64_t count,
+                          struct model_result *o)
+{
+    uint64_t some = linear_beyond(m, n) / 16; /* in whole frames */
+    unsigned senders = work > WORK_COUNT ? (unsigned)(n * WORK_COUNT / work) : n;
+    double ps;
+    int rc;
+
+    some = !some || count < some ? count : some;
+    rc = count_links(m, n, senders < n ? whole_nodes(m, senders) : n, some, &ps);
+    ps *= some ? (double)count / (double)some : 0;
+    if (!rc && ps > o->time)
+        o->time = ps;
+    return rc;
+}
+
+static int predict_samples(struct model *m, unsigned n, struct samples s, uint64_t count,
+                           struct model_result *o)
+{
     struct model_result a, b;
     int rc;
 
-    if (many == n)
+    if (!s.few)
+        return predict_count(m, s.many, count, NULL, o);
+    rc = predict_count(m, s.many, count_for(m, s.many, n, count), NULL, &b);
+    if (!rc)
+        rc = predict_count(m, s.few, count_for(m, s.few, n, count), &b, &a);
+    if (!rc)
+        extrapolate(o, &a, &b, (double)(n - s.many) / (double)(s.many - s.few));
+    return rc;
+}
+
+static int predict_ranks(struct model *m, unsigned n, uint64_t count, struct model_result *o)
+{
+    struct samples s = {n, n};
+    uint64_t work = 0;
+    int rc;
+
+    if (n > MAX_SIMULATED_RANKS && steps_grow_with_ranks(m)) {
+        work = work_of(m, n, shortest(m, n, count));
+        if (!work)
+            return -ENOTSUP;
+        if (work > WORK_WHOLE || work_of(m, n, count) > WORK_WHOLE)
+            s = choose_samples(m, n, count);
+    }
+    if (s.many >= n)
         return predict_count(m, n, count, NULL, o);
-    if (in_switches(m) || (m->in.sparse && m->in.sparse <= many / 4)) /* the number of steps stays
-                                                                         the same */
-        return predict_count(m, many, count, NULL, o);
-    few = whole_nodes(m, many / 2);
-    rc = predict_count(m, many, per_rank ? count * many / n : count, NULL, &b);
+    rc = predict_samples(m, n, s, count, o);
+    if (rc == -ENOTSUP && work <= WORK_NODES) /* nodes that only all ranks fill */
+        return predict_count(m, n, count, NULL, o);
+    if (rc == -ENOTSUP) { /* too many of these: there is no more than the bound */
+        *o = (struct model_result){.dirlink = UINT32_MAX, .guessed = true};
+        return 0;
+    }
     if (!rc)
-        rc = predict_count(m, few, per_rank ? count * few / n : count, &b, &a);
-    if (!rc)
-        extrapolate(o, &a, &b, (double)(n - many) / (double)(many - few));
+        rc = raise_to_links(m, n, work, count, o);
+    o->from_ranks = s.many;
     return rc;
 }
 
@@ -282,6 +415,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
                       .window = agg_window(fab, window)};
     struct quota_grant s;
     struct model_result o;
+    int64_t least;
     int rc = check(fab, a, nranks, host_of_rank);
 
     memset(p, 0, sizeof(*p));
@@ -304,7 +438,15 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
         *p = (struct coll_prediction){.time_ps = (int64_t)o.time + m.launch_ps,
                                       .busiest_link_bytes = (uint64_t)(o.busiest + 0.5),
                                       .busiest_dirlink = o.dirlink,
-                                      .handoffs = o.handoffs};
+                                      .handoffs = o.handoffs,
+                                      .from_ranks = o.from_ranks,
+                                      .guessed = o.guessed};
+    least = rc ? 0 : bound_ps(fab, a, nranks, host_of_rank);
+    rc = least < 0 ? (int)least : rc;
+    if (!rc && o.guessed)
+        p->time_ps = least + m.launch_ps;
+    T_ASSERT(rc || p->time_ps >= least,
+             "a prediction is below the time that the payload takes on the links it has to cross");
     topo_free(&m.topo);
     queue_free(&m);
     free(m.free_ps);

@@ -3,6 +3,8 @@
  * Internals of the cost model; for host/coll/model only. Times in ps, as int64.
  *
  *   cost_model.c   from fabric and arguments to a prediction
+ *   cost_bound.c   times below which no prediction may be
+ *   cost_count.c   what links carry by the schedules of all ranks
  *   cost_setup.c   schedules of all ranks, their paths and groups
  *   cost_run.c     the schedules, walked in order of time
  *   cost_queue.c   queues of links, and pauses (PFC)
@@ -199,6 +201,12 @@ int64_t model_post(struct model *m, const struct model_lane *l, uint32_t dirlink
 /* When a RECV or AGG lane notices the message of a step that has arrived now: not before those that
  * it was sent before. */
 int64_t model_noticed(struct model_lane *l, uint64_t len, int64_t now);
+/* ---- cost_count.c ---- */
+
+/* The longest time for which a link is busy with what SEND lanes of the first ranks send, so many of
+ * nranks. 0, or -errno as of sched_init(). */
+int count_links(struct model *m, unsigned nranks, unsigned senders, uint64_t count,
+                double *longest_ps);
 /* ---- cost_setup.c ---- */
 
 /* Makes m->rank; setup_free() in any case. */

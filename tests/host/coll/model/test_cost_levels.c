@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model on GPU nodes and between them, against the closed forms (Fxx of cost.h). */
+#include "host/coll/alg/sched.h"
 #include "host/coll/coll.h"
 
 #include <errno.h>
@@ -195,10 +196,70 @@ static void auto_takes_the_fastest_and_says_so(void **state)
     fabric_free(f);
 }
 
+#define LARGE(nodes, gpus)                                                                         \
+    "mtu = 4096; ecmp = \"balanced\";"                                                             \
+    "gpu_nodes = { nodes = " nodes "; gpus = " gpus "; planes = ( 9, 9 );"                         \
+    "  nvlink = { rate = \"50GB/s\"; latency = \"300ns\"; };"                                      \
+    "  nic = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };"                                     \
+    "rails = { leaves = 4; spines = 4;"                                                            \
+    "  spine_link = { rate = \"800Gb/s\"; latency = \"300ns\"; cables = 4; }; };"                  \
+    "reduce = { groups = 64; slots = 16384; window = 256; };"
+
+static struct coll_prediction predict_all(const struct fabric *f, enum coll_kind kind,
+                                          enum coll_algo algo, uint64_t count)
+{
+    struct coll_args a = {.kind = kind, .algo = algo, .type = DT_FP32, .count = count};
+    struct coll_prediction p;
+    uint16_t hosts[512];
+    int rc;
+
+    for (unsigned r = 0; r < f->n_hosts; r++)
+        hosts[r] = (uint16_t)r;
+    rc = coll_predict(f, &a, f->n_hosts, hosts, 0, 0, &p);
+    if (rc)
+        fail_msg("%s: %s", sched_algo_name(algo), strerror(-rc));
+    return p;
+}
+
+/* What decides the time of many ranks is between nodes, of which 64 ranks have less than two. */
+static void large_nodes_are_seen_with_what_joins_them(void **state)
+{
+    static const enum coll_algo nodes_too[] = {ALGO_HIER, ALGO_HIER_SHARP, ALGO_NVLS_SHARP};
+    struct fabric *two = load(LARGE("2", "64")), *four = load(LARGE("4", "36"));
+    double nic;
+
+    (void)state;
+    /* a GPU's NIC sends 2 / 128 of the vector to each of 64 GPUs of the other node */
+    nic = 4 * (1 << 20) * 2 * 64 / 128. / NIC;
+    assert_near((double)predict_all(two, COLL_ALLREDUCE, ALGO_DIRECT, 1 << 20).time_ps * 1e-12,
+                nic / SHARE, 0.15);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(predict_all(four, COLL_ALLREDUCE, nodes_too[i], 1 << 18).time_ps > 0);
+    fabric_free(two);
+    fabric_free(four);
+}
+
+/* 64 ranks are on one leaf, and need no spine. */
+static void links_that_bind_with_more_ranks_alone_are_seen(void **state)
+{
+    struct fabric *f = load("mtu = 4096; ecmp = \"balanced\";"
+                            "leaf_spine = { leaves = 3; spines = 1; hosts_per_leaf = 64;"
+                            "  host_link = { rate = \"400Gb/s\"; latency = \"300ns\"; };"
+                            "  spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };");
+    struct coll_prediction p = predict_all(f, COLL_ALLTOALL, ALGO_DIRECT, 4096);
+
+    (void)state;
+    assert_near((double)p.time_ps * 1e-12, 64 * 128 * 16384. / NIC / SHARE, 0.1);
+    assert_int_equal(p.from_ranks, 64);
+    fabric_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_runs_at_all_its_planes),
+        cmocka_unit_test(large_nodes_are_seen_with_what_joins_them),
+        cmocka_unit_test(links_that_bind_with_more_ranks_alone_are_seen),
         cmocka_unit_test(levels_bind_as_f28_and_f32),
         cmocka_unit_test(alltoall_falls_as_f30),
         cmocka_unit_test(many_ranks_are_on_the_line_of_few),
