@@ -98,7 +98,9 @@ static void take(struct choice *c, unsigned g)
     add_group(c, &c->some, g);
 }
 
-/* Takes those that load links which the chosen ones load; `at`: this one's first. */
+/* Takes those that load links which the chosen ones load; `at`: this one's first. Where hashes
+ * choose links, flows of some groups meet on one and those of others do not, and the slowest
+ * counts: all that use such links. */
 static void take_neighbours(struct choice *c, unsigned at)
 {
     struct step_collective *u = c->u;
@@ -116,7 +118,7 @@ static void take_neighbours(struct choice *c, unsigned at)
             step_load_clear(&c->one);
             add_group(c, &c->one, g);
             for (unsigned i = c->one.switches; i < c->one.n && !first; i++)
-                meet |= c->one.s[i] > 0 && c->some.s[i] > 0;
+                meet |= c->one.s[i] > 0 && (c->some.s[i] > 0 || c->ms->f->ecmp == FAB_ECMP_HASH);
             if (first ? c->one.s[at] > 0 : meet)
                 take(c, g);
         }
