@@ -95,17 +95,30 @@ static struct roof expert_parallel(const struct workload *w, const struct cost_l
     return r;
 }
 
+/* Bandwidth of a GPU that sends to the next stage at a level. In a child of which a part of the GPUs
+ * is the last stage, only these send; below the first switches of the network by their own NICs. */
+static double stage_Bps(const struct cost_levels *l, unsigned i, struct cost_axis a, bool first)
+{
+    const struct cost_level *v = &l->lv[i];
+
+    if (first || v->role == FAB_ROLE_NVSWITCH || v->role == FAB_ROLE_HOST || a.inner >= v->below)
+        return cost_gpu_Bps(l, i, a);
+    return v->child_Bps / (double)a.inner;
+}
+
 static struct roof pipeline_parallel(const struct workload *w, const struct cost_levels *l)
 {
     uint64_t stride = workload_stride(w, WORK_PP);
     struct cost_axis a = {stride, w->pp};
     struct roof r = {.used = w->pp > 1, .kind = ROOF_PP, .degree = w->pp};
     double tokens = (double)w->batch_tokens / w->dp, slowest = 0;
+    bool first = true; /* level of the network */
 
     /* The narrowest level between neighbours. Each of tp GPUs sends its part. */
     for (unsigned i = 0; i < l->n; i++) {
-        double bps = cost_gpu_Bps(l, i, a);
+        double bps = stage_Bps(l, i, a, first);
 
+        first &= l->lv[i].role == FAB_ROLE_NVSWITCH;
         if (cost_children(l, i, a) <= 1 || (slowest > 0 && bps >= slowest))
             continue;
         slowest = bps;

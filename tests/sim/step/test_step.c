@@ -227,6 +227,24 @@ static void theory_of_a_pipeline_is_what_a_gpu_sends(void **state)
     }
 }
 
+/* Two of a leaf's four hosts are its last stage: its two uplinks carry what their NICs send. */
+static void theory_of_a_pipeline_counts_those_that_cross(void **state)
+{
+    static struct fab_errors errs;
+    struct cost_levels l = levels_of("conf/leaf-spine-8.conf");
+    struct roof roof[ROOF_KINDS];
+    struct workload w;
+
+    (void)state;
+    assert_int_equal(workload_load(&w, "conf/workloads/megatron-70b.conf", &errs), 0);
+    w.tp = 1, w.dp = 2, w.pp = 4;
+    roofline_workload(&w, &l, roof);
+    same(roof[ROOF_PP].sent_s, 2. * 2 * (double)w.batch_tokens / 2 * w.d_model / 50e9);
+    w.dp = 4, w.pp = 2; /* all four */
+    roofline_workload(&w, &l, roof);
+    same(roof[ROOF_PP].sent_s, 2. * 2 * (double)w.batch_tokens / 4 * w.d_model / 25e9);
+}
+
 /* The FLOPs of that table. */
 static void flops_are_those_of_hand(void **state)
 {
@@ -282,6 +300,7 @@ int main(void)
         cmocka_unit_test(collectives_are_those_of_the_workload),
         cmocka_unit_test(bounds_are_those_of_hand),
         cmocka_unit_test(theory_of_a_pipeline_is_what_a_gpu_sends),
+        cmocka_unit_test(theory_of_a_pipeline_counts_those_that_cross),
         cmocka_unit_test(flops_are_those_of_hand),
         cmocka_unit_test(groups_share_what_is_oversubscribed),
     };
