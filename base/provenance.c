@@ -80,6 +80,18 @@ static void hide_secrets(char *text)
     }
 }
 
+static void hash_whole(FILE *f, char hash[SHA256_DIGEST_STRING_LENGTH])
+{
+    uint8_t part[16384];
+    SHA2_CTX c;
+
+    SHA256Init(&c);
+    rewind(f);
+    for (size_t n; (n = fread(part, 1, sizeof(part), f));)
+        SHA256Update(&c, part, n);
+    SHA256End(&c, hash);
+}
+
 static json_t *file_json(const char *path)
 {
     struct stat st;
@@ -92,10 +104,11 @@ static json_t *file_json(const char *path)
     if (text && j) {
         n = fread(text, 1, TEXT_MAX, f);
         text[n] = 0;
-        SHA256Data((const uint8_t *)text, n, hash);
+        hash_whole(f, hash);
         json_object_set_new(j, "sha256", json_string(hash));
         hide_secrets(text);
-        json_object_set_new(j, "text", text_json(text));
+        if (!memchr(text, 0, n))
+            json_object_set_new(j, "text", text_json(text));
     }
     free(text);
     if (f)

@@ -25,8 +25,8 @@ struct provenance {
 
 /* The command line that results are of; provenance_end() frees. */
 void provenance_begin(struct provenance *p, int argc, const char *const *argv);
-/* A file that the run depends on, as it is now: conf, faults, ...; NULL or "": none. What is no plain
- * file is named without its text. */
+/* A file that the run depends on, as it is now: conf, faults, ...; NULL or "": none. A file with bytes
+ * of 0, as a shared object, is named without its text; what is no plain file without its hash, too. */
 void provenance_file(struct provenance *p, const char *path);
 /* Adds "schema" and "run". p NULL: the schema only. real: with date and machine. */
 void provenance_add(struct provenance *p, struct json_t *top, bool real);

@@ -47,12 +47,16 @@ static void on_signal(int sig)
 static int place(struct sweep *s, struct row *r, int where)
 {
     struct sim *m = s->ctx;
-    enum coll_algo now = bench_runs_by(m->b, r);
     struct coll_prediction p;
-    int rc = now == r->algo ? 0 : sweep_instead(s, r, now, &p);
+    enum coll_algo now;
+    int rc;
 
     if (m->own.place && (where == IN_PLACE) != (m->own.place == PLACE_IN))
         return 0;
+    if (sweep_left_out(s, r, where))
+        return 0;
+    now = bench_runs_by(m->b, r);
+    rc = now == r->algo ? 0 : sweep_instead(s, r, now, &p);
     if (!rc)
         rc = bench_place(m->b, r, where, s->cause);
 
@@ -456,6 +460,7 @@ int main(int argc, char **argv)
     provenance_file(&from, m.own.workload);
     provenance_file(&from, m.own.jobs);
     provenance_file(&from, m.o.schedule);
+    perf_protocol_files(&from);
     m.o.from = &from;
     code = sim_main(&m);
     provenance_end(&from);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/perf_protocols.h"
 
+#include "base/provenance.h"
 #include "fabric/fabric.h"
 #include "protocols/host/load.h"
 
@@ -71,4 +72,10 @@ int perf_load_protocols(int argc, char **argv)
     if (rc)
         fprintf(stderr, "%s\n", err);
     return rc;
+}
+
+void perf_protocol_files(struct provenance *p)
+{
+    for (unsigned seat = 0; seat < PROTO_SEATS; seat++)
+        provenance_file(p, proto_object(seat));
 }

@@ -102,6 +102,8 @@ static int hw_place(struct sweep *s, struct row *r, int place)
     char label[80];
     int rc;
 
+    if (sweep_left_out(s, r, place))
+        return 0;
     snprintf(label, sizeof(label), "%s %llu B %s %s", row_algo_name(r),
              (unsigned long long)r->bytes, row_type(r), row_op(r));
     sweep_show(s, label);
@@ -110,6 +112,24 @@ static int hw_place(struct sweep *s, struct row *r, int place)
         s->abort_job(s, s->cause);
     s->wrong += r->run[place].wrong;
     sweep_show(s, "");
+    return rc;
+}
+
+bool sweep_left_out(const struct sweep *s, struct row *r, int place)
+{
+    if (s->ended && !r->run[place].valid && !*r->run[place].cut)
+        snprintf(r->run[place].cut, sizeof(r->run[place].cut), "not run: the run ended before it");
+    return s->ended;
+}
+
+/* The places of a row that there are, until one fails. */
+static int run_places(struct sweep *s, struct row *r)
+{
+    int rc = 0;
+
+    for (int place = 0; place < PLACES && !rc; place++)
+        if (place == OUT_OF_PLACE || row_can_be_in_place(r))
+            rc = s->place(s, r, place);
     return rc;
 }
 
@@ -138,19 +158,25 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
             return 0; /* smaller than one element: nothing to run, as in nccl-tests */
     }
     r->bytes = r->count * dtype_size(type) * blocks;
+    if (s->ended) {
+        s->n_rows++;
+        return run_places(s, r);
+    }
     int rc = predict(s, r);
     if (rc)
         return rc;
     busiest(s, r);
     r->bound = row_tolerance(s->fab, r);
     s->n_rows++;
-    for (int place = 0; place < PLACES && !rc; place++)
-        if (place == OUT_OF_PLACE || row_can_be_in_place(r))
-            rc = s->place(s, r, place);
+    rc = run_places(s, r);
     if (!rc || (rc == -ETIMEDOUT && *r->run[OUT_OF_PLACE].cut) || *r->run[IN_PLACE].cut)
         result_rows_print(stdout, r, s->o->wide); /* the last one, where --max-wall ended the job */
     if (s->row_done)
         s->row_done(s);
+    if (rc) {
+        s->ended = rc;
+        run_places(s, r);
+    }
     return rc;
 }
 
@@ -213,19 +239,24 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     unsigned n_types = options_ordered(&s->o->type_order, (1u << DT_COUNT) - 1, types);
     unsigned n_ops = options_ordered(&s->o->op_order, (1u << OP_COUNT) - 1, ops);
     unsigned first = s->n_rows;
-    int rc = 0;
 
-    result_rows_heads(stdout, algo == ALGO_SCHEDULE ? s->o->file->name : perf_algo_name(algo),
-                      s->o->wide, *s->memory && !s->hw);
-    for (unsigned i = 0; i < n_sizes && !rc; i++)
-        for (unsigned t = 0; t < n_types && !rc; t++)
-            for (unsigned op = 0; op < n_ops && !rc; op++)
+    if (!s->ended)
+        result_rows_heads(stdout, algo == ALGO_SCHEDULE ? s->o->file->name : perf_algo_name(algo),
+                          s->o->wide, *s->memory && !s->hw);
+    for (unsigned i = 0; i < n_sizes; i++)
+        for (unsigned t = 0; t < n_types; t++)
+            for (unsigned op = 0; op < n_ops; op++) {
+                int rc = 0;
+
                 if (sweep_wants(s, (enum dtype)types[t], (enum redop)ops[op]))
                     rc = add_row(s, algo, sizes[i], (enum dtype)types[t], (enum redop)ops[op]);
-    if (!rc)
+                if (rc && !s->ended)
+                    s->ended = rc;
+            }
+    if (!s->ended)
         table_footer(stdout, s->o->wide, s->dilation.adaptive ? s->o->max_wall : 0, s->rows + first,
                      s->n_rows - first);
-    return rc;
+    return s->ended;
 }
 
 /* After all other rows, which do not fail if this cannot begin. */
@@ -267,7 +298,7 @@ int sweep_run(struct sweep *s)
         table_memory(stdout, s->o->wide, s->memory);
     table_granted(stdout, s->o->wide, &s->granted);
     int rc = 0;
-    for (unsigned i = 0; i < n_algos && !rc; i++)
+    for (unsigned i = 0; i < n_algos; i++)
         rc = run_algo(s, (enum coll_algo)algos[i], sizes, n);
     if (!rc && s->by_hw)
         rc = run_hw_algo(s, sizes, n);

@@ -37,6 +37,7 @@ struct sweep {
                                  ns (ranks.c) */
     double slow;         /* wall time of its operations, relative to the model at their dilation */
     unsigned unmeasured; /* runs that --max-wall left out, or left unchecked */
+    int ended;           /* why it ended early, -errno: what is left is named, and not run */
     struct dilation_tries tries; /* of the row that runs, by this algorithm */
     uint32_t tries_algo;
     struct row *rows; /* finished, in order; the last may be half done after a failure */
@@ -77,6 +78,9 @@ int sweep_run(struct sweep *s);
 int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p);
 /* Applies the switches' grants to predictions, the table and the report. */
 void sweep_granted(struct sweep *s, const struct coll_grant *g);
+/* Whether the sweep has ended before this place of a row, which its run then says. `place` asks
+ * first, once it knows that the place is wanted. */
+bool sweep_left_out(const struct sweep *s, struct row *r, int place);
 /* Shows progress on a terminal. */
 void sweep_show(const struct sweep *s, const char *text);
 void sweep_free(struct sweep *s);

@@ -479,7 +479,7 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
 int ranks_place(struct sweep *s, struct row *r, int place)
 {
     struct answers a = {.s = s, .pred = &r->pred};
-    int rc = run_place(s, r, place, &a);
+    int rc = sweep_left_out(s, r, place) ? 0 : run_place(s, r, place, &a);
 
     free(a.ends);
     return rc;

@@ -372,6 +372,7 @@ int main(int argc, char **argv)
     provenance_begin(&from, argc, (const char *const *)argv);
     provenance_file(&from, o.conf);
     provenance_file(&from, o.schedule);
+    perf_protocol_files(&from);
     o.from = &from;
     code = check ? check_options(&o) : perf_main(&o);
     schedule_option_free(&o);

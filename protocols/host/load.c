@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,13 @@ static const char *unfit(const char *path, char *text, size_t size)
     return text;
 }
 
+static char object[PROTO_SEATS][PATH_MAX]; /* of each seat; "": it is built in, or empty */
+
+const char *proto_object(unsigned seat)
+{
+    return seat < PROTO_SEATS && *object[seat] ? object[seat] : NULL;
+}
+
 int proto_load(const char *path, char *err)
 {
     char why[PROTO_TEXT];
@@ -99,6 +107,8 @@ int proto_load(const char *path, char *err)
         snprintf(why, sizeof(why), "%s", err);
         snprintf(err, PROTO_TEXT, "%.100s: %.150s", path, why);
         dlclose(so);
+    } else if (rc < (int)PROTO_SEATS) {
+        snprintf(object[rc], sizeof(object[rc]), "%s", path);
     }
     return rc;
 }

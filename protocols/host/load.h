@@ -10,6 +10,8 @@
 /* proto_add() of the protocol in a shared object, which stays loaded. -ENOENT: it has no
  * `trib_protocol`, or cannot be loaded. */
 int proto_load(const char *path, char *err);
+/* The file of the protocol in a seat, as it was loaded; NULL: it comes with the program. */
+const char *proto_object(unsigned seat);
 /* Loads the shared objects that a fabric's conf names, checks the keys of its protocols, and notes
  * their seats. Every process that runs a protocol calls it once, before the first use. 0, or -errno
  * and in err (PROTO_CONF_TEXT bytes) file, line, what was found and what is expected. */

@@ -3,7 +3,7 @@
 
 A frame has a row for each row of -J, with the columns of --csv (docs/results.md): names end in their units (_bytes, _us, _GBps), what is
 nested is flattened with dots (fidelity.ok). Before them: conf, ranks, clock ("virtual", "real"), seed, payload, faults (the plan's name, or
-""), and run, the row's place in ``frame.attrs["runs"]``, which has where each comes from.
+"", or what a sweep calls it), and run, the row's place in ``frame.attrs["runs"]``, which has where each comes from.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ SCHEMA = 1
 Words = Union[str, Sequence[str]]
 Plan = Union[PathLike, Sequence[Mapping[str, Any]]]
 CONTEXT = ("conf", "ranks", "clock", "seed", "payload", "faults", "run")
+LABELS = "labels"  # a file in the DIR of a sweep
 LEFT_OUT = 4  # trib perf's exit code where --max-wall left rows out
 
 
@@ -185,23 +186,33 @@ def load(path: PathLike) -> dict[str, Any]:
     return result
 
 
-def _stem(path: Any) -> str:
+def stem(path: Any) -> str:
     name = os.path.basename(str(path))
     return name[:-5] if name.endswith(".conf") else name
 
 
-def _context(result: Mapping[str, Any]) -> dict[str, Any]:
+def labels_of(folder: Path) -> dict[str, str]:
+    """What a sweep calls its fault plans, by their names; "": no plan."""
+    try:
+        found = json.loads((folder / LABELS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+
+
+def _context(result: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
     """What all rows of a file share, by the names of CONTEXT."""
     command = result.get("run", {}).get("command", [])
     at = command.index("--faults") + 1 if "--faults" in command else len(command)
     virtual = result.get("virtual")
+    faults = stem(command[at]) if at < len(command) else ""
     return {
-        "conf": _stem(result.get("conf", "")),
+        "conf": stem(result.get("conf", "")),
         "ranks": result.get("ranks"),
         "clock": "real" if virtual is None else "virtual",
         "seed": (virtual or {}).get("seed"),
         "payload": (virtual or {}).get("payload", "data"),
-        "faults": _stem(command[at]) if at < len(command) else "",
+        "faults": labels.get(faults, faults),
     }
 
 
@@ -222,9 +233,9 @@ def _check_row(row: Mapping[str, Any], at: int) -> None:
             raise ValueError(f"found {key} {value!r} in results[{at}], expected {what}")
 
 
-def _rows(result: Mapping[str, Any], run_number: int) -> list[dict[str, Any]]:
+def _rows(result: Mapping[str, Any], run_number: int, labels: Mapping[str, str]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    context = _context(result)
+    context = _context(result, labels)
     if "conf" not in result:  # of trib-sweep --merge, where each row has its own
         context["clock"] = "virtual"
     for row in result["results"]:
@@ -232,7 +243,7 @@ def _rows(result: Mapping[str, Any], run_number: int) -> list[dict[str, Any]]:
             raise ValueError("found a training step, expected rows of collectives")
         _check_row(row, len(rows))
         merged: dict[str, Any] = {**context, "run": run_number, **flatten(row)}
-        merged["conf"] = _stem(merged["conf"])
+        merged["conf"] = stem(merged["conf"])
         rows.append(merged)
     return rows
 
@@ -270,7 +281,7 @@ def read(source: Union[PathLike, Iterable[PathLike]]) -> pd.DataFrame:
     for number, path in enumerate(_files(source)):
         result = load(path)
         try:
-            rows += _rows(result, number)
+            rows += _rows(result, number, labels_of(path.parent))
         except ValueError as e:
             raise ValueError(f"{path}: {e}") from None
         runs.append(_provenance(path, result))

@@ -2,7 +2,7 @@
 """Sweeps: many simulations over the cores of a machine, resumable, in the files of ``trib-sweep``, by which a cluster runs the same.
 
 DIR has ``list``, a simulation a line; of line I ``IIIII.json`` (results) and ``IIIII.out`` (first the line itself, then what was printed);
-and the confs and fault plans that were given as objects. A line is done where its .out begins with it, its .json is one object with
+the confs and fault plans that were given as objects, and ``labels``, what fault plans are called. A line is done where its .out begins with it, its .json is one object with
 rows and no "error" (trib writes "not finished" until the end), no element is wrong, and the files that it was run with are as they are now.
 The list only grows, so numbers stay: a sweep with more seeds runs the new ones alone.
 """
@@ -26,7 +26,7 @@ from ._sizes import Size, size_list, size_options
 from ._sweep_progress import Line, Progress
 from ._trib import PathLike, trib, why
 from .conf import Conf
-from .results import Plan, Words, conf_word, options, read, write_plan
+from .results import LABELS, Plan, Words, conf_word, labels_of, options, read, stem, write_plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,10 +56,11 @@ def _put(folder: Path, name: str, text: str, used: dict[str, str]) -> str:
 
 
 def _plans(faults: FaultPlans, folder: Path, used: dict[str, str]) -> list[Optional[str]]:
-    """Paths or names of fault plans; those that are given as entries are written to DIR."""
+    """Paths or names of fault plans; those that are given as entries are written to DIR, and so are the names of all (results.labels_of)."""
     if not isinstance(faults, Mapping):
         return [None if f is None else _word(f, "faults") for f in _each(faults)]
     found: list[Optional[str]] = []
+    labels = labels_of(folder)
     for label, plan in faults.items():
         if plan is None or isinstance(plan, (str, os.PathLike)):
             found.append(None if plan is None else _word(plan, "faults"))
@@ -68,6 +69,13 @@ def _plans(faults: FaultPlans, folder: Path, used: dict[str, str]) -> list[Optio
                 write_plan(plan, Path(scratch) / "plan")
                 text = (Path(scratch) / "plan").read_text(encoding="utf-8")
             found.append(_put(folder, label, text, used))
+        key = stem(found[-1] or "")
+        if used.setdefault(f"label of {key}", label) != label:
+            raise ValueError(f"found {used[f'label of {key}']!r} and {label!r} of the same plan {key!r}, expected plans with names of their own")
+        labels[key] = label
+    new = folder / f".{LABELS}.{os.getpid()}"
+    new.write_text(json.dumps(labels), encoding="utf-8")
+    new.replace(folder / LABELS)
     return found
 
 

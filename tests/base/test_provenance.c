@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -75,12 +77,37 @@ static void a_file_that_is_not_there_is_named_alone(void **state)
     provenance_end(&p);
 }
 
+static void a_shared_object_is_named_by_its_hash(void **state)
+{
+    /* printf 'a\0b' | sha256sum */
+    static const char want[] = "59b271ae1bbcb1d31d41929817f4b16fb439eb4f31520b5ad1d5ce98920a7138";
+    struct provenance p;
+    json_t *top = json_object(), *f;
+    const char *argv[] = {"trib-sim"};
+    char path[] = "/tmp/provenance.XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_int_equal(write(fd, "a\0b", 3), 3);
+    close(fd);
+    provenance_begin(&p, 1, argv);
+    provenance_file(&p, path);
+    provenance_add(&p, top, false);
+    f = json_array_get(json_object_get(json_object_get(top, "run"), "files"), 0);
+    assert_string_equal(json_string_value(json_object_get(f, "sha256")), want);
+    assert_null(json_object_get(f, "text"));
+    json_decref(top);
+    provenance_end(&p);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_command_is_without_its_file_of_results),
         cmocka_unit_test(only_real_time_has_a_date_and_a_machine),
         cmocka_unit_test(a_file_that_is_not_there_is_named_alone),
+        cmocka_unit_test(a_shared_object_is_named_by_its_hash),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ has 'UserWarning: 24 of 96 simulations failed' "$tmp/more.err"
 sed -i 's/100Gb/50Gb/' "$tmp/a/slow.conf"
 check sweep "$tmp/a" workers=0 >"$tmp/changed.out" 2>&1
 jq -e '.found == 48' "$tmp/changed.out" >/dev/null || fail "the sweep writes its own conf: $(cat "$tmp/changed.out")"
-touch "$tmp/a/loss=1%.conf" && sed -i 's/"sha256": "./&x/' "$tmp/a/00000.json"
+touch "$tmp/a/loss_1_%.conf" && sed -i 's/"sha256": "./&x/' "$tmp/a/00000.json"
 check sweep "$tmp/a" workers=0 >"$tmp/changed.out" 2>&1
 jq -e '.found == 47 and (.missing | length) == 1' "$tmp/changed.out" >/dev/null || fail "a result of another file counts: $(cat "$tmp/changed.out")"
 [ ! -e "$tmp/a/00000.json" ] || fail "left results of another conf for trib-sweep"

@@ -107,3 +107,10 @@ printf '# \377\n' >"$tmp/odd.conf"
 cat "$conf/two-hosts.conf" >>"$tmp/odd.conf"
 sim "$tmp/9.json" "$tmp/odd.conf" -b 4K -e 4K
 jq -e '.run.files[0].text | startswith("# ?\n")' "$tmp/9.json" >"$tmp/run.out" || fail "text that is not UTF-8"
+
+# A run that ends early names what it did not measure: here a rank dies in the first row.
+echo 'faults = ( { at = "20us"; rank = 1; die = true; } );' >"$tmp/die.conf"
+trib sim single-switch-4 --algo ring,direct --place out -b 64K -e 1M --faults "$tmp/die.conf" -J "$tmp/early.json" >"$tmp/sim.out" 2>&1 && fail "a rank that dies: exit code 0"
+jq -e '(.error | length > 0) and (.results | length == 1) and ([.not_measured[] | [.algo, .size_bytes, .in_place]] ==
+    [["ring", 262144, false], ["ring", 1048576, false], ["direct", 65536, false], ["direct", 262144, false], ["direct", 1048576, false]]) and
+    all(.not_measured[]; .reason == "not run: the run ended before it")' "$tmp/early.json" >"$tmp/jq.out" || fail "not measured: $(jq -c '[.results[].size_bytes], .not_measured' "$tmp/early.json")"

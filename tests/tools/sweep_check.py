@@ -12,7 +12,7 @@ GRID = {
     "sizes": tributary.sizes("4K", "256K"),
     "algos": ["ring", "sharp"],
     "seeds": range(3),
-    "faults": {"none": None, "loss=1%": [{"link": "all", "loss": 0.01}]},
+    "faults": {"no loss": None, "loss 1 %": [{"link": "all", "loss": 0.01}]},
     "payload": "none",
     "warmup": 0,
 }
@@ -33,6 +33,7 @@ def figures(folder, out):
     from matplotlib.colors import to_hex
 
     frame = tributary.read(folder)
+    assert set(frame["faults"]) == {"no loss", "loss 1 %"}, f"labels of fault plans: {set(frame['faults'])}"
     one = frame[(frame["conf"] == "slow") & (frame["ranks"] == 8)]
     plot = tributary.plot
     drawn = {
@@ -53,9 +54,9 @@ def figures(folder, out):
     busbw.figure.canvas.draw()
     assert [t.get_text() for t in busbw.get_xticklabels()][0] == "4 KiB", "sizes in binary units"
     # A line is the median of the seeds, its band from least to most.
-    lossy = one[(one["algo"] == "sharp") & (one["faults"] != "")].groupby("size_bytes")["busbw_GBps"]
+    lossy = one[(one["algo"] == "sharp") & (one["faults"] != "no loss")].groupby("size_bytes")["busbw_GBps"]
     lines = {line.get_label(): line for line in busbw.get_lines()}
-    assert list(lines["sharp, loss=1%"].get_ydata()) == list(lossy.median()), "the median"
+    assert list(lines["sharp, loss 1 %"].get_ydata()) == list(lossy.median()), "the median"
     bands = [c.get_paths()[0].get_extents() for c in busbw.collections]
     assert any(abs(b.y0 - lossy.min().min()) < 1e-9 and abs(b.y1 - lossy.max().max()) < 1e-9 for b in bands), "the band"
     colours = {to_hex(line.get_color()) for line in lines.values()}
