@@ -141,7 +141,7 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite third-party bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -488,6 +488,15 @@ verbs-suite:
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)scripts/setup.sh verbs-suite || true
 	$(Q)TRIB_BUILD=$(BUILD) tests/verbs_suite.sh || [ $$? = 77 ]
+
+# Other people's suites and programs: mpi4py's own tests (its source package by pip, in build/third-party), UCC with several teams (UCC_HOME=DIR)
+# and NVIDIA's plug-in (SHARP_PLUGIN=), PyTorch with PowerSGD and torchrun's restarts. BUDGET= seconds in all; "skipped" where something cannot be had.
+third-party:
+	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)scripts/setup.sh torch || true
+	$(Q)v=$$(/usr/bin/python3 -c 'import mpi4py; print(mpi4py.__version__)' 2>/dev/null) && [ ! -e build/third-party/mpi4py-$$v ] && mkdir -p build/third-party && \
+	    (cd build/third-party && pip download --quiet --no-deps --no-binary mpi4py "mpi4py==$$v" && tar xf "mpi4py-$$v.tar.gz") >build/third-party.log 2>&1 || true
+	$(Q)TRIB_BUILD=$(BUILD) tests/third_party/run.sh
 
 # Debian's PyTorch on the emulated fabric: a minute beside the packages; "skipped" where they cannot be had.
 torch:

@@ -16,7 +16,7 @@ fsdp=()
 # A dilation that leaves time for a machine with more ranks than cores.
 trib up leaf-spine-8 --dilation 20 >/dev/null || fail up
 ranks calls sharp,ring faulty sharp,ring hooks sharp,ring ddp sharp ddp ring ddp sharp ddp ring zero sharp psgd sharp,ring psgd sharp,ring \
-    ${fsdp[@]+"${fsdp[@]}"} die ring
+    ${fsdp[@]+"${fsdp[@]}"} die ring die_psgd ring
 for job in calls faulty hooks; do has "$job sharp,ring: all right" "$tmp/torch.out"; done
 weights() { grep "^$1 $2: weights" "$tmp/torch.out" | sort -u | wc -l; }
 for algo in sharp ring; do
@@ -34,7 +34,7 @@ for name, (_, losses) in by.items():
     near = 0.1 if name[0] == "psgd" else 1e-4  # compressed
     assert len(losses) == 4 and all(abs(a - b) < near for a, b in zip(losses, first[1])), (name, losses, first[1])
 EOF
-[ "$(grep -c 'rank [0-7] after [0-9].[0-9] s in [a-z ]*: .*rank 2 .h2.' "$tmp/torch.out")" = 7 ] || fail "a killed rank"
+[ "$(grep -c 'rank [0-7] after [0-9].[0-9] s in [a-z ]*: .*rank 2 .h2.' "$tmp/torch.out")" = 14 ] || fail "a killed rank"
 [ "$(grep -c 'rank [0-7] after .* in backward' "$tmp/torch.out")" -ge 4 ] || fail "no error in backward"
 [ "$(trib telemetry leaf-spine-8 /trib/an,leaf0 | jq .fabric.bytes_in)" -gt 1000000 ] || fail "leaf0 has reduced nothing"
 
