@@ -124,9 +124,10 @@ class Work(_BaseWork):
         with self._lock:
             self._error = error
             self._ended.set()
-            asked = self._future is not None or self._base is not None
-        if asked:  # whoever completes a future runs what C++ and torch.futures have hung on it
-            self._completer.put(self._complete_all)
+            future, base = self._future, self._base  # who asks later gets one that is complete
+        # Whoever completes a future runs what C++ and torch.futures have hung on it.
+        if future is not None or base is not None:
+            self._completer.put(lambda: self._complete_all(future, base))
         with _pins_lock:
             if self._asked:
                 _pins.pop(id(self), None)
@@ -137,11 +138,13 @@ class Work(_BaseWork):
         """Its call has failed in the caller's hands, so nobody asks for it."""
         self._unpin()
 
-    def _complete_all(self) -> None:
-        if self._future is not None:
-            self._complete(self._future)
-        if self._base is not None:
-            self._base.set_result(self._result)
+    def _complete_all(
+        self, future: Optional[Future], base: "Optional[torch.futures.Future[list[torch.Tensor]]]"
+    ) -> None:
+        if future is not None:
+            self._complete(future)
+        if base is not None:
+            base.set_result(self._result)
 
     def _complete(self, future: Future) -> None:
         if self._error is not None:
