@@ -126,6 +126,8 @@ static void create_member(struct mm_fixture *b, struct mm_fixture_member *m, uns
         m->mem = calloc(1, b->cfg.length);
         m->local = calloc(1, b->cfg.length);
     }
+    m->cqe = calloc(MM_FIXTURE_CQES, sizeof(*m->cqe));
+    assert_non_null(m->cqe);
     assert_int_equal(net_attach(b->fx.net, m->node, 0, 0, &m->ep), 0);
 }
 
@@ -398,6 +400,7 @@ void mm_fixture_close(struct mm_fixture *b)
         free(m->ctl_mem);
         free(m->mem);
         free(m->local);
+        free(m->cqe);
     }
     an_destroy(b->an);
     free(b->bytes);

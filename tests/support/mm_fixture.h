@@ -33,7 +33,7 @@ struct mm_fixture_member {
     uint8_t *local;                           /* results, and data to write: length bytes */
     struct mm_ctl got[AGG_MM_MOVE_REPLY + 1]; /* last message of each type; type 0: none */
     unsigned n_got[AGG_MM_MOVE_REPLY + 1];
-    struct cqe cqe[MM_FIXTURE_CQES];
+    struct cqe *cqe; /* [MM_FIXTURE_CQES] */
     unsigned n_cqes, n_bad;
     unsigned posted;
     bool mute; /* does not acknowledge ABORT */
