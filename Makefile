@@ -291,7 +291,7 @@ $(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c io/lateness.c \
-                       io/bell.c io/shared.c io/silent.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/telemetry_client.c \
+                       io/bell.c io/shared.c io/silent.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/port/port_state.c io/telemetry_client.c \
                        io/link_reader.c io/live/process_monitor.c io/live/suspect.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^

@@ -321,9 +321,19 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 
 static int mcast_ip(struct ibv_qp *v, const union ibv_gid *gid, uint32_t *ip)
 {
-    bool v6;
+    const uint8_t *g = gid->raw;
+    bool v6, ok = !ip_of_gid(gid, ip, &v6) && !v6 && is_group(*ip);
 
-    return v->qp_type != IBV_QPT_UD || ip_of_gid(gid, ip, &v6) || v6 || !is_group(*ip) ? EINVAL : 0;
+    if (!ok)
+        return hca_refuse(
+            to_qp(v)->hca, EINVAL,
+            "ibv_attach_mcast, ibv_detach_mcast: found MGID "
+            "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x, "
+            "expected an IPv4 group: ::ffff:224.0.0.0 to ::ffff:239.255.255.255, or "
+            "ff0e::ffff: and the same",
+            g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12], g[13],
+            g[14], g[15]);
+    return v->qp_type == IBV_QPT_UD ? 0 : EINVAL;
 }
 
 /* Whether the queue pair was attached to the group; it is not any more. */

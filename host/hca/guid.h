@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The GUID of an HCA port: EUI-64 of its MAC, in the order of the wire. */
+/* What the verbs and sysfs say of an HCA port: its GUID, EUI-64 of its MAC, in the order of the wire;
+ * and its capabilities. */
 #ifndef TRIB_HOST_HCA_GUID_H
 #define TRIB_HOST_HCA_GUID_H
 
 #include "roce/wire.h"
 
 #include <string.h>
+
+#define HCA_PORT_CAPS 0x04010000u /* IBV_PORT_CM_SUP, IBV_PORT_IP_BASED_GIDS */
 
 static inline void hca_guid_of_ip(uint32_t ip, uint8_t guid[8])
 {

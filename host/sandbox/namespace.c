@@ -152,7 +152,7 @@ static int show_sys(const struct rundir *rd, const struct fab_node *host, const 
 }
 
 /* /sys/class/net keeps its names; interfaces that are added later do not appear. */
-static int show_net(const struct fab_node *host, const char **what)
+static int show_net(const struct rundir *rd, const struct fab_node *host, const char **what)
 {
     static const char *const names[2] = {"trib0", NULL};
     int rc;
@@ -161,7 +161,7 @@ static int show_net(const struct fab_node *host, const char **what)
     if (!is_dir("/sys/class/net"))
         return 0;
     rc = make_dirs("/sys/class/net", names);
-    return rc ? rc : tree_net(host, "/sys/class/net");
+    return rc ? rc : tree_net(rd, host, "/sys/class/net");
 }
 
 static int show_dev(const struct fab_node *host, const char **what)
@@ -246,7 +246,7 @@ int show_host(const struct rundir *rd, const struct fab_node *host, const char *
 {
     int rc = show_sys(rd, host, what);
 
-    rc = rc ? rc : show_net(host, what);
+    rc = rc ? rc : show_net(rd, host, what);
     if (!rc)
         show_hint(lib);
     rc = rc ? rc : show_dev(host, what);

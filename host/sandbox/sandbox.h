@@ -33,6 +33,6 @@ int tree_infiniband(const struct rundir *rd, const struct fab_node *host, const 
 int tree_infiniband_verbs(const struct fab_node *host, const char *dir);
 /* The network interfaces of the host's GIDs, below /sys/class/net, for programs that read them
  * there. The kernel has no such interfaces. */
-int tree_net(const struct fab_node *host, const char *dir);
+int tree_net(const struct rundir *rd, const struct fab_node *host, const char *dir);
 
 #endif

@@ -2,7 +2,7 @@
 /* The sysfs files of an emulated host's HCAs, in the formats of drivers/infiniband/core/sysfs.c. */
 #include "host/hca/guid.h"
 #include "host/sandbox/sandbox.h"
-#include "io/port/port_counters.h"
+#include "io/port/port_state.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -54,8 +54,21 @@ static void all_cpus(char *mask, size_t size, long *n_cpus)
     }
 }
 
+/* A link to a file of the port's state in the run directory. */
+static int link_state(const struct rundir *rd, const struct fab_node *host, unsigned port,
+                      const char *dir, enum port_state_file f)
+{
+    const char *name = port_state_name(f);
+    char to[RUN_PATH + 64], at[512];
+    int rc = rundir_path(rd, to, sizeof(to), "port/%s/%u.counters/%s", host->name, port, name);
+
+    snprintf(at, sizeof(at), "%s/%s", dir, name);
+    return rc ? rc : symlink(to, at) ? -errno : 0;
+}
+
 /* The files of /sys/class/net. The interface index is above those that a kernel assigns. */
-static int put_net(const struct fab_node *host, unsigned port, const char *dir)
+static int put_net(const struct rundir *rd, const struct fab_node *host, unsigned port,
+                   const char *dir)
 {
     uint32_t ip = host->ip_of_port[port];
     int rc = put(dir, "address", "02:54:%02x:%02x:%02x:%02x", ip >> 24, ip >> 16 & 255,
@@ -67,8 +80,9 @@ static int put_net(const struct fab_node *host, unsigned port, const char *dir)
     rc = rc ? rc : put(dir, "ifindex", "%u", (1u << 30) + port);
     rc = rc ? rc : put(dir, "dev_id", "0x0");
     rc = rc ? rc : put(dir, "dev_port", "0");
-    rc = rc ? rc : put(dir, "carrier", "1");
-    rc = rc ? rc : put(dir, "operstate", "up");
+    rc = rc ? rc : port_state_make(rd, host->name, port);
+    rc = rc ? rc : link_state(rd, host, port, dir, PORT_CARRIER);
+    rc = rc ? rc : link_state(rd, host, port, dir, PORT_OPERSTATE);
     return rc ? rc : put(dir, "speed", "%.0f", (double)host->ports[port].rate_bps / 1e6);
 }
 
@@ -77,7 +91,7 @@ static int link_counters(const struct rundir *rd, const struct fab_node *host, u
                          const char *dir)
 {
     static const char *const names[] = {"counters", "hw_counters"};
-    int rc = port_counters_make(rd, host->name, port);
+    int rc = port_state_make(rd, host->name, port);
     char to[RUN_PATH + 64], at[512];
 
     for (unsigned i = 0; i < 2 && !rc; i++) {
@@ -85,7 +99,9 @@ static int link_counters(const struct rundir *rd, const struct fab_node *host, u
         rc = rundir_path(rd, to, sizeof(to), "port/%s/%u.counters/%s", host->name, port, names[i]);
         rc = rc ? rc : symlink(to, at) ? -errno : 0;
     }
-    return rc;
+    snprintf(at, sizeof(at), "%s/ports/1", dir);
+    rc = rc ? rc : link_state(rd, host, port, at, PORT_STATE);
+    return rc ? rc : link_state(rd, host, port, at, PORT_PHYS_STATE);
 }
 
 static void put_device(const struct rundir *rd, const struct fab_node *host, unsigned port,
@@ -105,15 +121,20 @@ static void put_device(const struct rundir *rd, const struct fab_node *host, uns
     *rc = *rc ? *rc : put(dir, "sys_image_guid", "%s", guid);
     *rc = *rc ? *rc : put(dir, "node_desc", "%s", host->name);
     *rc = *rc ? *rc : put(dir, "fw_ver", "tributary");
+    *rc = *rc ? *rc : put(dir, "hca_type", "tributary");
+    *rc = *rc ? *rc : put(dir, "board_id", "tributary");
+    *rc = *rc ? *rc : put(dir, "hw_rev", "0x0");
     *rc = *rc ? *rc : put(dir, "device/numa_node", "-1");
     *rc = *rc ? *rc : put(dir, "device/local_cpus", "%s", mask);
     *rc = *rc ? *rc : put(dir, "device/local_cpulist", "0-%ld", cpus - 1);
-    *rc = *rc ? *rc : put(dir, "ports/1/state", "4: ACTIVE");
-    *rc = *rc ? *rc : put(dir, "ports/1/phys_state", "5: LinkUp");
     *rc = *rc ? *rc : put(dir, "ports/1/link_layer", "Ethernet");
     *rc =
         *rc ? *rc : put(dir, "ports/1/rate", "%g Gb/sec", (double)host->ports[port].rate_bps / 1e9);
     *rc = *rc ? *rc : put(dir, "ports/1/lid", "0x0");
+    *rc = *rc ? *rc : put(dir, "ports/1/lid_mask_count", "0");
+    *rc = *rc ? *rc : put(dir, "ports/1/sm_lid", "0x0");
+    *rc = *rc ? *rc : put(dir, "ports/1/sm_sl", "0");
+    *rc = *rc ? *rc : put(dir, "ports/1/cap_mask", "0x%08x", HCA_PORT_CAPS);
     *rc = *rc ? *rc : put(dir, "ports/1/pkeys/0", "0xffff");
     *rc = *rc ? *rc
               : put(dir, "ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:%04x:%04x", ip >> 16,
@@ -134,14 +155,14 @@ static void put_device(const struct rundir *rd, const struct fab_node *host, uns
      * `ip`, which does not know it. */
 }
 
-int tree_net(const struct fab_node *host, const char *dir)
+int tree_net(const struct rundir *rd, const struct fab_node *host, const char *dir)
 {
     char sub[128], device[128], at[160];
     int rc = 0;
 
     for (unsigned p = 0; p < host->n_ports && !rc; p++) {
         snprintf(sub, sizeof(sub), "%s/trib%u", dir, p);
-        rc = mkdir(sub, 0755) && errno != EEXIST ? -errno : put_net(host, p, sub);
+        rc = mkdir(sub, 0755) && errno != EEXIST ? -errno : put_net(rd, host, p, sub);
         snprintf(at, sizeof(at), "%s/device", sub);
         snprintf(device, sizeof(device), "/sys/class/infiniband/trib%u/device", p);
         rc = rc ? rc : symlink(device, at) ? -errno : 0;

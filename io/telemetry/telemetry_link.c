@@ -3,6 +3,7 @@
 
 #include "io/link_change.h"
 #include "io/loop_impl.h"
+#include "io/port/port_state.h"
 #include "switch/nic.h"
 
 #include <errno.h>
@@ -240,6 +241,20 @@ static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
     }
 }
 
+/* What sysfs says to programs that do not ask libibverbs. */
+static void show_hosts(const struct loop *l, unsigned link, bool up)
+{
+    const struct fabric *f = loop_fabric(l);
+    const struct fab_link *k = &f->links[link];
+
+    for (unsigned end = 0; end < 2; end++) {
+        const struct fab_node *n = &f->nodes[end ? k->b : k->a];
+
+        if (n->kind == FAB_HOST && !n->outside)
+            (void)port_state_write(l->cfg.rd, n->name, end ? k->b_port : k->a_port, up);
+    }
+}
+
 static int change(struct loop *l, unsigned link, const struct link_change *c)
 {
     int rc = 0;
@@ -258,8 +273,10 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
     if (!rc && c->state == LINK_UP)
         offenders_open(l, link);
     /* The HCAs behind a NIC report the link's state to their programs. */
-    if (!rc && c->state != LINK_AS_IT_IS)
+    if (!rc && c->state != LINK_AS_IT_IS) {
         atomic_store(&l->page->link_down[link], c->state == LINK_DOWN);
+        show_hosts(l, link, c->state == LINK_UP);
+    }
     return rc;
 }
 

@@ -13,6 +13,21 @@ trib exec h0 -- sh -c "n=\$(cat $sys/ports/1/gid_attrs/ndevs/0); cat /sys/class/
 [ "$(head -n 1 "$tmp/net.out")" = 02:54:0a:00:00:01 ] || fail "$(cat "$tmp/net.out")"
 [ "$(sed 1d "$tmp/net.out" | grep -v '^trib')" = "$(ls /sys/class/net)" ] || fail "the machine's interfaces: $(cat "$tmp/net.out")"
 
+# A port's state is its link's, to readers of sysfs too, and to ibstat, which reads more of it than others.
+state() { trib exec "$1" -- sh -c "cd $sys/ports/1 && cat state phys_state && cd /sys/class/net/trib0 && cat carrier operstate" 2>/dev/null | tr '\n' ' '; }
+states() { # WHEN EXPECTED
+    [ "$(state h0)" = "$2" ] || fail "$1: found $(state h0), expected $2"
+    command -v ibstat >/dev/null || return 0
+    trib exec h0 -- ibstat >"$tmp/ibstat.out" 2>&1 || fail "ibstat: $(cat "$tmp/ibstat.out")"
+    [ "${2#*ACTIVE}" != "$2" ] && has 'State: Active' "$tmp/ibstat.out" || has 'State: Down' "$tmp/ibstat.out"
+}
+states "at first" "4: ACTIVE 5: LinkUp 1 up "
+trib link h0-switch0 down >"$tmp/link.out" 2>&1 || fail "$(cat "$tmp/link.out")"
+states "down" "1: DOWN 3: Disabled 0 down "
+[ "$(state h1)" = "4: ACTIVE 5: LinkUp 1 up " ] || fail "another host: $(state h1)"
+trib link h0-switch0 up >"$tmp/link.out" 2>&1 || fail "$(cat "$tmp/link.out")"
+states "up again" "4: ACTIVE 5: LinkUp 1 up "
+
 # 200 messages of 64 KiB: as many words of 4 bytes, and headers, 2 % at most
 one() { pair h0 h1 ib_write_bw -F -x 0 -s 65536 -n 200 -W counters/port_xmit_data,counters/port_rcv_data; }
 words=$((200 * 65536 / 4))

@@ -211,8 +211,17 @@ static bool see_igmp(void *ctx, struct rte_mbuf *m)
     return true;
 }
 
+static unsigned refused;
+static void say_refused(void *ctx, const char *what, const char *text)
+{
+    (void)ctx, (void)what;
+    refused += strstr(text, "ff12:0000:0000:0000:0000:0000:0000:0001") != NULL;
+}
+
 static void multicast_reaches_attached_queue_pairs_until_they_detach(void **state)
 {
+    const union ibv_gid v6 = {.raw = {0xff, 0x12, [15] = 1}};
+    const struct hca_driver drv = {.say = say_refused};
     const uint32_t group = 0xe8010203;
     struct igmp_seen igmp = {0};
     union ibv_gid gid = gid_of(group), uni = gid_of(IP_A);
@@ -224,12 +233,14 @@ static void multicast_reaches_attached_queue_pairs_until_they_detach(void **stat
     struct ibv_wc wc[4];
 
     (void)state;
-    pair_open(&p);
+    pair_open_driven(&p, &drv);
     p.drop = see_igmp, p.drop_ctx = &igmp;
     a = make_qp(&p.s[0], IBV_QPT_UD);
     b = make_qp(&p.s[1], IBV_QPT_UD), b2 = make_qp(&p.s[1], IBV_QPT_UD);
     ud_ready(a, QKEY), ud_ready(b, QKEY), ud_ready(b2, QKEY);
     assert_int_equal(ibv_attach_mcast(b, &uni, 0), EINVAL);
+    assert_int_equal(ibv_attach_mcast(b, &v6, 0), EINVAL);
+    assert_int_equal(refused, 1); /* in words */
     assert_int_equal(ibv_attach_mcast(b, &gid, 0), 0);
     assert_int_equal(ibv_attach_mcast(b, &gid, 0), 0);
     assert_int_equal(ibv_attach_mcast(b2, &gid, 0), 0);

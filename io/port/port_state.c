@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "io/port/port_state.h"
+
+#include "io/port/port_counters.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* In the formats of drivers/infiniband/core/sysfs.c and net/core/net-sysfs.c. */
+static const struct {
+    const char *name, *text[2]; /* down, up */
+} files[PORT_STATE_FILES] = {
+    [PORT_STATE] = {"state", {"1: DOWN\n", "4: ACTIVE\n"}},
+    [PORT_PHYS_STATE] = {"phys_state", {"3: Disabled\n", "5: LinkUp\n"}},
+    [PORT_CARRIER] = {"carrier", {"0\n", "1\n"}},
+    [PORT_OPERSTATE] = {"operstate", {"down\n", "up\n"}},
+};
+
+const char *port_state_name(enum port_state_file f)
+{
+    return files[f].name;
+}
+
+/* Its own name until it is whole: a reader sees one state or the other. The name carries the pid,
+ * since several processes may see the change. */
+static int write_one(const struct rundir *rd, const char *host, unsigned port, unsigned i, bool up)
+{
+    const char *text = files[i].text[up];
+    char from[RUN_PATH + 96], to[RUN_PATH + 96];
+    int rc = rundir_path(rd, to, sizeof(to), "port/%s/%u.counters/%s", host, port, files[i].name);
+    int fd;
+
+    rc = rc ? rc
+            : rundir_path(rd, from, sizeof(from), "port/%s/%u.counters/%s.%d", host, port,
+                          files[i].name, (int)getpid());
+    if (rc)
+        return rc;
+    fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    rc = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -EIO;
+    close(fd);
+    if (!rc && rename(from, to))
+        rc = -errno;
+    if (rc)
+        unlink(from);
+    return rc;
+}
+
+int port_state_make(const struct rundir *rd, const char *host, unsigned port)
+{
+    char path[RUN_PATH + 96];
+    int rc = port_counters_make(rd, host, port);
+
+    for (unsigned i = 0; i < PORT_STATE_FILES && !rc; i++) {
+        rc = rundir_path(rd, path, sizeof(path), "port/%s/%u.counters/%s", host, port,
+                         files[i].name);
+        if (!rc && access(path, F_OK))
+            rc = write_one(rd, host, port, i, true);
+    }
+    return rc;
+}
+
+int port_state_write(const struct rundir *rd, const char *host, unsigned port, bool up)
+{
+    int rc = port_counters_make(rd, host, port);
+
+    for (unsigned i = 0; i < PORT_STATE_FILES && !rc; i++)
+        rc = write_one(rd, host, port, i, up);
+    return rc;
+}
