@@ -193,22 +193,20 @@ static void wide_row(FILE *out, const struct row *r)
 
 /* ---- what is told below ---- */
 
+static const char *const place_name[] = {"out-of-place", "in-place"};
+
 /* Says what --max-wall has left out. */
 static void print_cut(FILE *out, const struct row *r, bool wide)
 {
-    static const char *const places[] = {"out-of-place", "in-place"};
-
     for (int p = 0; p < PLACES; p++)
         if (*r->run[p].cut)
-            table_line(out, wide, "#            cut by --max-wall, %s: %s", places[p],
+            table_line(out, wide, "#            cut by --max-wall, %s: %s", place_name[p],
                        r->run[p].cut);
 }
 
 /* From which operation on the row ran by another algorithm. */
 static void print_fell_back(FILE *out, const struct row *r, bool wide)
 {
-    static const char *const places[] = {"out-of-place", "in-place"};
-
     for (int p = 0; p < PLACES; p++) {
         const struct run_result *run = &r->run[p];
 
@@ -216,11 +214,43 @@ static void print_fell_back(FILE *out, const struct row *r, bool wide)
             continue;
         if (run->aggregated >= run->iters)
             table_line(out, wide, "#            fell back, %s, after the timed operations: %s",
-                       places[p], run->fell_back);
+                       place_name[p], run->fell_back);
         else
             table_line(out, wide,
                        "#            fell back, %s, from operation %" PRIu32 " of %u on: %s",
-                       places[p], run->aggregated + 1, run->iters, run->fell_back);
+                       place_name[p], run->aggregated + 1, run->iters, run->fell_back);
+    }
+}
+
+static uint64_t counted(const struct row_counters *c, const char *name, bool *there)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        if (!strcmp(c->c[i].name, name)) {
+            *there = true;
+            return c->c[i].v;
+        }
+    return 0;
+}
+
+/* What a protocol has left to the ranks that it is there to do in switches. */
+static void print_unsummed(FILE *out, const struct row *r, bool wide)
+{
+    for (int p = 0; p < PLACES; p++) {
+        const struct run_result *run = &r->run[p];
+        bool sums = false, over = false;
+        uint64_t parts = counted(&run->counted, "overflows", &over);
+        bool none = !counted(&run->counted, "switch_sums", &sums) && sums;
+
+        if (!run->valid || r->nranks < 2 || (!parts && !none))
+            continue;
+        table_line(out, wide, "#            %s, %s: %s", row_algo_name(r), place_name[p],
+                   none ? "switches have summed nothing" : "switches have not summed everything");
+        if (parts)
+            table_line(out, wide,
+                       "#              %" PRIu64
+                       " parts had a number beyond what the key scale can "
+                       "send, and went on as floats",
+                       parts);
     }
 }
 
@@ -246,6 +276,7 @@ void result_rows_print(FILE *out, const struct row *r, bool wide)
         table_line(out, wide, "#            the model ran %u of %u ranks, and extrapolated",
                    r->pred.from_ranks, r->nranks);
     print_fell_back(out, r, wide);
+    print_unsummed(out, r, wide);
     print_cut(out, r, wide);
     fflush(out);
 }

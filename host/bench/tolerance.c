@@ -25,7 +25,7 @@ static double epsilon(enum dtype t)
 double row_tolerance(const struct fabric *f, const struct row *r)
 {
     const struct trib_protocol *p = coll_protocol(r->algo);
-    double most = pattern_most(r->type, r->op, r->nranks), bound;
+    double most = pattern_most(r->type, r->op, r->nranks, true), bound;
     int64_t key[TRIB_KEYS];
 
     if (!p || !p->bound || r->nranks < 2 || !coll_protocol_does(p, r->type, r->op))

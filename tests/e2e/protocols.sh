@@ -44,6 +44,21 @@ has 'found ring, expected with --chaos the name of one protocol' "$tmp/chaos.out
 trib sim --chaos 9-7 > "$tmp/chaos.out" 2>&1 && fail "chaos from the last seed to the first"
 has 'found "9-7", a range that runs backwards, expected a seed, or FIRST-LAST' "$tmp/chaos.out"
 
+# ATP sums floats in switches, unless they are beyond its fixed point: then the row says so.
+for scale in 1000000 1000000000; do
+    sed "s/reduce = {/reduce = { protocol = \"atp\"; scale = $scale;/; s/window = 256;//" "$conf/leaf-spine-8.conf" > "$tmp/scale.conf"
+    trib sim "$tmp/scale.conf" --algo atp -b 64K -e 64K -n 1 --place out -J "$tmp/scale.json" > "$tmp/scale.$scale" 2>&1 || fail "atp, scale $scale"
+    python3 - "$tmp/scale.json" "$scale" <<'PY' || fail "atp, scale $scale"
+import json, sys
+p = json.load(open(sys.argv[1]))["results"][0]["protocol"]
+fits = sys.argv[2] == "1000000"
+sys.exit(0 if (p["overflows"] == 0 and p["switch_sums"] > 90) == fits and (p["switch_sums"] == 0) != fits else str(p))
+PY
+done
+grep 'switches have' "$tmp/scale.1000000" && fail "atp is said to sum not everything"
+has 'atp, out-of-place: switches have summed nothing' "$tmp/scale.1000000000"
+has '512 parts had a number beyond what the key scale can send, and went on as floats' "$tmp/scale.1000000000"
+
 # The formula of the parameter server, also where links between switches are the bottleneck.
 for c in leaf-spine-8 leaf-spine-64; do
     for v in 0 4; do

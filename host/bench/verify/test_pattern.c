@@ -160,6 +160,7 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
 
     pattern_sample(v, NULL, NULL, 0);
     v->bound = 0;
+    v->unit = 1;
     if (v->count >= count && v->type == type && v->op == op && v->nranks == l->nranks &&
         v->reduces == reduces)
         return;
@@ -172,20 +173,40 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
     v->one_of = LAYOUT_NOTHING;
 }
 
+/* A power of two, so that sums stay exact. */
+static double bounded_unit(enum dtype type, enum redop op, unsigned nranks)
+{
+    bool sums = op == OP_SUM || op == OP_AVG;
+
+    return type == DT_FP32 && sums ? exp2(-ceil(log2(pattern_most(type, op, nranks, false)))) : 1;
+}
+
 void pattern_within(struct test_pattern *v, double bound)
 {
     v->bound = bound;
+    v->unit = bound > 0 ? bounded_unit(v->type, v->op, v->nranks) : 1;
 }
 
-double pattern_most(enum dtype type, enum redop op, unsigned nranks)
+double pattern_most(enum dtype type, enum redop op, unsigned nranks, bool bounded)
 {
     int64_t most = exact_limit[type];
+    double x;
 
     if (op == OP_PROD)
         return dtype_is_float(type) ? 2 : 127;
     if (op == OP_SUM || op == OP_AVG)
         most /= nranks;
-    return most ? (double)most : 1;
+    x = most ? (double)most : 1;
+    return bounded ? x * bounded_unit(type, op, nranks) : x;
+}
+
+static void keep_unit(struct test_pattern *v)
+{
+    if (v->made_in == v->unit)
+        return;
+    v->made_in = v->unit;
+    v->have_all = false;
+    v->one_of = LAYOUT_NOTHING;
 }
 
 static const uint8_t *period_of_all(struct test_pattern *v)
@@ -196,12 +217,15 @@ static const uint8_t *period_of_all(struct test_pattern *v)
         value_store(v->type, v->all, i, result(v, i));
     if (v->op == OP_AVG)
         arith_divide(v->all, v->type, v->nranks, v->count);
+    if (v->unit < 1)
+        value_scale(v->all, v->count, v->unit);
     v->have_all = true;
     return v->all;
 }
 
 static const uint8_t *period(struct test_pattern *v, unsigned source)
 {
+    keep_unit(v);
     if (source == LAYOUT_ALL)
         return period_of_all(v);
     if (v->one_of == source)
@@ -212,6 +236,8 @@ static const uint8_t *period(struct test_pattern *v, unsigned source)
         else
             store_bits(v->type, v->one, i, source);
     }
+    if (v->reduces && v->unit < 1)
+        value_scale(v->one, v->count, v->unit);
     v->one_of = source;
     return v->one;
 }

@@ -41,6 +41,7 @@ struct test_pattern {
     const uint8_t *want;
     unsigned ways;
     double bound; /* of the reduction: an element so far from the exact result is right, too */
+    double unit, made_in;  /* what contributions are multiples of; that of the periods */
     const uint8_t *given;  /* contributions by rank and sample; NULL: they are computed */
     struct device *device; /* buffers are filled and compared in its memory; NULL: the host's. A
                               failure stays in device_error(). */
@@ -56,10 +57,11 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
 void pattern_sample(struct test_pattern *v, const struct samples *s, const uint8_t *want,
                     unsigned ways);
 
-/* After pattern_set(), which makes it 0. Of types that are one number. */
+/* After pattern_set(), which makes it 0. Of types that are one number. What sums with a bound
+ * quantises, and expects the size of gradients: contributions of float32 are not above 1 then. */
 void pattern_within(struct test_pattern *v, double bound);
-/* No contribution is further from zero. */
-double pattern_most(enum dtype type, enum redop op, unsigned nranks);
+/* No contribution to a reduction without a bound, or with one, is further from zero. */
+double pattern_most(enum dtype type, enum redop op, unsigned nranks, bool bounded);
 
 /* Elements [first, first + n) of a rank's stream, or of the reduction (LAYOUT_ALL). */
 void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);

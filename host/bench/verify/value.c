@@ -80,3 +80,14 @@ double value_of(enum dtype t, const uint8_t *p)
         return NAN;
     }
 }
+
+void value_scale(void *buf, size_t n, double by)
+{
+    float x;
+
+    for (char *p = buf; n; n--, p += sizeof(x)) {
+        memcpy(&x, p, sizeof(x));
+        x = (float)(x * by);
+        memcpy(p, &x, sizeof(x));
+    }
+}

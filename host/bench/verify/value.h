@@ -16,4 +16,7 @@ void value_store(enum dtype t, void *buf, size_t i, int64_t x);
 /* Of a type that is one number of 16 bits or more, or an integer; NaN of others. */
 double value_of(enum dtype t, const uint8_t *p);
 
+/* Multiplies n float32 in place. */
+void value_scale(void *buf, size_t n, double by);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -326,7 +327,16 @@ static void samples_are_compared_with_their_results(void **state)
     pattern_free(&v);
 }
 
-/* An element is right up to the bound, and wrong beyond it; inputs have none. */
+/* Element i as a number of units. */
+static void store_units(const struct test_pattern *v, uint8_t *buf, size_t i, int64_t x)
+{
+    value_store(v->type, buf, i, x);
+    if (v->unit < 1)
+        value_scale(buf + i * dtype_size(v->type), 1, v->unit);
+}
+
+/* An element is right up to the bound, and wrong beyond it; inputs have none. Those of float32 are
+ * not above 1 then. */
 static void errors_beyond_a_bound_are_counted(void **state)
 {
     static const enum dtype rows[] = {DT_FP32, DT_FP64, DT_FP16, DT_BF16, DT_INT32};
@@ -342,21 +352,24 @@ static void errors_beyond_a_bound_are_counted(void **state)
             uint64_t changed = 0, wrong;
 
             pattern_set(&v, &l, t, OP_SUM);
-            pattern_within(&v, 5);
+            pattern_within(&v, 1);
+            assert_true(v.unit == (t == DT_FP32 ? 0x1p-22 : 1));
+            pattern_within(&v, 5 * v.unit);
             pattern_fill(&v, buf, LAYOUT_ALL, 0, COUNT);
             for (size_t i = 0; i < COUNT; i += 10) {
-                int64_t x = (int64_t)value_of(t, buf + i * dtype_size(t));
+                int64_t x = (int64_t)(value_of(t, buf + i * dtype_size(t)) / v.unit);
 
                 if (t == DT_BF16 && (x < -80 || x > 80)) /* else not every integer is one */
                     continue;
-                value_store(t, buf, i, x + (i % 20 ? off : -off));
+                store_units(&v, buf, i, x + (i % 20 ? off : -off));
                 changed++;
             }
             assert_true(changed > 0);
             wrong = pattern_wrong(&v, buf, LAYOUT_ALL, 0, COUNT);
             assert_int_equal(wrong, off > 5 ? changed : 0);
             pattern_fill(&v, buf, 2, 0, COUNT);
-            value_store(t, buf, 7, (int64_t)value_of(t, buf + 7 * dtype_size(t)) ? 0 : 1);
+            assert_true(t != DT_FP32 || fabs(value_of(t, buf)) <= 1);
+            value_store(t, buf, 7, value_of(t, buf + 7ul * dtype_size(t)) != 0 ? 0 : 1);
             assert_int_equal(pattern_wrong(&v, buf, 2, 0, COUNT), 1);
         }
     pattern_free(&v);
