@@ -90,6 +90,7 @@ planted long-link "long link" 'h5' "$tmp/long-link.conf" -b 64K -e 64K --algo ri
 planted long-spine "long link" 'leaf1 to spine1|spine1 to leaf1' "$tmp/long-spine.conf" -b 64K -e 64K --algo sharp
 planted background "background flow" 'h1>h6' leaf-spine-8 "${one[@]}" --algo ring --background-flow h1:h6
 planted victim "PFC victim" 'h7' "$tmp/slow-h7.conf" -g 6 "${one[@]}" --algo ring --background-flow h0:h7
+planted incast "incast" '32 hosts send to h0 at once, so PFC pauses .* behind it: .* [6-9]. % of the time' leaf-spine-64 gather -g 33 -b 33M -e 33M --payload none --algo direct --place out
 planted window "small window" '8 ' leaf-spine-8 "${one[@]}" --algo sharp --window 8
 planted quota "small window" '8 ' "$(edit leaf-spine-8 's/window = 256/window = 8/')" "${one[@]}" --algo sharp
 planted transport "small window" '4 ' "$(edit leaf-spine-8 's/^mtu.*/&\ntransport = { window = 4; };/')" "${one[@]}" --algo ring
