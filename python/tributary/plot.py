@@ -280,6 +280,12 @@ def scaling(
     return _finish(ax, y, title, log, legend)
 
 
+def _in_trouble(found: pd.DataFrame) -> pd.Series[bool]:
+    """Directions that lost frames, or in which they were marked or held back."""
+    counts = [c for c in found if c in ("ecn_marks", "pauses_sent", "pauses_received", "paused_us") or str(c).startswith(("drops.", "faults."))]
+    return found[counts].fillna(0).gt(0).any(axis=1)
+
+
 def links(
     frame: pd.DataFrame,
     *,
@@ -291,16 +297,20 @@ def links(
     ax: Optional[Axes] = None,
 ) -> Axes:
     """Utilisation in percent of the links that are busiest, by direction, for one size (None: the largest); of several seeds the
-    median, with a whisker from least to most. Rows must have been measured with counters=True. ValueError: they were not."""
+    median, with a whisker from least to most. ``top`` directions: the busiest of each series before the second of any; and beside
+    them all that had drops, pauses or ECN marks. Rows must have been measured with counters=True. ValueError: they were not."""
     rows = _of_size(prepared(frame), size)
     look = look or look_of(rows, by)
     found = results.links(rows)
     found["direction"] = found["from"] + " → " + found["to"]
     found["percent"] = 100 * found["utilisation"]
     most = found.groupby("direction", sort=False)["percent"].max().sort_values(ascending=False, kind="stable")
-    names = list(most.index[:top])
-    pyplot = need("matplotlib.pyplot", "python3-matplotlib")
     groups = list(_series(found, look))
+    ranks = [of.groupby("direction")["percent"].max().rank(ascending=False, method="first") for _, of in groups]
+    best = need("pandas", "python3-pandas").concat(ranks).groupby(level=0).min()
+    first = set(best.reindex(most.index).sort_values(kind="stable").index[:top]) | set(found.loc[_in_trouble(found), "direction"])
+    names = [n for n in most.index if n in first]
+    pyplot = need("matplotlib.pyplot", "python3-matplotlib")
     height = 0.8 / len(groups)
     if ax is None:
         tall = 1.4 + len(names) * max(0.24, 0.13 * len(groups))
@@ -317,7 +327,7 @@ def links(
     ax.set_xlabel("utilisation (%)")
     left = len(most) - len(names)
     title = ", ".join(filter(None, [_title(rows, look), size_text(rows["size_bytes"].iloc[0])]))
-    ax.set_title(title + (f"\nthe {len(names)} busiest of {len(most)} directions of links" if left > 0 else ""), fontsize="medium")
+    ax.set_title(title + (f"\n{len(names)} of {len(most)} directions of links: the busiest of each, and all with drops, pauses or marks" if left > 0 else ""), fontsize="medium")
     ax.grid(True, axis="x", alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
     _legend(ax, legend)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLE_LINKS 16 /* of a table, unless links were named */
+#define TABLE_LINKS 16 /* of a table, unless links were named or something went wrong there */
 
 /* X(name): counted by the queue that sends into the direction, or by the port that it is of. Times
  * are in ps. */
@@ -227,14 +227,30 @@ void counters_begin(struct counters *c, struct net *n)
     }
 }
 
+/* Frames were lost, held back or marked: a reader looks for that, however busy the link is. */
+static bool has_trouble(const struct counts *k)
+{
+    uint64_t n = k->paused_ps + k->ecn_marks + k->pauses_sent + k->pauses_received + k->duplicated +
+                 k->reordered + k->corrupted + k->lost + k->down;
+
+    for (unsigned r = 0; r < DROP_REASONS; r++)
+        n += k->drops[r];
+    return n > 0;
+}
+
 /* Keeps the lines that a table shows. */
 static void shorten(struct record *rec)
 {
-    struct line *less = reallocarray(rec->line, TABLE_LINKS, sizeof(*less));
+    unsigned n = rec->n;
+    struct line *less;
 
-    T_ASSERT(rec->n > TABLE_LINKS, "a table is cut that is not too long");
-    rec->hidden = rec->n - TABLE_LINKS;
+    T_ASSERT(n > TABLE_LINKS, "a table is cut that is not too long");
     rec->n = TABLE_LINKS;
+    for (unsigned i = TABLE_LINKS; i < n; i++)
+        if (has_trouble(&rec->line[i].c))
+            rec->line[rec->n++] = rec->line[i];
+    rec->hidden = n - rec->n;
+    less = reallocarray(rec->line, rec->n, sizeof(*less));
     if (less)
         rec->line = less;
 }
@@ -310,6 +326,12 @@ static void print_drops(const struct counts *k, FILE *out)
         fprintf(out, "%s%llu lost", sep, (unsigned long long)k->lost), sep = ", ";
     if (k->down)
         fprintf(out, "%s%llu link_down", sep, (unsigned long long)k->down), sep = ", ";
+    if (k->corrupted)
+        fprintf(out, "%s%llu corrupted", sep, (unsigned long long)k->corrupted), sep = ", ";
+    if (k->duplicated)
+        fprintf(out, "%s%llu duplicated", sep, (unsigned long long)k->duplicated), sep = ", ";
+    if (k->reordered)
+        fprintf(out, "%s%llu reordered", sep, (unsigned long long)k->reordered), sep = ", ";
     for (unsigned r = 0; r < DROP_REASONS; r++)
         if (k->drops[r])
             fprintf(out, "%s%llu %s", sep, (unsigned long long)k->drops[r], drop_name(r)),
@@ -371,7 +393,10 @@ static void print_record(const struct counters *c, const struct record *r, FILE 
     for (unsigned i = 0; i < r->n; i++)
         print_line(c, &r->line[i], r->time_us, width, out);
     if (r->hidden)
-        fprintf(out, "# and %u that were no busier (--links names links, -J has all)\n", r->hidden);
+        fprintf(out,
+                "# and %u that were no busier, without drops, pauses or marks (--links names "
+                "links, -J has all)\n",
+                r->hidden);
 }
 
 void counters_print(const struct counters *c, FILE *out)

@@ -33,6 +33,12 @@ has '^# Links during ring, 262144 B, float sum, out-of-place: 2 operations, [0-9
 awk '/^# Links during/ { last = 1e9 } $1 ~ /:/ && $2 ~ /:/ && NF >= 10 { if ($5 > last) exit 1; last = $5; n++ } END { exit !(n > 20) }' \
     "$tmp/sim.out" || fail "not sorted:"$'\n'"$(cat "$tmp/sim.out")"
 
+# A table is cut, but never by a direction that lost frames, however little it carried.
+echo 'faults = ( { link = "h7-leaf1"; loss = "2%"; } );' >"$tmp/idle.conf"
+sim leaf-spine-8.conf broadcast --algo tree --root 0 -b 256K -e 256K --place out --counters --faults "$tmp/idle.conf"
+has '^ +h7:0 +leaf1:3 .* [0-9]+ lost$' "$tmp/sim.out"
+has '^# and [0-9]+ that were no busier, without drops, pauses or marks' "$tmp/sim.out"
+
 # For each algorithm, with and without loss: the frames of the trace, and those that were lost, are what the whole run counted; the row's
 # link is the busiest of its counters. Without loss the row's one operation has all of the trace's frames of reliable connections, in every
 # direction, and at most the last datagrams of connecting (146 or 298 bytes each), which are still under way when it begins.

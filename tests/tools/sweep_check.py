@@ -36,6 +36,8 @@ def figures(folder, out):
     assert set(frame["faults"]) == {"no loss", "loss 1 %"}, f"labels of fault plans: {set(frame['faults'])}"
     one = frame[(frame["conf"] == "slow") & (frame["ranks"] == 8)]
     plot = tributary.plot
+    lossy_link = [{"link": "h7-leaf1", "loss": 0.02}]
+    several = tributary.run("leaf-spine-8", algos=["ring", "tree", "halving"], sizes="256K", faults=lossy_link, counters=True)
     drawn = {
         "busbw": plot.busbw(one),
         "percentiles": plot.busbw(one, band=(25, 75)),
@@ -43,6 +45,7 @@ def figures(folder, out):
         "speedup": plot.speedup(one, "ring"),
         "scaling": plot.scaling(frame[frame["conf"] == "slow"], size="256K"),
         "links": plot.links(tributary.run("leaf-spine-8", algos=["ring", "sharp"], sizes="64K", counters=True)),
+        "few links": plot.links(several, top=3),
         "timeline": plot.timeline(timeline(out), links=4),
         "facets": plot.facets(frame, row="ranks", col=["conf", "faults"])[1, 3],
     }
@@ -51,6 +54,12 @@ def figures(folder, out):
     busbw = drawn["busbw"]
     assert busbw.get_ylabel() == "bus bandwidth (GB/s)" and drawn["time"].get_ylabel() == "time (µs)"
     assert drawn["speedup"].get_ylabel() == "speed-up over ring (times)" and drawn["links"].get_xlabel() == "utilisation (%)"
+    # The busiest direction of each algorithm, and all that lost frames, however few there is room for.
+    names = {t.get_text() for t in drawn["few links"].get_yticklabels()}
+    found = tributary.links(several).assign(direction=lambda d: d["from"] + " → " + d["to"])
+    of_each = found.loc[found.groupby("algo")["utilisation"].idxmax(), "direction"]
+    lost = found.loc[found["drops.lost"].fillna(0) > 0, "direction"]
+    assert len(lost) and set(of_each) | set(lost) <= names, "the bottleneck of each, and all that lost frames"
     busbw.figure.canvas.draw()
     assert [t.get_text() for t in busbw.get_xticklabels()][0] == "4 KiB", "sizes in binary units"
     # A line is the median of the seeds, its band from least to most.

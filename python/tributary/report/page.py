@@ -135,6 +135,11 @@ def _conf_text(run: Mapping[str, Any]) -> str:
     return str(files[0].get("text", "")) if files else ""
 
 
+def _in_trouble(d: Mapping[str, Any]) -> bool:
+    """A direction that lost frames, or in which they were marked or held back: no table leaves it out."""
+    return any((d["ecn_marks"], d["pauses_sent"], d["pauses_received"], d["paused_us"], *d["drops"].values(), *d["faults"].values()))
+
+
 def _what_binds(report: Report, frame: pd.DataFrame, sources: Sequence[Mapping[str, Any]]) -> None:
     body = ""
     for i, source in enumerate(sources):
@@ -151,11 +156,12 @@ def _what_binds(report: Report, frame: pd.DataFrame, sources: Sequence[Mapping[s
             drawing = figures.fabric(_conf_text(source), row["links"], label)
             body += f"<h3>{text(name)}</h3>\n" + (figure(drawing, label) + figures.legend() if drawing else f'<p class="note">{text(label)}.</p>\n')
             body += table(
-                f"The busiest of {len(busiest)} directions of links, {name}",
+                f"The busiest of {len(busiest)} directions of links, and all with drops, pauses or marks, {name}",
                 ("from", "to", "used (%)", "bytes", "longest queue (bytes)", "paused (µs)", "ECN marks", "drops"),
                 [
                     (d["from"], d["to"], 100 * float(d["utilisation"] or 0), d["link_bytes"], d["queue_peak_bytes"], float(d["paused_us"]), d["ecn_marks"], sum(d["drops"].values()))
-                    for d in busiest[:LINKS]
+                    for n, d in enumerate(busiest)
+                    if n < LINKS or _in_trouble(d)
                 ],
                 numbers_from=2,
             )
