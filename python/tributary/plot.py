@@ -238,7 +238,10 @@ def speedups(frame: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 def speedup(frame: pd.DataFrame, baseline: str = "ring", *, ax: Optional[Axes] = None, **kwargs: Any) -> Axes:
     """How many times as fast as the baseline the other algorithms are, by size; arguments as of ``by_size``. ValueError: as of ``speedups``."""
-    ax = by_size(speedups(frame, baseline), "speedup", ax=ax, **kwargs)
+    rows = speedups(frame, baseline)
+    if len(rows) == 0:
+        raise ValueError(f"found no rows of other algorithms that have conf, size, seed and all else in common with {baseline!r}, expected some to compare")
+    ax = by_size(rows, "speedup", ax=ax, **kwargs)
     ax.axhline(1.0, color="#777777", linewidth=0.8, zorder=1)
     ax.set_ylabel(f"speed-up over {baseline} (times)")
     return ax

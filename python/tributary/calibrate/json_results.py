@@ -52,6 +52,8 @@ def _trib(path: str, top: Mapping[str, Any], results: list[Any], o: Options) -> 
     ranks = int(json_number(top["ranks"], path, "ranks"))
     for i, r in enumerate(results):
         where, algo, collective = f"results[{i}]", nested(r, path, "algo"), nested(r, path, "collective")
+        if not isinstance(algo, str) or not isinstance(collective, str):
+            raise Refused(f"{clean(path)}: {where}: found algo {clean(json.dumps(algo))} and collective {clean(json.dumps(collective))}, expected names")
         s = series.setdefault((collective, algo), Series(path, collective, algo, ranks))
         place = "in" if nested(r, path, "in_place") else "out"
         size, us = (json_number(nested(r, path, k), path, f"{where}.{k}") for k in ("size_bytes", "time_us"))
@@ -69,13 +71,13 @@ def _nccl(path: str, top: Mapping[str, Any], results: list[Any], o: Options) -> 
     args, env = (" ".join(map(str, top[k])) if isinstance(top.get(k), list) else "" for k in ("args", "env"))
     collective = test_of(args)
     # Before several devices of a process were all listed there was one entry a process.
-    ranks = max(len(devices), len(devices) * int(c.get("ngpus") or 1) * int(c.get("nthreads") or 1))
-    s = Series(path, collective if collective in TESTS else None, None, ranks, len({d.get("hostname") for d in devices}) or None)
+    ranks = max(len(devices), len(devices) * _count(c, "ngpus", 1) * _count(c, "nthreads", 1))
+    s = Series(path, collective if collective in TESTS else None, None, ranks, len({str(d.get("hostname")) for d in devices}) or None)
     asked = nccl_algo.asked(env)
     if asked is not None:
         s.algo, s.not_ours = nccl_algo.ours(asked, collective, f"{clean(path)}: env")
-    if all(isinstance(c.get(k), int) for k in ("minimum_bytes", "maximum_bytes")):
-        s.expected = steps(c["minimum_bytes"], c["maximum_bytes"], c.get("step_factor", c.get("step_bytes", 0)), "step_factor" in c)
+    factor = "step_factor" in c
+    s.expected = steps(_count(c, "minimum_bytes", 1), _count(c, "maximum_bytes", 0), _count(c, "step_factor" if factor else "step_bytes", 0), factor)
     failed = 0
     for i, r in enumerate(results):
         size = int(json_number(nested(r, path, "size"), path, f"results[{i}].size"))
@@ -86,13 +88,19 @@ def _nccl(path: str, top: Mapping[str, Any], results: list[Any], o: Options) -> 
             if part is None:
                 continue
             us[p] = json_number(_time(part, path, i), path, f"results[{i}].time")
-            wrong[p] = _wrong(part.get("nwrong"))
+            wrong[p] = _wrong(part.get("nwrong")) if isinstance(part, dict) else ""
             failed += bool(wrong[p])
         take(s, size, us, i + 1, wrong, o.place, f"{clean(path)}: results[{i}]")
     bounds: Optional[Any] = top.get("out_of_bounds")
     if isinstance(bounds, dict) and bounds.get("okay") is False and not failed:
         raise Refused(f"{clean(path)}: out_of_bounds: found {clean(json.dumps(bounds))}, expected rows that say which (nwrong)")
     return [s]
+
+
+def _count(c: Mapping[str, Any], key: str, other: int) -> int:
+    """A whole number of the configuration; other: it is none."""
+    value = c.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else other
 
 
 def _time(part: Any, path: str, i: int) -> Any:

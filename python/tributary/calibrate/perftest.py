@@ -55,6 +55,8 @@ def read(path: str, lines: Sequence[str]) -> list[Series]:
                 raise bad(path, at, f"'{clean(title)}'", ONE_WAY)
         elif re.match(r"\s*Dual-port\s*:\s*ON\b", line):
             raise bad(path, at, "Dual-port: ON", ONE_WAY)
+        elif re.match(r"\s*Connection type\s*:\s*RawEth", line):
+            raise bad(path, at, "Connection type: RawEth", ONE_WAY + ", by RDMA")
         elif line.lstrip().startswith("#bytes"):
             table = _Table(path, line, at, title)
             series.append(Series(path, "sendrecv", "direct", 2, None, "rate" if table.factor else "latency"))
@@ -93,7 +95,7 @@ def read_json(path: str, top: Mapping[str, Any]) -> list[Series]:
 
     def value(key: str) -> float:
         found = results.get(key)
-        if isinstance(found, bool) or not isinstance(found, (int, float)) or not found > 0:
+        if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found < 1e15:
             raise Refused(f"{clean(path)}: results.{key}: found {clean(repr(found))}, expected a positive number")
         return float(found)
 

@@ -26,8 +26,6 @@ def _data(path: str) -> bytes:
         raise Refused(f"{clean(path, 200)}: cannot read: {e.strerror}") from None
     if len(data) > MOST_BYTES:
         raise Refused(f"{clean(path)}: found more than {size_text(MOST_BYTES)}, expected a table of results")
-    if not data.strip():
-        raise Refused(f"{clean(path)}: found an empty file, expected {KINDS}")
     return data
 
 
@@ -38,6 +36,8 @@ def _text(path: str, data: bytes) -> str:
         text, at = "\0", e.start
     else:
         at = data.find(b"\0")
+    if not text.strip():
+        raise Refused(f"{clean(path)}: found an empty file, expected {KINDS}")
     if "\0" in text:
         raise Refused(f"{clean(path)}:{data[:at].count(10) + 1}: found a binary file (byte 0x{data[at]:02x}), expected text or JSON")
     return text

@@ -15,7 +15,8 @@ NVLINK_GBps = {60: 20.0, 70: 25.0, 80: 25.0, 86: 14.0, 90: 25.0, 100: 50.0, 103:
 XGMI_GBps = {"gfx906": 46.0, "gfx908": 46.0, "gfx90a": 50.0, "gfx940": 64.0, "gfx941": 64.0, "gfx942": 64.0, "gfx950": 76.8}
 # Interfaces that are no NIC of their own.
 VIRTUAL = re.compile(
-    r"(lo|docker|br-|virbr|veth|tun|tap|wg|wl|ppp|tailscale|zt|vpn|ipsec|gre|sit|ip6tnl|dummy|cni|flannel|cali|cilium|lxc|lxd|podman|vxlan|kube|nodelocaldns|vmnet|vboxnet|usb|idrac)"
+    r"(lo$|docker|br-|br\d|virbr|vmbr|ovs|veth|vnet|tun|utun|tap|wg|wl|ww|ath\d|ppp|tailscale|zt|vpn|nordlynx|proton|gpd|cscotun|ham\d|ipsec|gre|gretap|sit|ip6|dummy|ifb|macv|ipvlan|"
+    r"cni|flannel|cali|cilium|lxc|lxd|podman|vxlan|geneve|kube|nodelocaldns|vmnet|vboxnet|usb|idrac)"
 )
 
 
