@@ -9,7 +9,7 @@
  *   forwarding      "store-and-forward" or "cut-through": of every switch (conf_nodes.c)
  *   slots_per_host  processes that can share a host's NIC
  *   multicast_per_host  multicast groups that a host may be in
- *   reduce          what every switch can reduce (conf_nodes.c); without it none does
+ *   reduce          what every switch can reduce (conf_reduce.c); without it none does
  *   dcqcn, pfc_watchdog                       congestion (conf_congestion.c)
  *   costs           time that GPUs, HCAs and switches take per message or frame (conf_costs.c)
  *   transport       windows and timeouts of queue pairs (conf_transport.c)

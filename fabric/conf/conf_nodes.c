@@ -3,7 +3,8 @@
  * The nodes of a file:
  *
  *   nodes = ( { name = "spine0"; role = "spine"; },
- *             { name = ( "h0", "h1" ); kind = "host"; } );
+ *             { name = ( "h0", "h1" ); kind = "host"; },
+ *             { of = "leaf2"; reduce = false; } );        a node of the template, or one above
  */
 #include "base/nearest.h"
 #include "base/units.h"
@@ -142,129 +143,6 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
     return f->n_nodes++;
 }
 
-/* What `reduce` says about a protocol: its name, and every integer of the group, since only the
- * protocol knows which keys it has. */
-static struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
-                                          const struct key *keys, unsigned n)
-{
-    const config_setting_t *name = config_setting_get_member(g, "protocol");
-    struct fab_protocol *p;
-
-    if (!name)
-        return NULL;
-    if (config_setting_type(name) != CONFIG_TYPE_STRING || !*config_setting_get_string(name) ||
-        strlen(config_setting_get_string(name)) >= sizeof(p->name)) {
-        keys_expected(b, name, "the name of a protocol, or the path of a shared object with a /");
-        return NULL;
-    }
-    p = arena_alloc(&b->f->arena, 1, sizeof(*p));
-    if (!p)
-        return NULL;
-    snprintf(p->file, sizeof(p->file), "%s", b->path);
-    snprintf(p->name, sizeof(p->name), "%s", config_setting_get_string(name));
-    p->line = (int)config_setting_source_line(name);
-    p->seat = -1;
-    for (int i = 0; i < config_setting_length(g); i++) {
-        const config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
-        struct fab_protocol_key *k = &p->key[p->n_keys];
-        int type = config_setting_type(s);
-
-        if ((type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64) ||
-            p->n_keys == FAB_PROTOCOL_KEYS)
-            continue;
-        snprintf(k->name, sizeof(k->name), "%s", config_setting_name(s));
-        k->value = config_setting_get_int64(s);
-        k->line = (int)config_setting_source_line(s);
-        for (unsigned j = 0; j < n; j++)
-            k->known |= !strcmp(keys[j].name, config_setting_name(s));
-        p->n_keys++;
-    }
-    return p;
-}
-
-/* Appends the keys of the group that are not those of `reduce`: the protocol checks them. */
-static unsigned add_protocol_keys(struct build *b, const config_setting_t *g, struct key *keys,
-                                  unsigned n, unsigned max)
-{
-    for (int i = 0; i < config_setting_length(g) && n < max; i++) {
-        const config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
-        int type = config_setting_type(s);
-        bool known = false;
-
-        for (unsigned j = 0; j < n; j++)
-            known |= !strcmp(keys[j].name, config_setting_name(s));
-        if (known)
-            continue;
-        if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
-            keys_expected(b, s, "an integer, as all keys of protocols are");
-        keys[n++] = (struct key){config_setting_name(s), KEY_OWN, 0, 0, 0};
-    }
-    return n;
-}
-
-/* `reduce = { groups; slots; window; host_share; join_timeout; rounding; seed; order; memory;
- * protocol; }`, with keys of the protocol, or false. */
-void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
-{
-    static const char *const roundings[] = {"nearest", "zero", "up", "down", "stochastic"};
-    static const char *const orders[] = {"child", "arrival"};
-    struct values {
-        struct fab_reduce r;
-        double host_share;
-    } v = {{.on = true,
-            .max_groups = 64,
-            .max_slots = 16384,
-            .window = 256,
-            .memory = 16 << 20,
-            .join_timeout_ps = 30 * PS_PER_S},
-           0.75};
-#define R(field) offsetof(struct values, r.field)
-    config_setting_t *rounding, *order;
-    int k;
-    struct key keys[12 + FAB_PROTOCOL_KEYS] = {
-        {"rounding", KEY_OWN, 0, 0, 0},
-        {"order", KEY_OWN, 0, 0, 0},
-        {"seed", KEY_UINT, R(seed), 0, UINT32_MAX},
-        {"groups", KEY_UINT, R(max_groups), 1, 65535},
-        {"slots", KEY_UINT, R(max_slots), 1, 1 << 24},
-        {"window", KEY_UINT, R(window), 1, 65535},
-        {"host_share", KEY_PROB, offsetof(struct values, host_share), 0, 0},
-        {"join_timeout", KEY_TIME, R(join_timeout_ps), PS_PER_MS, 3600 * PS_PER_S},
-        {"memory", KEY_UINT, R(memory), 1024, 1 << 30},
-        {"protocol", KEY_OWN, 0, 0, 0},
-    };
-    unsigned n = 0;
-#undef R
-
-    if (config_setting_type(s) == CONFIG_TYPE_BOOL && !config_setting_get_bool(s)) {
-        memset(r, 0, sizeof(*r));
-        return;
-    }
-    if (config_setting_type(s) != CONFIG_TYPE_GROUP) {
-        keys_expected(b, s, "false, or a group with groups, slots and window");
-        return;
-    }
-    while (keys[n].name)
-        n++;
-    v.r.protocol = read_protocol(b, s, keys, n);
-    if (v.r.protocol)
-        n = add_protocol_keys(b, s, keys, n, LEN(keys));
-    keys_read(b, s, keys, n, &v);
-    *r = v.r;
-    r->host_permille = (uint16_t)(v.host_share * 1000 + 0.5);
-    rounding = config_setting_get_member(s, "rounding");
-    k = rounding ? keys_choice(b, rounding, roundings, LEN(roundings)) : FAB_ROUND_NEAREST;
-    r->rounding = k < 0 ? FAB_ROUND_NEAREST : (uint8_t)k;
-    order = config_setting_get_member(s, "order");
-    r->arrival = order && keys_choice(b, order, orders, LEN(orders)) == 1;
-    if (r->window > r->max_slots && r->protocol) /* `slots` may be the protocol's */
-        r->window = r->max_slots;
-    if (r->window > r->max_slots)
-        build_error(b, (int)config_setting_source_line(s),
-                    "reduce: found window %u above slots %u, expected at least one window of slots",
-                    r->window, r->max_slots);
-}
-
 bool conf_forwarding(struct build *b, const config_setting_t *s)
 {
     static const char *const forwarding[] = {"store-and-forward", "cut-through"};
@@ -310,6 +188,14 @@ struct node_keys {
     struct fab_reduce reduce;
     uint32_t ports;
     bool multimem, cut_through;
+};
+
+/* With `of`. */
+static const struct key change_keys[] = {
+    {"of", KEY_OWN, 0, 0, 0},
+    {"reduce", KEY_OWN, 0, 0, 0},
+    {"forwarding", KEY_OWN, 0, 0, 0},
+    {"multimem", KEY_BOOL, offsetof(struct node_keys, multimem), 0, 0},
 };
 
 static void add_named(struct build *b, const config_setting_t *name, const struct node_keys *k)
@@ -404,6 +290,91 @@ static void read_node(struct build *b, config_setting_t *g)
     }
 }
 
+/* ---- nodes that are there ---- */
+
+/* The line of an entry before `g` in the list that changes the same node; 0: there is none. */
+static int changed_before(const config_setting_t *g, const char *name)
+{
+    config_setting_t *list = config_setting_parent(g);
+
+    for (int i = 0; i < config_setting_index(g); i++) {
+        config_setting_t *other = config_setting_get_elem(list, (unsigned)i);
+        config_setting_t *of =
+            config_setting_is_group(other) ? config_setting_get_member(other, "of") : NULL;
+        int n = !of ? 0 : config_setting_is_aggregate(of) ? config_setting_length(of) : 1;
+
+        for (int k = 0; k < n; k++) {
+            const char *text = config_setting_is_aggregate(of)
+                                   ? config_setting_get_string_elem(of, k)
+                                   : config_setting_get_string(of);
+
+            if (text && !strcmp(text, name))
+                return (int)config_setting_source_line(other);
+        }
+    }
+    return 0;
+}
+
+/* One node, by the keys of g, which are those of switches. */
+static void change_node(struct build *b, config_setting_t *g, const config_setting_t *of)
+{
+    const char *text = config_setting_get_string(of);
+    int line = (int)config_setting_source_line(of), i, before;
+    struct node_keys k;
+    struct fab_node *n;
+
+    if (!text) {
+        keys_expected(b, of, "the name of a node, or a list of them");
+        return;
+    }
+    i = build_find_node(b, text, strlen(text));
+    before = changed_before(g, text);
+    if (i < 0 && !b->nodes_unknown)
+        build_no_node(b, line, "of", text);
+    else if (before)
+        build_error(b, line, "of: found \"%s\" a second time, expected its keys at line %d", text,
+                    before);
+    if (i < 0 || before)
+        return;
+    n = &b->f->nodes[i];
+    k = (struct node_keys){.kind = n->kind,
+                           .role = n->role,
+                           .reduce = n->reduce,
+                           .multimem = n->multimem,
+                           .cut_through = n->cut_through};
+    keys_read(b, g, change_keys, LEN(change_keys), &k);
+    read_switch(b, g, &k);
+    if (n->kind == FAB_SWITCH) {
+        n->reduce = k.reduce;
+        n->cut_through = k.cut_through;
+    }
+    n->multimem = k.multimem;
+}
+
+static void change_nodes(struct build *b, config_setting_t *g, const config_setting_t *of)
+{
+    static const char *const made[] = {"name", "kind", "role", "ports"};
+
+    for (unsigned i = 0; i < LEN(made); i++) {
+        const config_setting_t *s = config_setting_get_member(g, made[i]);
+
+        if (s) {
+            build_error(b, (int)config_setting_source_line(s),
+                        "%s: found it with of, expected it where the node is made", made[i]);
+            return;
+        }
+    }
+    if (config_setting_length(g) < 2)
+        build_error(b, (int)config_setting_source_line(g),
+                    "of: found nothing with it, expected reduce, forwarding or multimem");
+    if (!config_setting_is_list(of) && !config_setting_is_array(of)) {
+        change_node(b, g, of);
+        return;
+    }
+    for (int i = 0; i < config_setting_length(of); i++)
+        change_node(b, g, config_setting_get_elem(of, (unsigned)i));
+}
+
 void conf_nodes(struct build *b, config_setting_t *s)
 {
     if (!config_setting_is_list(s)) {
@@ -411,6 +382,14 @@ void conf_nodes(struct build *b, config_setting_t *s)
         b->nodes_unknown = b->graph_broken = true;
         return;
     }
-    for (int i = 0; i < config_setting_length(s); i++)
-        read_node(b, config_setting_get_elem(s, (unsigned)i));
+    for (int i = 0; i < config_setting_length(s); i++) {
+        config_setting_t *g = config_setting_get_elem(s, (unsigned)i);
+        config_setting_t *of =
+            config_setting_is_group(g) ? config_setting_get_member(g, "of") : NULL;
+
+        if (of)
+            change_nodes(b, g, of);
+        else
+            read_node(b, g);
+    }
 }

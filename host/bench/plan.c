@@ -11,6 +11,7 @@
 #include "host/bench/trees.h"
 
 #include "host/coll/alg/sched.h"
+#include "tributary/protocol.h"
 
 #include <errno.h>
 #include <string.h>
@@ -160,6 +161,10 @@ static int refuse(const struct sweep *s, const char *option, unsigned bad, char 
     else if (a == ALGO_SHARP && !s->fab->n_trees)
         snprintf(err, OPT_ERR, "%s: found sharp, expected %s: no switch of %s reduces", option, can,
                  s->o->conf);
+    else if (coll_is_protocol(a) && s->nranks > TRIB_RANKS)
+        snprintf(err, OPT_ERR,
+                 "%s: found %s with %u ranks, expected at most %u of a protocol, or %s", option,
+                 sched_algo_name(a), s->nranks, TRIB_RANKS, can);
     else
         snprintf(err, OPT_ERR, "%s: found %s, which these %u ranks of %s cannot run, expected %s",
                  option, sched_algo_name(a), s->nranks, s->o->conf, can);

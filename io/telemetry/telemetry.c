@@ -418,7 +418,9 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
     X(links, "/trib/links", "Links to other processes; counters of one. Parameters: name")         \
     X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
     X(telemetry_link, "/trib/link",                                                                \
-      "Links with faults; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")         \
+      "Links with faults; one or all, or change it. Parameters: LINK,down|up|clear|loss=0.1%")     \
+    X(telemetry_node, "/trib/node",                                                                \
+      "Links of a node; take them down or up. Parameters: NODE[,down|up|forget]")                  \
     X(telemetry_offenders, "/trib/offenders",                                                      \
       "Processes that have sent what they may not send. Takes no parameters")                      \
     X(link_bytes, "/trib/link_bytes",                                                              \

@@ -280,11 +280,23 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
     return rc;
 }
 
+/* Every link that has an end here, or reroutes here; then those with faults. */
+static void change_all(struct loop *l, const struct link_change *c, struct rte_tel_data *d)
+{
+    for (unsigned i = 0; i < loop_fabric(l)->n_links; i++)
+        if (change(l, i, c)) {
+            telemetry_say(d, "error", "no memory to change all links");
+            return;
+        }
+    list(l, d);
+}
+
 void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     struct link_change c = {0};
     char name[LINE], why[2 * LINE], hint[FABRIC_HINT] = "";
     const char *words;
+    bool all;
     int link;
 
     if (!params) {
@@ -293,19 +305,24 @@ void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
     }
     words = strchr(params, ',');
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(params, ","), params);
-    link = fabric_link_by_name(loop_fabric(l), name);
+    all = !strcmp(name, "all");
+    link = all ? 0 : fabric_link_by_name(loop_fabric(l), name);
     if (link < 0) {
         if (link != -EINVAL)
             fabric_link_hint(loop_fabric(l), name, hint, sizeof(hint));
         snprintf(why, sizeof(why), "found %.40s, expected %s%s", name,
                  link == -EINVAL ? "one link; that fits several, so name its ports too: A:0-B:0"
-                                 : "a link that trib plan shows",
+                                 : "a link that trib plan shows, or all",
                  hint);
         telemetry_say(d, "error", why);
         return;
     }
     if (words && link_change_parse(&c, words + 1, why, sizeof(why))) {
         telemetry_say(d, "error", why);
+        return;
+    }
+    if (all) {
+        change_all(l, &c, d);
         return;
     }
     if (change(l, (unsigned)link, &c)) {

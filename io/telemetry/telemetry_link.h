@@ -12,8 +12,10 @@
 
 struct rte_tel_data;
 
-/* In the loop's thread. params: NULL; LINK; LINK,WORD[,WORD...] as in link_change.h. */
+/* In the loop's thread. params: NULL; LINK; LINK,WORD[,WORD...] as in link_change.h; LINK may be all. */
 void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d);
+/* The same; params: NODE; NODE,down; NODE,up; NODE,forget (a switch its groups). */
+void telemetry_node(struct loop *l, const char *params, struct rte_tel_data *d);
 /* A line for each. */
 void telemetry_offenders(struct loop *l, const char *params, struct rte_tel_data *d);
 void offenders_watch(struct loop *l);

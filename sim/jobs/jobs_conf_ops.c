@@ -4,6 +4,7 @@
 #include "host/bench/tolerance.h"
 #include "host/coll/alg/sched.h"
 #include "sim/jobs/jobs_conf_priv.h"
+#include "tributary/protocol.h"
 
 #include <errno.h>
 #include <string.h>
@@ -142,6 +143,10 @@ static void check_algo(struct jobs_reader *r, int line, const struct jobs_job *j
     }
     if (rc == -ENOMEM)
         r->b.no_memory = true;
+    else if (rc && coll_is_protocol(o->algo) && j->nranks > TRIB_RANKS)
+        build_error(&r->b, line,
+                    "algorithm: found %s with %u ranks, expected at most %u of a protocol",
+                    algo_name(o->algo), j->nranks, TRIB_RANKS);
     else if (rc)
         build_error(&r->b, line,
                     "algorithm: found %s, which these %u ranks of %s cannot run, expected one that "

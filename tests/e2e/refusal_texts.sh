@@ -28,3 +28,11 @@ says() { # says KEYS TEXT: both jobs that are refused say so
     has "ends: refused: rank [01]: JOIN refused.*: $switch $2\)" said.out
 }
 says 'groups = 1; slots = 1024; window = 256;' 'has 1 groups, at most 1 \(E_QUOTA_GROUPS'
+
+# A protocol is added to a conf's `reduce`: `slots` beside `groups` stays SHARP's. Its limit is named.
+sed 's/^reduce = {/reduce = { protocol = "switchml";/' "$conf/single-switch-4.conf" >more.conf
+trib sim more.conf --algo switchml,sharp -b 64K -e 64K -J more.json >more.out 2>&1 || fail "switchml beside quotas: $(cat more.out)"
+jq -e '[.results[].wrong] | length > 0 and all(. == 0)' more.json >/dev/null || fail "$(cat more.out)"
+sed 's/leaves = 8/leaves = 20/; s/^ *leaves *= *8/    leaves = 20/; s/^reduce = {/reduce = { protocol = "switchml";/' "$conf/leaf-spine-64.conf" >many.conf
+trib sim many.conf --algo switchml -b 4K -e 4K >many.out 2>&1 && fail "160 ranks of a protocol"
+has 'found switchml with 160 ranks, expected at most 128 of a protocol' many.out

@@ -90,7 +90,7 @@ static const char *fault(const struct comm *c, const struct protocol *e)
     const struct proto_ways w = ways(c);
 
     if (c->cfg.nranks > TRIB_RANKS)
-        return "a protocol has at most 128 ranks";
+        return "a protocol has at most " RTE_STR(TRIB_RANKS) " ranks";
     if (c->cfg.device)
         return "buffers are in a GPU's memory, expected the host's";
     if (comm_unbacked(c))
