@@ -25,20 +25,63 @@ static uint8_t row_of(const struct fab_node *n)
     return (uint8_t)(ROW_HOSTS - (n->tier < 1 ? 1 : n->tier > ROW_HOSTS ? ROW_HOSTS : n->tier));
 }
 
-/* Nodes with equal numbers share a box: those of a GPU node, or hosts of a leaf. FAB_NONE: a box of
- * its own. */
-static unsigned fold(const struct fabric *f, const struct fab_node *n)
+/* Of each GPU node: the first one that is attached to the same switches by as many links, itself
+ * where there is none or nodes are few. */
+struct alike {
+    uint16_t first[FAB_MAX_NODES];
+    uint64_t wires[FAB_MAX_NODES]; /* a sum over links, in which order does not count */
+    unsigned n;
+};
+
+static uint64_t mixed(uint64_t x)
+{
+    x = (x + 1) * 0x9e3779b97f4a7c15ULL;
+    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ULL;
+    return x ^ x >> 29;
+}
+
+static void find_alike(const struct fabric *f, struct alike *a)
+{
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        if (f->nodes[i].domain != FAB_NONE && f->nodes[i].domain >= a->n)
+            a->n = f->nodes[i].domain + 1u;
+    for (unsigned i = 0; i < f->n_links; i++) {
+        const struct fab_link *l = &f->links[i];
+        uint16_t x = f->nodes[l->a].domain, z = f->nodes[l->b].domain;
+
+        if (x != FAB_NONE && z != x)
+            a->wires[x] += mixed(l->b);
+        if (z != FAB_NONE && z != x)
+            a->wires[z] += mixed(l->a);
+    }
+    for (unsigned d = 0; d < a->n; d++) {
+        unsigned first = d;
+
+        for (unsigned k = 0; a->n > DRAWING_DOMAINS && k < d && first == d; k++)
+            if (a->wires[k] == a->wires[d])
+                first = k;
+        a->first[d] = (uint16_t)first;
+    }
+}
+
+/* Nodes with equal numbers share a box: those of GPU nodes that are alike, or hosts of a leaf.
+ * FAB_NONE: a box of its own. */
+static unsigned fold(const struct fabric *f, const struct alike *a, const struct fab_node *n)
 {
     if (f->n_hosts <= DRAWING_HOSTS)
         return FAB_NONE;
     if (n->domain != FAB_NONE)
-        return FAB_MAX_NODES + n->domain;
+        return FAB_MAX_NODES + a->first[n->domain];
     return n->kind == FAB_HOST && n->n_ports && n->ports[0].link != FAB_NONE ? n->ports[0].peer_node
                                                                              : FAB_NONE;
 }
 
-static void count(struct drawing_box *b, const struct fab_node *n)
+static void count(struct drawing_box *b, const struct fabric *f, const struct fab_node *n)
 {
+    /* nodes of a domain follow each other */
+    if (n->domain != FAB_NONE && (n == f->nodes || n[-1].domain != n->domain) &&
+        n->kind == FAB_HOST)
+        b->domains++;
     if (n->kind == FAB_HOST)
         b->hosts++;
     else if (n->role == FAB_ROLE_NVSWITCH)
@@ -50,12 +93,17 @@ static void count(struct drawing_box *b, const struct fab_node *n)
 static int make_boxes(const struct fabric *f, struct drawing *d)
 {
     uint16_t *of = malloc((FAB_MAX_NODES + FAB_NONE + 1) * sizeof(*of));
+    struct alike *a = calloc(1, sizeof(*a));
 
-    if (!of)
+    if (!of || !a) {
+        free(of);
+        free(a);
         return -1;
+    }
+    find_alike(f, a);
     memset(of, 0xff, (FAB_MAX_NODES + FAB_NONE + 1) * sizeof(*of));
     for (unsigned i = 0; i < f->n_nodes; i++) {
-        unsigned key = fold(f, &f->nodes[i]);
+        unsigned key = fold(f, a, &f->nodes[i]);
         unsigned b = key == FAB_NONE || of[key] == FAB_NONE ? d->n_boxes++ : of[key];
 
         if (key != FAB_NONE)
@@ -64,10 +112,11 @@ static int make_boxes(const struct fabric *f, struct drawing *d)
             d->box[b].node = (uint16_t)i;
         if (f->nodes[i].kind == FAB_HOST || !d->box[b].row)
             d->box[b].row = row_of(&f->nodes[i]);
-        count(&d->box[b], &f->nodes[i]);
+        count(&d->box[b], f, &f->nodes[i]);
         d->box_of[i] = (uint16_t)b;
     }
     free(of);
+    free(a);
     return 0;
 }
 
@@ -78,6 +127,8 @@ static void label(const struct fabric *f, struct drawing_box *b)
 
     if (b->hosts + b->nvswitches + b->others == 1)
         snprintf(b->label, n, "%s", first);
+    else if (b->domains > 1)
+        snprintf(b->label, n, "%s ...: %u nodes, %u GPUs", first, b->domains, b->hosts);
     else
         snprintf(b->label, n, "%s +%u", first, b->hosts - 1u);
     b->width = CHARACTER * (double)strlen(b->label) + 12;
@@ -107,7 +158,8 @@ static void place(const struct fabric *f, struct drawing *d)
         d->box[b].x =
             MARGIN + (d->width - 2 * MARGIN) * (2 * at[r]++ + 1) / (2.0 * (double)in_row[r]);
     }
-    step = ROW_SHARE * d->width > ROW ? ROW_SHARE * d->width : ROW;
+    step = f->n_hosts > DRAWING_HOSTS ? 1.5 * ROW : ROW; /* lines of many links are wide */
+    step = ROW_SHARE * d->width > step ? ROW_SHARE * d->width : step;
     for (unsigned r = 0; r < ROWS; r++) {
         if (!in_row[r])
             continue;

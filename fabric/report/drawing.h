@@ -2,7 +2,8 @@
 /*
  * Where the parts of a fabric are in a picture of it: switches in rows by tier, hosts below them,
  * NVSwitches below their GPUs. In a large fabric the hosts of a GPU node, with its NVSwitches, or
- * of a leaf are one box, and links between the same two boxes one line.
+ * of a leaf are one box, and links between the same two boxes one line. In a larger one the GPU
+ * nodes that are attached to the same switches alike are one box.
  *
  * Units: pixels at scale 1, y grows downwards.
  */
@@ -11,12 +12,14 @@
 
 #include "fabric/fabric.h"
 
-#define DRAWING_HOSTS 64 /* that have a box each; more are folded */
+#define DRAWING_HOSTS   64 /* that have a box each; more are folded */
+#define DRAWING_DOMAINS 12 /* GPU nodes that have a box each; more are folded, too */
 
 struct drawing_box {
     char label[2 * FAB_NAME + 32];
     uint16_t node; /* the first one in it */
     uint16_t hosts, nvswitches, others;
+    uint16_t domains; /* GPU nodes */
     uint8_t row;
     double x, y, width; /* x: of the middle; y: of the top */
 };

@@ -25,7 +25,7 @@ void plan_link_cells(struct table *t, const struct fab_link *l);
 
 /* plan_svg.c: the fabric as an SVG picture, or as a graph for Graphviz: nodes by tier, links by
  * rate, the first 8 aggregation trees in colour. -1: no memory. */
-int plan_svg(const struct fabric *f, FILE *out);
+int plan_svg(const struct fabric *f, bool with_trees, FILE *out);
 int plan_dot(const struct fabric *f, FILE *out);
 
 /* plan_sums.c: identical nodes, links and trees as one line each. */

@@ -20,12 +20,35 @@
 static const char *const colours[TREES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                            "#e69f00", "#56b4e9", "#8b5cf6", "#b3a100"};
 
+/* Lines of links by rate, the first one in the file first: told apart by shade and dashes, which a
+ * tree beside them leaves to see. */
+#define RATES 6u
+static const char *const dashes[RATES] = {"none", "9 3", "4 3", "12 3 3 3", "2 3", "9 2 2 2 2 2"};
+
+/* Number of a link's rate among those that the fabric has, from the highest on. */
+static unsigned rate_class(const struct fabric *f, uint64_t rate)
+{
+    uint64_t last = UINT64_MAX;
+
+    for (unsigned k = 0; k < RATES - 1; k++) {
+        uint64_t next = 0;
+
+        for (unsigned i = 0; i < f->n_links; i++)
+            if (f->links[i].rate_bps < last && f->links[i].rate_bps > next)
+                next = f->links[i].rate_bps;
+        if (next <= rate)
+            return k;
+        last = next;
+    }
+    return RATES - 1;
+}
+
 /* A pixel and a half for 400 Gb/s, one more for each doubling. */
 static double width_of(uint64_t bps)
 {
     double w = 1.5 + log2((double)bps / 400e9);
 
-    return w < 1 ? 1 : w > 8 ? 8 : w;
+    return w < 1 ? 1 : w > 6 ? 6 : w;
 }
 
 static double bottom(const struct drawing_box *b)
@@ -58,8 +81,8 @@ static void lines(const struct fabric *f, const struct drawing *d, FILE *out)
         const struct drawing_line *l = &d->line[i];
         const struct fab_link *first = &f->links[l->link];
 
-        fprintf(out, "<path class=\"link\" data-link=\"%s\" stroke-width=\"%.1f\" d=\"",
-                first->name, width_of(l->rate_bps));
+        fprintf(out, "<path class=\"link r%u\" data-link=\"%s\" stroke-width=\"%.1f\" d=\"",
+                rate_class(f, first->rate_bps), first->name, width_of(l->rate_bps));
         path(&d->box[l->a], &d->box[l->b], 0, out);
         fprintf(out, "\"><title>%s", first->name);
         if (l->links > 1)
@@ -92,6 +115,20 @@ static unsigned choose(const struct fabric *f, const struct drawing *d, unsigned
     return n;
 }
 
+/* How far tree k is from the middle of the line between two boxes: beside the line, not on it. */
+static double beside(const struct drawing *d, unsigned a, unsigned b, unsigned k)
+{
+    double from = 2, lean, dx = d->box[a].x - d->box[b].x, dy = d->box[a].y - d->box[b].y;
+
+    for (unsigned i = 0; i < d->n_lines; i++)
+        if (d->line[i].a == (a < b ? a : b) && d->line[i].b == (a < b ? b : a))
+            from = width_of(d->line[i].rate_bps) / 2 + 2.5;
+    lean = dy != 0 ? sqrt(1 + dx * dx / (dy * dy)) : 1;
+    if (lean > 2)
+        lean = 2;
+    return (k % 2 ? -1 : 1) * lean * (from + 3.0 * (double)(k / 2));
+}
+
 /* One tree, of number k among those that are drawn: a line from each box to that of its parent. */
 static void tree(const struct fabric *f, const struct drawing *d, unsigned t, unsigned k, FILE *out)
 {
@@ -108,8 +145,7 @@ static void tree(const struct fabric *f, const struct drawing *d, unsigned t, un
             continue;
         drawn[a] = (uint16_t)(b + 1);
         fprintf(out, "<path class=\"tree\" stroke=\"%s\" d=\"", colours[k]);
-        path(&d->box[a], &d->box[b], 3.0 * (k % 2 ? -(double)(k + 1) / 2 : (double)k / 2 + 0.5),
-             out);
+        path(&d->box[a], &d->box[b], beside(d, a, b, k), out);
         fprintf(out, "\"><title>tree %u, root %s</title></path>\n", tr->id,
                 f->nodes[tr->root].name);
     }
@@ -158,10 +194,10 @@ static unsigned rates(const struct fabric *f, double y, FILE *out)
                 done[j] = true, alike++;
         if (out) {
             fprintf(out,
-                    "<path class=\"link\" stroke-width=\"%.1f\" d=\"M24 %.1f h28\"/><text "
-                    "class=\"key\" x=\"60\" y=\"%.1f\">%s, %s: %u links</text>\n",
-                    width_of(l->rate_bps), y + n * CAPTION - 4, y + n * CAPTION,
-                    plan_rate(l->rate_bps, rate, sizeof(rate)),
+                    "<path class=\"link r%u\" stroke-width=\"%.1f\" d=\"M24 %.1f h56\"/><text "
+                    "class=\"key\" x=\"88\" y=\"%.1f\">%s, %s: %u links</text>\n",
+                    rate_class(f, l->rate_bps), width_of(l->rate_bps), y + n * CAPTION - 4,
+                    y + n * CAPTION, plan_rate(l->rate_bps, rate, sizeof(rate)),
                     plan_duration(l->latency_ps, latency, sizeof(latency)), alike);
         }
         n++;
@@ -176,8 +212,8 @@ static void tree_keys(const struct fabric *f, const unsigned *tree, unsigned n, 
         const struct fab_tree *t = &f->trees[tree[k]];
 
         fprintf(out,
-                "<path class=\"tree\" stroke=\"%s\" d=\"M24 %.1f h28\"/><text class=\"key\" "
-                "x=\"60\" y=\"%.1f\">aggregation tree %u, root %s",
+                "<path class=\"tree\" stroke=\"%s\" d=\"M24 %.1f h56\"/><text class=\"key\" "
+                "x=\"88\" y=\"%.1f\">aggregation tree %u, root %s",
                 colours[k], y + k * CAPTION - 4, y + k * CAPTION, t->id, f->nodes[t->root].name);
         if (k + 1 == n && f->n_trees > n)
             fprintf(out, " (and %u more, not drawn)", f->n_trees - n);
@@ -207,7 +243,7 @@ static const char style[] =
     "}\n"
     "</style>\n";
 
-int plan_svg(const struct fabric *f, FILE *out)
+int plan_svg(const struct fabric *f, bool with_trees, FILE *out)
 {
     struct drawing *d = drawing_new(f);
     double top = 40, y, width, height;
@@ -215,7 +251,7 @@ int plan_svg(const struct fabric *f, FILE *out)
 
     if (!d)
         return -1;
-    n = choose(f, d, trees);
+    n = with_trees ? choose(f, d, trees) : 0;
     width = d->width < 420 ? 420 : d->width;
     y = top + d->height + CAPTION;
     height = y + (rates(f, 0, NULL) + n) * CAPTION;
@@ -224,6 +260,10 @@ int plan_svg(const struct fabric *f, FILE *out)
             "height=\"%.0f\" role=\"img\" aria-label=\"The fabric %s: %u hosts, %u switches, %u "
             "links\">\n%s",
             width, height, width, height, f->name, f->n_hosts, f->n_switches, f->n_links, style);
+    fputs("<style>", out);
+    for (unsigned k = 0; k < RATES; k++)
+        fprintf(out, ".r%u { stroke-dasharray: %s }%s", k, dashes[k], k + 1 < RATES ? " " : "");
+    fputs("</style>\n", out);
     fprintf(out, "<rect class=\"background\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
     fprintf(out,
             "<text class=\"name\" x=\"24\" y=\"28\">%s</text>\n<g transform=\"translate(%.1f "

@@ -13,7 +13,7 @@
 
 struct plan_opts {
     const char *conf, *nearest;
-    bool all, name, procs, machines, svg, dot;
+    bool all, name, procs, machines, svg, dot, no_trees;
 };
 
 #define AT(f)   .offset = offsetof(struct plan_opts, f)
@@ -29,6 +29,10 @@ static const struct option_row output[] = {
      AT(svg),
      .type = OPTION_FLAG,
      .help = "print a picture instead: nodes by tier, links by rate, aggregation trees in colour"},
+    {.name = "no-trees",
+     AT(no_trees),
+     .type = OPTION_FLAG,
+     .help = "with --svg: without aggregation trees"},
     {.name = "dot", AT(dot), .type = OPTION_FLAG, .help = "print the same as a graph for Graphviz"},
     {.name = "name",
      AT(name),
@@ -122,7 +126,7 @@ static int no_memory(void)
 static bool print(const struct plan_opts *o, const struct fabric *f)
 {
     if (o->svg)
-        return !plan_svg(f, stdout);
+        return !plan_svg(f, !o->no_trees, stdout);
     if (o->dot)
         return !plan_dot(f, stdout);
     if (o->name)
@@ -149,6 +153,8 @@ int main(int argc, char **argv)
     if (o.svg + o.dot + o.name + o.procs + o.machines > 1)
         return options_wrong(&program, "found several of --svg, --dot, --name, --procs and "
                                        "--machines, expected one of them");
+    if (o.no_trees && !o.svg)
+        return options_wrong(&program, "found --no-trees, expected --svg with it");
     if (o.nearest)
         return print_nearest(o.nearest, stdin) ? 0 : no_memory();
     if (!o.conf)

@@ -11,7 +11,7 @@
 #include "host/bench/trees.h"
 
 #include "host/coll/alg/sched.h"
-#include "tributary/protocol.h"
+#include "include/tributary/protocol.h"
 
 #include <errno.h>
 #include <string.h>

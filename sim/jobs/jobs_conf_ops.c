@@ -4,7 +4,7 @@
 #include "host/bench/tolerance.h"
 #include "host/coll/alg/sched.h"
 #include "sim/jobs/jobs_conf_priv.h"
-#include "tributary/protocol.h"
+#include "include/tributary/protocol.h"
 
 #include <errno.h>
 #include <string.h>

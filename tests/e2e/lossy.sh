@@ -78,7 +78,8 @@ refused() { # refused PATTERN WORD...
 refused 'found nowhere, expected a link that trib plan shows' nowhere down
 refused 'found loss=101%, expected loss=0.0 to 1.0, 1e-6, or 0% to 100%' leaf0-spine0 loss=101%
 refused 'found dwon, expected down, up' leaf0-spine0 dwon
-refused 'expected: trib link'
+trib link >"$tmp/list.out"
+has '^no link of leaf-spine-8 is down or has faults' "$tmp/list.out"
 trib down >/dev/null
 
 # The ends of a link in two processes: each owns its direction.

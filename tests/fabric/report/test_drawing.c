@@ -91,10 +91,43 @@ static unsigned times(const char *text, const char *what)
     return n;
 }
 
+static int with_trees(const struct fabric *f, FILE *out)
+{
+    return plan_svg(f, true, out);
+}
+
+static int without_trees(const struct fabric *f, FILE *out)
+{
+    return plan_svg(f, false, out);
+}
+
+/* 32 nodes of 8 GPUs at the same eight leaves: one box, and the three rates of links apart. */
+static void nodes_that_are_wired_alike_are_one_box(void **state)
+{
+    struct fabric *f = load_file("conf/h100-su.conf");
+    char *svg = printed(f, with_trees), *bare = printed(f, without_trees);
+
+    (void)state;
+    assert_int_equal(times(svg, "data-node="), 1 + 8 + 4);
+    assert_int_equal(times(svg, "data-link="), 8 + 8 * 4);
+    assert_non_null(strstr(svg, ">n0g0 ...: 32 nodes, 256 GPUs<"));
+    assert_int_equal(times(bare, "<path class=\"tree\""), 0);
+    assert_int_equal(times(bare, "data-link="), 8 + 8 * 4);
+    for (unsigned k = 0; k < 3; k++) {
+        char key[40];
+
+        snprintf(key, sizeof(key), "<path class=\"link r%u\"", k);
+        assert_non_null(strstr(svg, key));
+    }
+    free(svg);
+    free(bare);
+    fabric_free(f);
+}
+
 static void pictures_have_nodes_links_and_trees(void **state)
 {
     struct fabric *f = load_file("conf/leaf-spine-8.conf");
-    char *svg = printed(f, plan_svg), *dot = printed(f, plan_dot);
+    char *svg = printed(f, with_trees), *dot = printed(f, plan_dot);
 
     (void)state;
     assert_int_equal(times(svg, "data-node="), 12);
@@ -115,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_node_and_link_is_in_it),
         cmocka_unit_test(boxes_do_not_overlap),
+        cmocka_unit_test(nodes_that_are_wired_alike_are_one_box),
         cmocka_unit_test(pictures_have_nodes_links_and_trees),
     };
 
