@@ -11,19 +11,47 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Prepends `what` to the variable, unless it begins with it. */
+/* A sanitizer's runtime that the user preloads: it must be the first library, or ends the program. */
+static bool is_runtime(const char *item, size_t len)
+{
+    static const char *const names[] = {"libasan.", "libtsan.",   "libubsan.",
+                                        "liblsan.", "libhwasan.", "libclang_rt."};
+    const char *slash = memrchr(item, '/', len), *base = slash ? slash + 1 : item;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (len - (size_t)(base - item) > strlen(names[i]) &&
+            !strncmp(base, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+/* Bytes of the runtimes at the begin of a list, with the separator behind each. */
+static size_t runtimes(const char *list, const char *separators)
+{
+    size_t at = 0, len;
+
+    while (len = strcspn(list + at, separators), is_runtime(list + at, len))
+        at += len + strspn(list + at + len, separators);
+    return at;
+}
+
+/* Prepends `what` to the variable, behind runtimes of sanitizers, unless it is there. */
 static int put_first(const char *variable, const char *what, const char *separators)
 {
-    const char *old = getenv(variable);
-    size_t len = strlen(what);
+    const char *old = getenv(variable), *rest;
+    size_t len = strlen(what), kept;
     char *both;
     int rc;
 
     if (!old || !*old)
         return setenv(variable, what, 1) ? -errno : 0;
-    if (!strncmp(old, what, len) && (!old[len] || strchr(separators, old[len])))
+    kept = runtimes(old, separators);
+    rest = old + kept;
+    if (!strncmp(rest, what, len) && (!rest[len] || strchr(separators, rest[len])))
         return 0;
-    if (asprintf(&both, "%s:%s", what, old) < 0)
+    if (asprintf(&both, "%.*s%s%s%s%s", (int)kept, old,
+                 kept && !strchr(separators, old[kept - 1]) ? ":" : "", what, *rest ? ":" : "",
+                 rest) < 0)
         return -ENOMEM;
     rc = setenv(variable, both, 1) ? -errno : 0;
     free(both);
@@ -68,12 +96,29 @@ static int check(const char *lib)
     return rc;
 }
 
+/* The address sanitizer must not insist on being first (host/hca/io/sanitizers.c). */
+static int allow_order(void)
+{
+    const char *old = getenv("ASAN_OPTIONS");
+    char *both;
+    int rc;
+
+    if (old && strstr(old, "verify_asan_link_order"))
+        return 0;
+    if (asprintf(&both, "verify_asan_link_order=0%s%s", old && *old ? ":" : "", old ? old : "") < 0)
+        return -ENOMEM;
+    rc = setenv("ASAN_OPTIONS", both, 1) ? -errno : 0;
+    free(both);
+    return rc;
+}
+
 int preload_set(const char *lib)
 {
     const char *slash = strrchr(lib, '/');
     char *dir;
     int rc = check(lib);
 
+    rc = rc ? rc : allow_order();
     if (rc)
         return rc;
     if (!strpbrk(lib, " \t\n:;"))
