@@ -163,6 +163,22 @@ static void print_collectives(const struct step_report *r)
         table_print(t, stdout);
 }
 
+/* Groups that did not run by what their line says. */
+static void print_refusals(const struct step_report *r)
+{
+    for (unsigned i = 0; i < r->n; i++)
+        for (int w = 0; w < STEP_METHODS; w++) {
+            const struct step_timing *t = &r->collective[i].timing[w];
+
+            if (t->fell_back && (!w || t->algo != r->collective[i].timing[w - 1].algo))
+                table_line(stdout, r->o->wide,
+                           "# %s %s by %s: switches refused %u of the %u groups that run "
+                           "together, which fell back: %s",
+                           roof_kind_name(r->collective[i].kind), coll_name(r->collective[i].coll),
+                           sched_algo_name(t->algo), t->fell_back, r->collective[i].groups, t->why);
+        }
+}
+
 static void print_kinds(const struct step_report *r)
 {
     static const char *const heads[] = {"parallel",     "theory: ms",     "hosts: ms",
@@ -284,6 +300,7 @@ static void print(const struct step_report *r)
         print_wide(r);
     else
         print_collectives(r);
+    print_refusals(r);
     printf("#\n# In a step (ms): by the bandwidths of levels, simulated, and what the step would "
            "gain without it\n");
     print_kinds(r);
@@ -297,11 +314,12 @@ static void print(const struct step_report *r)
 
 static json_t *timing_json(const struct step_timing *t)
 {
-    return json_pack("{s:s, s:f, s:f, s:f, s:b, s:I, s:b, s:b}", "algo", sched_algo_name(t->algo),
-                     "time_us", t->s * 1e6, "high_us", t->high_s * 1e6, "bound_us",
-                     t->bound_s * 1e6, "shared", t->shared, "simulated_bytes", (json_int_t)t->bytes,
-                     "extrapolated_bytes", t->extrapolated_bytes, "extrapolated_ranks",
-                     t->extrapolated_ranks);
+    return json_pack("{s:s, s:f, s:f, s:f, s:b, s:I, s:b, s:b, s:I}", "algo",
+                     sched_algo_name(t->algo), "time_us", t->s * 1e6, "high_us", t->high_s * 1e6,
+                     "bound_us", t->bound_s * 1e6, "shared", t->shared, "simulated_bytes",
+                     (json_int_t)t->bytes, "extrapolated_bytes", t->extrapolated_bytes,
+                     "extrapolated_ranks", t->extrapolated_ranks, "fell_back_groups",
+                     (json_int_t)t->fell_back);
 }
 
 static json_t *collective_json(const struct step_collective *u)

@@ -39,8 +39,10 @@ struct step_timing {
     double high_s;  /* of an extrapolated one at most: in proportion to its bytes; else s */
     double bound_s; /* what the links allow at best while all groups of its kind run */
     bool extrapolated_bytes, extrapolated_ranks; /* extrapolated to its size; to its ranks */
-    bool shared;    /* simulated together with others of its kind, or at the bound of all */
-    uint64_t bytes; /* simulated */
+    bool shared;         /* simulated together with others of its kind, or at the bound of all */
+    uint64_t bytes;      /* simulated */
+    uint32_t fell_back;  /* groups that switches refused in part or whole; */
+    char why[COMM_TEXT]; /* what the first of them was told */
 };
 
 /* A collective that a GPU runs `times` a step, with `degree` GPUs at distances of `stride`. */

@@ -137,6 +137,18 @@ static int time_sizes(const struct step_measurement *ms, const struct step_colle
     }
 }
 
+/* Groups at the same time may be more than switches have room for: the others run by a ring. */
+static void note_refusals(const struct step_jobs *jobs, struct step_timing *t)
+{
+    t->fell_back = 0;
+    for (unsigned k = 0; k < jobs->n; k++) {
+        const char *why = comm_fell_back(job_comm(jobs->j[k], 0));
+
+        if (why && !t->fell_back++)
+            snprintf(t->why, sizeof(t->why), "%s", why);
+    }
+}
+
 static int time_collective(struct step_measurement *ms, const struct step_collective *u,
                            enum step_method method, struct step_timing *t, char *err)
 {
@@ -147,6 +159,8 @@ static int time_collective(struct step_measurement *ms, const struct step_collec
 
     if (!rc)
         rc = time_sizes(ms, u, method, &jobs, t, &half_s, err);
+    if (!rc)
+        note_refusals(&jobs, t);
     if (step_jobs_close(&jobs) && !rc) {
         snprintf(err, COMM_TEXT, "not every rank could leave");
         rc = -ETIME;

@@ -90,3 +90,12 @@ refuses 'algorithm of dp: found "pxn", expected one of reduce_scatter: ring' "$t
 refuses 'algorithm: found pxn for expert parallel groups of 8 GPUs' "$tmp/l.conf" '{ ep = "pxn"; }'
 refuses 'found unknown key "exp"|unknown key exp' "$tmp/l.conf" '{ exp = "pxn"; }'
 refuses 'expected a group, as algorithm' "$tmp/l.conf" '"pxn"'
+
+# more groups at a time than the switches have room for: said, and counted
+printf '%s\nparallel = { tp = 4; dp = 8; ep = 4; zero = 0; algorithm = { dp = "sharp"; }; };\n' "$model" >"$tmp/w.conf"
+{ leaves 4; echo 'reduce = { groups = 3; slots = 16384; window = 256; };'; } >"$tmp/few.conf"
+trib sim "$tmp/few.conf" --workload "$tmp/w.conf" -J "$tmp/few.json" >"$tmp/few.out" 2>&1 || fail "few groups: $(cat "$tmp/few.out")"
+tr -s '\n# ' ' ' <"$tmp/few.out" | grep -Eq 'data all_reduce by sharp: switches refused [1-3] of the 4 groups that run together, which fell back: .*over quota' ||
+    fail "few groups: $(cat "$tmp/few.out")"
+jq -e '.collectives[] | select(.parallel == "data" and (.experts | not)) | .switches.fell_back_groups > 0 and .hosts.fell_back_groups == 0' "$tmp/few.json" >/dev/null ||
+    fail "few groups: $(cat "$tmp/few.json")"
