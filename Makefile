@@ -12,6 +12,7 @@
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   nixl                                    NIXL from PyPI (70 MB) between two hosts
+#   third-party                             mpi4py's own suite, UCC's teams, NVIDIA's plug-in, PyTorch with PowerSGD and restarts (BUDGET=)
 #   torch torch2                            PyTorch on the backend "trib": Debian's (600 MB of packages); FSDP on 2.x from PyPI
 #   python-test                             the Python package's runs, sweeps, figures and notebooks, with Debian's pandas and matplotlib
 #   wheel                                   the Python package, in $(BUILD)/wheel

@@ -13,7 +13,7 @@ suite=${MPI4PY_SUITE:-$TRIB_BUILD/third-party/mpi4py-$version/test}
 [ -e "$suite/runtests.py" ] || skip "no $suite/runtests.py (make third-party fetches it, or MPI4PY_SUITE=DIR)"
 export UCX_TLS=rc_v,self HOME=$tmp
 
-trib up leaf-spine-8 --dilation 1 >/dev/null || fail "no fabric"
+trib up leaf-spine-8 --dilation 20 >/dev/null || fail "no fabric"
 trib exec h0 -- true 2>"$tmp/notice.out"
 grep -q 'no private /sys' "$tmp/notice.out" && skip "$(cat "$tmp/notice.out")"
 # Tests of one-sided operations are left out by the suite itself, where only osc/pt2pt is there, which has none for MPI_THREAD_MULTIPLE; by
