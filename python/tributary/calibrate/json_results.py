@@ -68,7 +68,7 @@ def _nccl(path: str, top: Mapping[str, Any], results: list[Any], o: Options) -> 
     devices, c = nested(top, path, "config", "devices"), top["config"]
     if not isinstance(devices, list) or not all(isinstance(d, dict) for d in devices):
         raise Refused(f"{clean(path)}: config.devices: found no list of devices, expected one a rank")
-    args, env = (" ".join(map(str, top[k])) if isinstance(top.get(k), list) else "" for k in ("args", "env"))
+    args, env = (_words(top.get(k)) for k in ("args", "env"))
     collective = test_of(args)
     # Before several devices of a process were all listed there was one entry a process.
     ranks = max(len(devices), len(devices) * _count(c, "ngpus", 1) * _count(c, "nthreads", 1))
@@ -95,6 +95,13 @@ def _nccl(path: str, top: Mapping[str, Any], results: list[Any], o: Options) -> 
     if isinstance(bounds, dict) and bounds.get("okay") is False and not failed:
         raise Refused(f"{clean(path)}: out_of_bounds: found {clean(json.dumps(bounds))}, expected rows that say which (nwrong)")
     return [s]
+
+
+def _words(value: Any) -> str:
+    """A list of words, or of names with values, as a line."""
+    if isinstance(value, dict):
+        value = [f"{k}={v}" for k, v in value.items()]
+    return " ".join(map(str, value)) if isinstance(value, list) else ""
 
 
 def _count(c: Mapping[str, Any], key: str, other: int) -> int:
