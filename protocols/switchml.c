@@ -50,13 +50,23 @@ bool switchml_valid(const struct trib_packet *pkt, uint8_t kind, uint32_t n, uin
 
 /* ---- formulas ---- */
 
+/* Time between packets of so many bytes: on a rank's link, of each rank that shares it, or on the
+ * slowest between switches, of their sum. */
+static int64_t between_ps(const struct trib_model *m, uint32_t bytes)
+{
+    int64_t rank = trib_link_ps((uint64_t)bytes * m->ranks_a_link, m->rate_bps),
+            tree = m->tree_bps ? trib_link_ps(bytes, m->tree_bps) : 0;
+
+    return rank > tree ? rank : tree;
+}
+
 /* Packet k leaves at k x its time on the link, or when its slot is free: a round trip after the one
  * before it in that slot. Exponents take a round trip of their own. */
 static int64_t model(const struct trib_model *m)
 {
     uint64_t per = switchml_elements(m->key, m->payload), all, packets, last;
     uint32_t full, n;
-    int64_t wire, round, at, waits, exponents = 0;
+    int64_t wire, turn, round, at, waits, exponents = 0;
 
     if (!per)
         return 0;
@@ -65,16 +75,17 @@ static int64_t model(const struct trib_model *m)
     full = (uint32_t)sizeof(struct head) + 4 * (uint32_t)(packets > 1 ? per : m->count);
     n = switchml_slots(m->key, m->payload, m->rate_bps,
                        m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
-    wire = trib_link_ps((full + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+    wire = between_ps(m, full + m->overhead);
     /* the last of the ranks that share a link has its turn after the others, both ways */
-    round = m->up_ps(m, full) + m->down_ps(m, full) + 2 * (wire - wire / (int64_t)m->ranks_a_link);
+    turn = trib_link_ps((full + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+    round = m->up_ps(m, full) + m->down_ps(m, full) + 2 * (turn - turn / (int64_t)m->ranks_a_link);
     at = (int64_t)last * wire;
     waits = (int64_t)(last / n) * round + (int64_t)(last % n) * wire;
     if (m->type == TRIB_FLOAT32) {
         uint32_t head = (uint32_t)sizeof(struct head);
 
         all = packets < n ? packets : n;
-        wire = trib_link_ps((head + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+        wire = between_ps(m, head + m->overhead);
         exponents = m->up_ps(m, head) + m->down_ps(m, head);
         if ((int64_t)all * wire > exponents)
             exponents = (int64_t)all * wire;

@@ -239,6 +239,8 @@ struct trib_model {
      * `back`: how many of them the busiest link carries, in times of a packet on a rank's link that
      * it does not share. */
     double (*busiest)(const struct trib_model *m, unsigned servers, bool back);
+    uint64_t tree_bps; /* of the slowest link between switches of the tree, shared by the edges of
+                        * the tree that cross it; 0: a switch is all there is of it */
 };
 
 struct trib_protocol {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/coll/model/cost_protocol.h"
 
+#include "fabric/tree_rate.h"
 #include "host/coll/transport/protocol.h"
 #include "protocols/host/conf.h"
 #include "protocols/host/wire.h"
@@ -74,6 +75,8 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
                               .down_ps = down_ps,
                               .across_ps = across_ps,
                               .busiest = busiest};
+    if (q.ways.tree)
+        q.m.tree_bps = fabric_tree_bps(fab, q.ways.tree, &members, false);
     q.m.rate_bps = proto_rate_bps(&q.ways, &q.m.ranks_a_link);
     *p = (struct coll_prediction){.handoffs = 2 + 2 * q.m.levels, .busiest_dirlink = UINT32_MAX};
     if (proto->model && coll_protocol_does(proto, a->type, a->op))
