@@ -51,12 +51,23 @@ static unsigned frames_of(const struct ranks *s)
     return RTE_MAX(bench_frames(s->n) + multimem_frames(s), direct_frames(s));
 }
 
-unsigned capacity_frames(const struct sim *m)
+/* Algorithms that may run: auto may choose each one that there is. */
+static unsigned may_run(const struct sweep *s)
+{
+    return (s->algos | (s->algos >> ALGO_AUTO & 1 ? s->exist : 0)) & ~(1u << ALGO_AUTO);
+}
+
+static unsigned frames_for(const struct sim *m, unsigned algos)
 {
     const struct sweep *s = m->s;
 
     return m->own.frames ? (unsigned)m->own.frames
-                         : frames_of(&(struct ranks){s->fab, s->nranks, s->algos, s->host_of_rank});
+                         : frames_of(&(struct ranks){s->fab, s->nranks, algos, s->host_of_rank});
+}
+
+unsigned capacity_frames(const struct sim *m)
+{
+    return frames_for(m, may_run(m->s));
 }
 
 unsigned capacity_frames_of_jobs(const struct fabric *f, const struct jobs_plan *p)
@@ -134,8 +145,7 @@ int capacity_check(struct sim *m)
                  .host_of_rank = s->host_of_rank,
                  .trees = s->n_trees,
                  .args = row_args(&r),
-                 .algos =
-                     (s->algos | (s->algos >> ALGO_AUTO & 1 ? s->exist : 0)) & ~(1u << ALGO_AUTO),
+                 .algos = may_run(s),
                  .ops = all_ops(m),
                  .window = m->o.window,
                  .lengths = m->own.payload == PAYLOAD_NONE,
@@ -155,6 +165,9 @@ int capacity_check(struct sim *m)
     }
     if (rc && s->algos >> ALGO_AUTO & 1) {
         cfg.coll.algos = (s->algos & ~(1u << ALGO_AUTO)) | sweep_chosen(s);
+        m->frames = frames_for(m, cfg.coll.algos);
+        cfg.frame_bytes =
+            memory_frames_bytes(m->frames, m->threads, m->own.payload == PAYLOAD_NONE);
         sim_need(&cfg, &m->need);
         rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
     }

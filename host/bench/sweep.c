@@ -219,16 +219,18 @@ struct row sweep_largest(const struct sweep *s)
 
 unsigned sweep_chosen(struct sweep *s)
 {
+    unsigned blocks = layout_blocks(s->o->coll, s->nranks, s->o->sparse), chosen = 0;
+    uint64_t sizes[PERF_MAX_SIZES];
+    unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
     struct row r = sweep_largest(s);
-    unsigned chosen = 0;
 
     r.chosen = r.emulated = true;
     r.file = NULL;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < n; i++) {
+        r.count = sizes[i] / dtype_size(r.type) / blocks;
+        r.algo = ALGO_AUTO;
         if (!predict(s, &r))
             chosen |= 1u << r.algo;
-        r.count = s->o->min_bytes / dtype_size(r.type) /
-                  layout_blocks(s->o->coll, s->nranks, s->o->sparse);
     }
     return chosen;
 }

@@ -67,7 +67,7 @@ int sweep_plan(struct sweep *s, char *err);
 bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op);
 /* The row of most bytes, of the first type and reduction there is. */
 struct row sweep_largest(const struct sweep *s);
-/* Bits of the algorithms that auto chooses for the smallest and the largest row; runs nothing. */
+/* Bits of the algorithms that auto chooses for the rows of the first type; runs nothing. */
 unsigned sweep_chosen(struct sweep *s);
 /* Runs all rows. 0 or -errno, see `place`. */
 int sweep_run(struct sweep *s);

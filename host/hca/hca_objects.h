@@ -21,7 +21,7 @@
 #define HCA_MAX_MW      65535u
 #define HCA_MAX_KEYS    (1u << 17) /* of regions and windows; index 0 is never a key */
 #define HCA_MAX_CQ      65536u
-#define HCA_MAX_CQE     (1u << 17)
+#define HCA_MAX_CQE     (1u << 22)
 #define HCA_MAX_PD      65536u
 #define HCA_MAX_AH      65536u
 #define HCA_MAX_SRQ     16384u
