@@ -372,7 +372,7 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
         comm_destroy(c);
         return rc;
     }
-    c->topo.sched.trees = agg_trees(c, GROUP_ALL);
+    agg_use_trees(c);
     c->topo.sched.rail_trees = agg_trees(c, GROUP_RAIL);
     blob_write(c, blob);
     *out = c;

@@ -5,6 +5,7 @@
  */
 #include "host/bench/verify/expected_priv.h"
 #include "host/bench/verify/rule.h"
+#include "host/coll/transport/agg.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -282,6 +283,18 @@ static int join_lanes(struct expected *x)
     return 0;
 }
 
+/* Splits vectors as a communicator does. */
+static void use_trees(struct expected *x)
+{
+    const struct expected_job *j = x->job;
+    struct fab_members members;
+
+    if (j->n_trees > 1)
+        topo_use_trees(&x->topo, j->tree, j->n_trees,
+                       comm_members(j->fab, j->nranks, j->host_of_rank, &members, NULL) ? &members
+                                                                                        : NULL);
+}
+
 static int make_ranks(struct expected *x, const struct coll_args *a, bool in_place, bool repaired)
 {
     const struct expected_job *j = x->job;
@@ -304,6 +317,8 @@ static int make_ranks(struct expected *x, const struct coll_args *a, bool in_pla
     x->topo.sched.rail_trees = j->n_rail_trees > 0;
     x->rank = calloc(j->nranks, sizeof(*x->rank));
     rc = x->rank ? expected_groups(x) : -ENOMEM;
+    if (!rc)
+        use_trees(x);
     for (unsigned r = 0; !rc && r < j->nranks; r++)
         rc = is_stopped(x) ? -ECANCELED : make_rank(x, r, &in, repaired);
     if (!rc)

@@ -221,7 +221,7 @@ uint64_t ring_rounds(const struct team *t, uint64_t each);
 void ring_no_pause(struct ring_edge *e);
 
 /* ---- in the switches of the scale-out network (sharp.c) ---- */
-/* One operation, in equal shares over the group's trees. */
+/* One operation, in shares over the group's trees. */
 void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, struct ref src,
                 struct ref dst, uint64_t len, bool last);
 

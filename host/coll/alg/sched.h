@@ -137,7 +137,9 @@ struct sched_topo {
      * same for b to a. NULL: one channel between any two. */
     unsigned (*channels)(void *ctx, unsigned a, unsigned b, uint64_t *rate_bps, unsigned max);
     void *ctx;
-    unsigned trees;      /* aggregation trees that the group of all ranks has joined */
+    unsigned trees; /* aggregation trees that the group of all ranks has joined */
+    /* What each of them can carry; a vector is split so. All 0: in equal shares. */
+    uint64_t tree_bps[COLL_TREES];
     unsigned rail_trees; /* that the rails' groups have joined, each */
     bool multimem;       /* the planes of domains offer it */
     unsigned slots;      /* of a RECV lane, a power of two; 0: SCHED_SLOTS */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In the switches: the vector goes up once and comes down once (F25), cut as the aggregation
- * protocol says. The transport bounds the messages in flight. Several trees carry equal shares.
+ * protocol says. The transport bounds the messages in flight. Several trees
+ * carry shares in proportion to the rates of their links, so that all of them end at once.
  */
 #include "aggregation/proto.h"
 #include "host/coll/alg/alg.h"
@@ -45,7 +46,11 @@ void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, str
     for (unsigned k = 0; k < trees(a, group); k++) {
         uint64_t off, bytes;
 
-        sched_part(len, a->s->esize, trees(a, group), k, &off, &bytes);
+        if (group == GROUP_ALL)
+            sched_share(len, a->s->esize, a->s->in.topo->tree_bps, trees(a, group), k, &off,
+                        &bytes);
+        else
+            sched_part(len, a->s->esize, trees(a, group), k, &off, &bytes);
         agg_share(a, group, k, st, off, bytes);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/coll/alg/topo.h"
 #include "aggregation/mm_proto.h"
+#include "fabric/tree_rate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -140,6 +141,26 @@ void topo_free(struct topo *t)
 {
     free(t->domain);
     t->domain = NULL;
+}
+
+void topo_use_trees(struct topo *t, const uint16_t *tree, unsigned n, const struct fab_members *m)
+{
+    uint64_t bps[COLL_TREES] = {0};
+    bool differ = false;
+
+    t->sched.trees = n;
+    memset(t->sched.tree_bps, 0, sizeof(t->sched.tree_bps));
+    if (n < 2 || n > COLL_TREES || !m || !m->ranks_per_host)
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        if (tree[i] < t->fab->n_trees)
+            bps[i] = fabric_tree_bps(t->fab, &t->fab->trees[tree[i]], m, true);
+        if (!bps[i])
+            return;
+        differ |= bps[i] != bps[0];
+    }
+    if (differ)
+        memcpy(t->sched.tree_bps, bps, sizeof(bps));
 }
 
 /* Groups of all ranks are on the scale-out network, unless the ranks share a GPU node. */

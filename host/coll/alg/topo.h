@@ -21,6 +21,9 @@ struct topo {
 int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned nranks,
               const uint16_t *host_of_rank, unsigned trees);
 void topo_free(struct topo *t);
+/* The trees that the group of all ranks has joined, and their shares: in proportion to the rates of
+ * their links, where those differ. m: the ranks as members; NULL: equal shares. */
+void topo_use_trees(struct topo *t, const uint16_t *tree, unsigned n, const struct fab_members *m);
 /* Channels between two ranks, in order; the same number seen from either. Returns how many. */
 unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct fab_channel *ch,
                        unsigned max);

@@ -351,6 +351,15 @@ static int check(const struct fabric *fab, const struct coll_args *a, unsigned n
     return 0;
 }
 
+static void use_trees(struct model *m)
+{
+    struct fab_members members;
+    bool known =
+        m->n_trees > 1 && comm_members(m->fab, m->topo.nranks, m->host_of_rank, &members, NULL);
+
+    topo_use_trees(&m->topo, m->tree, m->n_trees, known ? &members : NULL);
+}
+
 static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
 {
     int rc = topo_init(&m->topo, m->fab, 0, nranks, m->host_of_rank, m->n_trees);
@@ -368,6 +377,7 @@ static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
                               .topo = &m->topo.sched,
                               .file = a->file};
     m->topo.sched.rail_trees = m->n_trees > 0;
+    use_trees(m);
     m->n_dir = 2u * m->fab->n_links + m->fab->n_hosts;
     m->free_ps = calloc(m->n_dir + 1, sizeof(*m->free_ps));
     m->fetch_ps = calloc(m->n_dir + 1, sizeof(*m->fetch_ps));
@@ -399,7 +409,8 @@ static int quota_apply(struct model *m, struct quota_grant *s)
             m->window = s->window[i];
     if (s->n) {
         m->tree = s->tree;
-        m->n_trees = m->topo.sched.trees = s->n;
+        m->n_trees = s->n;
+        use_trees(m);
     }
     return 0;
 }

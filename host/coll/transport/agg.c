@@ -420,6 +420,16 @@ struct agg *agg_of_lane(struct comm *c, const struct lane *l)
     return NULL;
 }
 
+void agg_use_trees(struct comm *c)
+{
+    uint16_t tree[COLL_TREES] = {0};
+
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].kind == GROUP_ALL && !agg_is_out(&c->agg[i]) && c->agg[i].chan < COLL_TREES)
+            tree[c->agg[i].chan] = c->agg[i].tree;
+    topo_use_trees(&c->topo, tree, agg_trees(c, GROUP_ALL), &c->group[GROUP_ALL].members);
+}
+
 unsigned agg_trees(const struct comm *c, unsigned kind)
 {
     unsigned n = 0;

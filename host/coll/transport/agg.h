@@ -114,6 +114,8 @@ int agg_create(struct comm *c, char *err);
 struct agg *agg_of_lane(struct comm *c, const struct lane *l);
 /* How many trees the group of that kind has joined. */
 unsigned agg_trees(const struct comm *c, unsigned kind);
+/* Tells schedules which trees the group of all ranks has, and what each carries. */
+void agg_use_trees(struct comm *c);
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
 void agg_stop(struct comm *c, unsigned parts);
 void agg_destroy(struct comm *c);

@@ -105,7 +105,7 @@ int fit_apply(struct comm *c, const struct failover_round *f, const char *why, c
         snprintf(err, COMM_TEXT, "rank 0 gives up every tree without their failure");
         return -EPROTO;
     }
-    c->topo.sched.trees = agg_trees(c, GROUP_ALL);
+    agg_use_trees(c);
     return op_recovery(c, &all, err);
 }
 

@@ -265,11 +265,52 @@ static void prediction_is_bounded_in_work(void **state)
     fabric_free(f);
 }
 
+/* Ports of 100 and 200 Gb/s at each host, with a tree behind each; and spines that differ. */
+static void trees_share_a_vector_by_what_their_links_carry(void **state)
+{
+    static const char *const two_ports =
+        "mtu = 4096; ecmp = \"balanced\"; link_defaults = { latency = \"300ns\"; };"
+        "nodes = ( { name = (\"h0\", \"h1\", \"h2\", \"h3\"); kind = \"host\"; },"
+        "  { name = (\"fast\", \"slow\"); role = \"leaf\"; } );"
+        "links = ( { a = (\"h0\", \"h1\", \"h2\", \"h3\"); b = \"fast\"; rate = \"200Gb/s\"; },"
+        "  { a = (\"h0\", \"h1\", \"h2\", \"h3\"); b = \"slow\"; rate = \"100Gb/s\"; } );"
+        "reduce = { groups = 64; slots = 16384; window = 2048; };";
+    static const char *const two_spines =
+        "mtu = 4096; ecmp = \"balanced\";"
+        "link_defaults = { rate = \"400Gb/s\"; latency = \"300ns\"; };"
+        "nodes = ( { name = (\"h0\", \"h1\", \"h2\", \"h3\"); kind = \"host\"; },"
+        "  { name = (\"l0\", \"l1\"); role = \"leaf\"; },"
+        "  { name = (\"s0\", \"s1\"); role = \"spine\"; } );"
+        "links = ( { a = (\"h0\", \"h1\"); b = \"l0\"; }, { a = (\"h2\", \"h3\"); b = \"l1\"; },"
+        "  { a = (\"l0\", \"l1\"); b = \"s0\"; },"
+        "  { a = (\"l0\", \"l1\"); b = \"s1\"; rate = \"100Gb/s\"; } );"
+        "reduce = { groups = 64; slots = 16384; window = 2048; };";
+    static const struct {
+        const char *conf;
+        double Bps;
+    } rows[] = {{two_ports, 37.5e9}, {two_spines, W}};
+    const uint16_t hosts[] = {0, 1, 2, 3}, trees[] = {0, 1};
+    struct coll_args a = {
+        .kind = COLL_ALLREDUCE, .algo = ALGO_SHARP, .count = 1 << 22, .type = DT_FP32};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct fabric *f = load(rows[i].conf);
+        struct coll_prediction p;
+
+        assert_int_equal(f->n_trees, 2);
+        assert_int_equal(coll_predict_trees(f, &a, 4, hosts, trees, 2, 0, &p), 0);
+        assert_near((double)p.time_ps * 1e-12, 4. * (1 << 22) / rows[i].Bps / SHARE_SHARP, 0.05);
+        fabric_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ring_of_long_vectors_is_f21),
         cmocka_unit_test(sharp_of_long_vectors_is_f25),
+        cmocka_unit_test(trees_share_a_vector_by_what_their_links_carry),
         cmocka_unit_test(sharp_gains_f25_over_the_ring),
         cmocka_unit_test(a_switch_that_cuts_through_costs_its_header),
         cmocka_unit_test(a_switch_that_cuts_through_to_a_faster_link_waits),
