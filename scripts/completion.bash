@@ -27,6 +27,9 @@ _trib_value() { # _trib_value PROGRAM ROW CURRENT
     if [ -n "$values" ]; then
         [[ "$3" == *,* ]] && before=${3%,*},
         mapfile -t COMPREPLY < <(compgen -P "$before" -W "$values" -- "${3##*,}")
+    elif [[ " --workload --faults --jobs --schedule " == *" $long "* ]]; then
+        long=${long#--}
+        mapfile -t COMPREPLY < <(compgen -W "$(trib --help=confs "${long%s}s" 2>/dev/null)" -- "$3"; compgen -f -- "$3")
     elif [[ "$arg" == FILE* || "$arg" == DIR* ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$3")
     fi
@@ -41,6 +44,11 @@ _trib_word() { # _trib_word PROGRAM CURRENT
     case "$1" in
     trib-keep | trib-enter | trib-sweep | trib-check-protocol) ;;
     *) all+=" $(trib --help=confs 2>/dev/null)" ;;
+    esac
+    case "$1" in # of the fabric that is up
+    trib-exec | trib-shell) all+=" $(trib --help=names hosts 2>/dev/null)" ;;
+    trib-node) all+=" $(trib --help=names nodes 2>/dev/null) down up restart" ;;
+    trib-link | trib-capture) all+=" $(trib --help=names links 2>/dev/null)" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$all" -- "$2"; compgen -f -- "$2")
 }

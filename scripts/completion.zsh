@@ -7,6 +7,9 @@ _trib_value() { # _trib_value ROW: what can stand behind an option
     if [[ -n $field[4] ]]; then
         compset -P '*,'
         compadd -S '' -- ${=field[4]}
+    elif [[ $field[1] == --(workload|faults|jobs|schedule) ]]; then
+        compadd -- ${(f)"$(trib --help=confs ${${field[1]#--}%s}s 2>/dev/null)"}
+        _files
     elif [[ $field[3] == (FILE|DIR)* ]]; then
         _files
     else
@@ -46,6 +49,11 @@ _trib() {
         compadd -l -d texts -- $names
     else
         [[ $program == trib-(keep|enter|sweep|check-protocol) ]] || values+=(${(f)"$(trib --help=confs 2>/dev/null)"})
+        case $program in # of the fabric that is up
+        trib-(exec|shell)) values+=(${(f)"$(trib --help=names hosts 2>/dev/null)"}) ;;
+        trib-node) values+=(${(f)"$(trib --help=names nodes 2>/dev/null)"} down up restart) ;;
+        trib-(link|capture)) values+=(${(f)"$(trib --help=names links 2>/dev/null)"}) ;;
+        esac
         compadd -- $values
         _files
     fi

@@ -92,8 +92,8 @@ unsigned capacity_threads(const struct sim *m)
 
 static bool runs_in(const struct sim *m, int place)
 {
-    if (m->own.place)
-        return (place == IN_PLACE) == (m->own.place == PLACE_IN);
+    if (m->o.place)
+        return (place == IN_PLACE) == (m->o.place == PLACE_IN);
     return place == OUT_OF_PLACE || coll_can_be_in_place(m->o.coll);
 }
 

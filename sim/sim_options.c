@@ -19,13 +19,6 @@ static const char *list_payload(unsigned i)
     return i == PAYLOAD_DATA ? "data" : i == PAYLOAD_NONE ? "none" : NULL;
 }
 
-static const char *list_places(unsigned i)
-{
-    static const char *const names[] = {"both", "out", "in"};
-
-    return i < 3 ? names[i] : NULL;
-}
-
 /* ---- tables ---- */
 
 #define AT(f)   .offset = offsetof(struct sim_opts, f)
@@ -46,13 +39,6 @@ static const struct option_row simulation[] = {
      .list = list_payload,
      .initial = "data",
      .help = "none: lengths instead of data, with the same times and nothing to check"},
-    {.name = "place",
-     .arg = "PLACE",
-     AT(place),
-     .type = OPTION_CHOICE,
-     .list = list_places,
-     .initial = "both",
-     .help = "out of place, in place, or both, one after the other"},
     {.name = "threads",
      .arg = "N",
      AT(threads),
@@ -217,16 +203,6 @@ static int check_together(const struct sim_opts *own, const struct perf_opts *o,
         snprintf(err, OPT_ERR,
                  "--links: found neither --trace nor --counters, expected one of "
                  "which it says the links");
-        return OPT_BAD;
-    }
-    if (own->place == PLACE_IN && o->file && !o->file->place[1]) {
-        snprintf(err, OPT_ERR, "--place: found in, expected out: %.120s says place out",
-                 o->schedule);
-        return OPT_BAD;
-    }
-    if (own->place == PLACE_IN && (!coll_can_be_in_place(o->coll) || o->error)) {
-        snprintf(err, OPT_ERR, "--place: found in, expected out: %s",
-                 o->error ? "--error is measured there" : "the collective has no other");
         return OPT_BAD;
     }
     return OPT_OK;

@@ -8,11 +8,10 @@
 #include "host/bench/perf_options.h"
 
 enum { PAYLOAD_DATA, PAYLOAD_NONE };
-enum { PLACE_BOTH, PLACE_OUT, PLACE_IN };
 
 struct sim_opts {
     uint64_t seed, frames, threads; /* the last two: 0: as many as it takes */
-    unsigned payload, place;        /* PAYLOAD_DATA, ...; PLACE_BOTH, ... */
+    unsigned payload;               /* PAYLOAD_DATA, ... */
     bool counters;
     const char *trace;           /* file; NULL: none */
     const char *faults;          /* a fault plan's file; NULL: none */

@@ -51,8 +51,6 @@ static int place(struct sweep *s, struct row *r, int where)
     enum coll_algo now;
     int rc;
 
-    if (m->own.place && (where == IN_PLACE) != (m->own.place == PLACE_IN))
-        return 0;
     if (sweep_left_out(s, r, where))
         return 0;
     now = bench_runs_by(m->b, r);

@@ -13,11 +13,21 @@
 
 struct plan_opts {
     const char *conf, *nearest;
+    unsigned names;
     bool all, name, procs, machines, svg, dot, no_trees;
 };
 
 #define AT(f)   .offset = offsetof(struct plan_opts, f)
 #define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
+
+enum { NAMES_NONE, NAMES_HOSTS, NAMES_NODES, NAMES_LINKS };
+
+static const char *list_names(unsigned i)
+{
+    static const char *const names[] = {"", "hosts", "nodes", "links"};
+
+    return i < 4 ? names[i] : NULL;
+}
 
 static const struct option_row output[] = {
     {.c = 'v',
@@ -46,6 +56,13 @@ static const struct option_row output[] = {
      AT(machines),
      .type = OPTION_FLAG,
      .help = "print only its machines, for scripts: name, address, names of its processes"},
+    {.name = "names",
+     .arg = "hosts|nodes|links",
+     AT(names),
+     .type = OPTION_CHOICE,
+     .list = list_names,
+     .how = OPTION_HIDDEN,
+     .help = "print only the names of these, for completion"},
     {.name = "nearest",
      .arg = "WORD",
      AT(nearest),
@@ -116,6 +133,22 @@ static bool print_nearest(const char *word, FILE *in)
     return ok;
 }
 
+/* A link by its nodes where that is one, else with its ports. */
+static void print_names(const struct fabric *f, unsigned what)
+{
+    for (unsigned i = 0; what == NAMES_HOSTS && i < f->n_hosts; i++)
+        puts(f->nodes[f->hosts[i]].name);
+    for (unsigned i = 0; what == NAMES_NODES && i < f->n_nodes; i++)
+        puts(f->nodes[i].name);
+    for (unsigned i = 0; what == NAMES_LINKS && i < f->n_links; i++) {
+        char brief[2 * FAB_NAME + 2];
+
+        snprintf(brief, sizeof(brief), "%s-%s", f->nodes[f->links[i].a].name,
+                 f->nodes[f->links[i].b].name);
+        puts(fabric_link_by_name(f, brief) == (int)i ? brief : f->links[i].name);
+    }
+}
+
 static int no_memory(void)
 {
     fprintf(stderr, "trib-plan: no memory\n");
@@ -135,7 +168,8 @@ static bool print(const struct plan_opts *o, const struct fabric *f)
         puts(f->procs[i].name);
     if (o->machines)
         print_machines(f);
-    if (!o->name && !o->procs && !o->machines)
+    print_names(f, o->names);
+    if (!o->names && !o->name && !o->procs && !o->machines)
         fabric_plan(f, o->all, stdout);
     return true;
 }

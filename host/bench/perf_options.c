@@ -21,6 +21,13 @@ bool coll_can_be_in_place(enum coll_kind k)
 
 /* ---- names ---- */
 
+static const char *list_places(unsigned i)
+{
+    static const char *const names[] = {"both", "out", "in"};
+
+    return i < 3 ? names[i] : NULL;
+}
+
 static const char *list_types(unsigned i)
 {
     return i < DT_COUNT ? dtype_name(i) : NULL;
@@ -252,6 +259,13 @@ static const struct option_row measurement[] = {
      AT(error),
      .type = OPTION_FLAG,
      .help = "measure each algorithm's error against the exact sum, in ULP of the type"},
+    {.name = "place",
+     .arg = "PLACE",
+     AT(place),
+     .type = OPTION_CHOICE,
+     .list = list_places,
+     .initial = "both",
+     .help = "out of place, in place, or both, one after the other"},
     {.name = "max-wall",
      .arg = "SECONDS",
      AT(max_wall),

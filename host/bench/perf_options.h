@@ -43,6 +43,7 @@ struct perf_opts {
     unsigned n_policy; /* 0: the usual one */
     enum coll_algo policy[ALGO_COUNT];
     bool forced;             /* algos came from the environment */
+    unsigned place;          /* PLACE_BOTH, ... */
     double max_wall;         /* seconds that a row may last */
     double run_wall;         /* and one timed run of it */
     const char *json, *csv;  /* files of results; NULL: none */
@@ -58,6 +59,7 @@ struct perf_opts {
 };
 
 enum { OPT_OK = 0, OPT_BAD = 2 };
+enum { PLACE_BOTH, PLACE_OUT, PLACE_IN };
 
 /* The tables of trib-perf, which trib-sim takes too. */
 extern const struct option_program perf_program;

@@ -19,6 +19,11 @@ static int check_collective(struct perf_opts *o, char *err)
                  coll_name(o->coll));
         return OPT_BAD;
     }
+    if (o->place == PLACE_IN && (!coll_can_be_in_place(o->coll) || o->error)) {
+        snprintf(err, OPT_ERR, "--place: found in, expected out: %s",
+                 o->error ? "--error is measured there" : "the collective has no other");
+        return OPT_BAD;
+    }
     for (int t = 0; t < DT_COUNT; t++)
         for (int op = 0; op < OP_COUNT; op++)
             can = can || ((o->types >> t & 1) && (o->ops >> op & 1) &&

@@ -42,6 +42,9 @@ int schedule_option_load(struct perf_opts *o, const struct option_program *p,
     else if (options_given(p, r, "root") && o->root != f->root)
         snprintf(err, OPT_ERR, "-r: found %u, expected the root %u of %.120s", o->root, f->root,
                  o->schedule);
+    else if (o->place == PLACE_IN && !f->place[1])
+        snprintf(err, OPT_ERR, "--place: found in, expected out: %.120s says place out",
+                 o->schedule);
     else if (o->sparse)
         snprintf(err, OPT_ERR,
                  "-k: found it with --schedule, expected one of them: a schedule "

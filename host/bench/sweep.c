@@ -127,9 +127,12 @@ static int run_places(struct sweep *s, struct row *r)
 {
     int rc = 0;
 
-    for (int place = 0; place < PLACES && !rc; place++)
-        if (place == OUT_OF_PLACE || row_can_be_in_place(r))
+    for (int place = 0; place < PLACES && !rc; place++) {
+        bool asked = !s->o->place || (place == IN_PLACE) == (s->o->place == PLACE_IN);
+
+        if (asked && (place == OUT_OF_PLACE || row_can_be_in_place(r)))
             rc = s->place(s, r, place);
+    }
     return rc;
 }
 

@@ -26,12 +26,13 @@ static void begin_time(struct sweep *s, const struct row *r, int place)
 {
     int64_t now = clock_mono_ns(), all = (int64_t)(s->o->max_wall * 1e9);
 
-    if (place == OUT_OF_PLACE) {
+    if (place == OUT_OF_PLACE || s->o->place == PLACE_IN) {
         s->row_until = now + all;
         s->slow = 1;
     }
-    s->until =
-        place == OUT_OF_PLACE && coll_can_be_in_place(r->coll) ? now + all / 2 : s->row_until;
+    s->until = s->o->place == PLACE_BOTH && place == OUT_OF_PLACE && coll_can_be_in_place(r->coll)
+                   ? now + all / 2
+                   : s->row_until;
 }
 
 static double wall_of(const struct answers *a, unsigned n, uint32_t dilation)
@@ -262,7 +263,7 @@ static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns
 /* The search for a dilation starts from a guess, in place from the out-of-place result. */
 static void begin_dilation(struct sweep *s, const struct answers *a, int place)
 {
-    if (place == IN_PLACE && s->tries_algo == a->algo) {
+    if (place == IN_PLACE && s->o->place == PLACE_BOTH && s->tries_algo == a->algo) {
         dilation_again(&s->tries);
         return;
     }

@@ -133,7 +133,7 @@ int ranks_timeline_record(struct sweep *s, struct row *r, int place, int64_t aft
     struct ports_reading *before, *after;
     int rc;
 
-    if (!s->timeline || place != OUT_OF_PLACE)
+    if (!s->timeline || place != (s->o->place == PLACE_IN ? IN_PLACE : OUT_OF_PLACE))
         return 0;
     s->timeline->rows++;
     if (s->o->timeline_row && s->timeline->rows != s->o->timeline_row)

@@ -69,7 +69,7 @@ def options(
         ("--seed", seed),
         ("--faults", faults),
         ("--payload", payload),
-        ("--place", place if virtual else None),
+        ("--place", place),
         ("-n", iters),
         ("-w", warmup),
     )

@@ -118,6 +118,15 @@ completes 'reduce reduce_scatter' trib sim x redu
 completes 'leaf-spine-8 leaf-spine-8-procs' trib up leaf-spine-8
 completes '--dilation --machine --launch --wait' trib up leaf-spine-8 --
 completes 'data none' trib-sim --payload ''
+completes 'llama3-405b llama3-70b' trib sim rail-2x4 --workload llama
+completes 'flap' trib sim leaf-spine-8 --faults fl
+completes 'two' trib-sim leaf-spine-8 --jobs tw
+completes 'ring-8' trib perf leaf-spine-8 --schedule = ri
+trib up leaf-spine-8-procs --dilation 50 >/dev/null || fail "no fabric of processes"
+completes 'h0' trib exec leaf-spine-8-procs h0
+completes 'spine0 spine1' trib node spi
+completes 'leaf0-spine0 leaf0-spine1' trib link leaf0-
+trib down >/dev/null || fail "down"
 touch "$tmp/results.json"
 completes results.json trib model x -J res
 if command -v zsh >/dev/null; then zsh -n "$TRIB_BUILD/completion/_trib" || fail "completion for zsh"; fi
