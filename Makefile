@@ -131,7 +131,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status $(BUILD)/trib-metrics $(BUILD)/trib-top \
-         $(BUILD)/trib-check-protocol \
+         $(BUILD)/trib-check-protocol $(BUILD)/bin/rdma \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5
 
 # Open MPI's component is built where mpicc and Open MPI's own headers (4.1) are. Those of Open MPI 5 differ, and Debian's are not whole.
@@ -254,6 +254,10 @@ $(BUILD)/trib-sim: $(call obj,sim/trib_sim.c) $(SIM_LIBS)
 $(BUILD)/trib-enter: $(call obj,$(wildcard host/sandbox/*.c)) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
+
+# What programs on an emulated host find first on their PATH.
+$(BUILD)/bin/%: host/sandbox/bin/%
+	$(Q)install -D -m 755 $< $@
 
 # Started by `trib up` and `trib perf` to supervise a fabric's processes.
 $(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
@@ -665,6 +669,7 @@ install: all
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
+	install -D -m 755 host/sandbox/bin/rdma "$(TO)/lib/tributary/bin/rdma"
 	for f in $(CONFS); do install -m 644 "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 $(DOCS) "$(TO)/share/doc/tributary"
 	install -m 644 $(wildcard docs/img/*) "$(TO)/share/doc/tributary/img"
@@ -694,7 +699,7 @@ install: all
 	for f in $(PYTHON:python/tributary/%=%); do install -m 644 "python/tributary/$$f" "$(TO)/$(PACKAGE)/$$f" || exit 1; done
 uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
-	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
+	for f in $(notdir $(LIB)) bin/rdma; do rm -f "$(TO)/lib/tributary/$$f"; done
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/$(COMPLETIONS)/$$f"; done
 	for f in $(PAGES); do rm -f "$(TO)/share/man/man1/$$f"; done
 	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1" "$(TO)/lib/tributary/openmpi/mca_coll_trib.so" "$(TO)/lib/tributary/pmix/store_pmix.so"
@@ -708,7 +713,7 @@ uninstall:
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
 	rm -rf "$(TO)/$(PACKAGE)/__pycache__" $(foreach d,$(SUBPACKAGES),"$(TO)/$(PACKAGE)/$(d)/__pycache__")
-	for d in lib/systemd/system lib/systemd $(addprefix $(PACKAGE)/,$(SUBPACKAGES)) $(PACKAGE) include/tributary lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary $(SHARED_DIRS) $(if $(filter /usr /usr/local,$(PREFIX)),,share/man share/doc bin lib include share ""); do \
+	for d in lib/systemd/system lib/systemd $(addprefix $(PACKAGE)/,$(SUBPACKAGES)) $(PACKAGE) include/tributary lib/tributary/bin lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary $(SHARED_DIRS) $(if $(filter /usr /usr/local,$(PREFIX)),,share/man share/doc bin lib include share ""); do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

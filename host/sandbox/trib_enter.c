@@ -195,6 +195,31 @@ static int set_clock(const struct enter_opts *o, const struct rundir *rd, const 
     return rc;
 }
 
+/* Programs of ours that stand for the system's, which ask the kernel: bin/ beside the library. */
+static int set_path(const char *library)
+{
+    const char *slash = strrchr(library, '/'), *old = getenv("PATH");
+    char *dir, *both;
+    size_t len;
+    int rc;
+
+    if (!slash || asprintf(&dir, "%.*s/bin", (int)(slash - library), library) < 0)
+        return slash ? -ENOMEM : 0;
+    len = strlen(dir);
+    if (strchr(dir, ':') || access(dir, X_OK) ||
+        (old && !strncmp(old, dir, len) && (!old[len] || old[len] == ':'))) {
+        free(dir);
+        return 0;
+    }
+    rc = asprintf(&both, "%s:%s", dir, old && *old ? old : "/usr/bin:/bin") < 0 ? -ENOMEM : 0;
+    free(dir);
+    if (rc)
+        return rc;
+    rc = setenv("PATH", both, 1) ? -errno : 0;
+    free(both);
+    return rc;
+}
+
 /* Here, where owners of files are known. */
 static int set_environment(const struct enter_opts *o, const struct rundir *rd, const char *host,
                            const char *command)
@@ -203,6 +228,7 @@ static int set_environment(const struct enter_opts *o, const struct rundir *rd, 
 
     if (!rc && setenv("TRIB_HOST", host, 1))
         rc = -errno;
+    rc = rc ? rc : set_path(o->library);
     if (!rc)
         return set_clock(o, rd, command);
     fprintf(stderr,

@@ -28,6 +28,12 @@ states "down" "1: DOWN 3: Disabled 0 down "
 trib link h0-switch0 up >"$tmp/link.out" 2>&1 || fail "$(cat "$tmp/link.out")"
 states "up again" "4: ACTIVE 5: LinkUp 1 up "
 
+# rdma, which asks the kernel elsewhere, names the port and its state; what it does not know it refuses.
+trib exec h0 -- rdma link show -j 2>/dev/null | jq -e '. == [{ifindex: 0, ifname: "trib0", port: 1, state: "ACTIVE", physical_state: "LINK_UP"}]' >/dev/null ||
+    fail "rdma: $(trib exec h0 -- rdma link show -j 2>&1)"
+trib exec h0 -- rdma resource >"$tmp/rdma.out" 2>&1 && fail "rdma resource: $(cat "$tmp/rdma.out")"
+has "found 'resource'" "$tmp/rdma.out"
+
 # 200 messages of 64 KiB: as many words of 4 bytes, and headers, 2 % at most
 one() { pair h0 h1 ib_write_bw -F -x 0 -s 65536 -n 200 -W counters/port_xmit_data,counters/port_rcv_data; }
 words=$((200 * 65536 / 4))
