@@ -238,8 +238,11 @@ class Job:
             return [self.root] if rank != self.root else []
         return others
 
-    def drop(self) -> None:
+    def end(self, error: str) -> None:
+        """error: why it has failed, in words; "": it has not. Its buffers are no longer used."""
         self.request = self.send = self.recv = self.finish = None
+        name = f"{self.work.name}: "
+        self.work.end((error if error.startswith(name) else name + error) if error else None)
 
 
 @dataclasses.dataclass
@@ -282,7 +285,7 @@ class Engine:
         """RuntimeError: the group has failed before."""
         with self._changed:
             if self._failed or self._closing:
-                job.work.end(f"{job.work.name}: {self._failed or 'the group was destroyed'}")
+                job.end(self._failed or "the group was destroyed")
                 job.work.wait()
             if self._thread is None:
                 self._thread = threading.Thread(
@@ -348,7 +351,7 @@ class Engine:
 
     def _start(self, job: Job, comm: coll.Communicator) -> None:
         if self._failed:
-            job.work.end(f"{job.work.name}: {self._failed}")
+            job.end(self._failed)
             return
         job.started = time.monotonic()
         try:
@@ -389,8 +392,7 @@ class Engine:
                 job.bring()
         except Exception as e:  # a tensor that cannot be written: the group is none the worse
             error = str(e)
-        job.drop()
-        job.work.end(f"{job.work.name}: {error}" if error else None)
+        job.end(error)
 
     def _fail(self, why: str) -> None:
         with self._changed:
@@ -401,8 +403,7 @@ class Engine:
             self._calls.clear()
             self._refusal = None
         for job in lost:
-            job.drop()
-            job.work.end(why if why.startswith(job.work.name) else f"{job.work.name}: {why}")
+            job.end(why)
 
     def _tell(self, comm: coll.Communicator) -> None:
         """Once for each reason why it is hosts that reduce; by rank 0."""
@@ -444,5 +445,4 @@ class Engine:
             self._running.append(job)
         except Exception:  # nobody can make it
             self._heard.pop(job.number, None)
-            job.drop()
-            job.work.end(f"{job.work.name}: {job.refused}")
+            job.end(job.refused)
