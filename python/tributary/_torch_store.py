@@ -28,12 +28,20 @@ class StoreOob:
         self._top = f"trib{what}"
         self._session = ""  # before the key of every call
         self._heard = 0  # notes
+        self.hurry = False  # the group ends: nobody is waited for any more
 
     # ---- calls ----
 
-    def meet(self) -> None:
+    def meet(self, timeout_s: Optional[float] = None) -> None:
         """Before the first of the others; the same for a group that meets again."""
-        mine = secrets.token_hex(8)
+        usual, self._timeout_s = self._timeout_s, timeout_s or self._timeout_s
+        self._calls = self._heard = 0
+        try:
+            self._meet(secrets.token_hex(8))
+        finally:
+            self._timeout_s = usual
+
+    def _meet(self, mine: str) -> None:
         self._post(f"{self._top}/come/{self.rank}", mine)
         if self.rank == 0:
             self._receive()
@@ -60,6 +68,12 @@ class StoreOob:
         key = self._next()
         self._store.add(key, 1)
         self._until(lambda: self._store.add(key, 0) >= self.size, "all ranks")
+
+    def greatest(self, number: int) -> int:
+        """Of all ranks' numbers."""
+        of_all = self.gather(number.to_bytes(8, "big"), 0)
+        most = None if of_all is None else max(of_all)
+        return int.from_bytes(self.bcast(most, 0), "big")
 
     # ---- notes to all ranks ----
 
@@ -131,7 +145,7 @@ class StoreOob:
     def _until(self, done: Callable[[], bool], whom: "str | Callable[[], str]") -> None:
         pause, end = _POLL_S[0], time.monotonic() + self._timeout_s
         while not done():
-            if time.monotonic() > end:
+            if self.hurry or time.monotonic() > end:
                 who = whom if isinstance(whom, str) else whom()
                 raise TimeoutError(f"{who} did not come within {self._timeout_s:g} s")
             time.sleep(pause)

@@ -16,6 +16,9 @@ A call that one rank cannot make (its output's elements overlap, its memory cann
 others waiting. That rank tells those whose results depend on it, by the store, waits until they have heard, and then
 takes part with memory of its own; the call fails at each of them, with the reason, and the group goes on. Ranks look
 for such notes only while an operation keeps them waiting, so what goes well pays nothing.
+
+Calls that differ between ranks end the communicator, at all of them. They meet again, agree on the last call that
+any of them has made by then, which fails everywhere as those before it, and create another communicator.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ log = logging.getLogger("tributary.torch")
 _AHEAD = 8  # operations that the library has at once; it runs one after the other
 _SLICE_S = 0.05  # of waiting, between looks at new calls, at close() and for notes
 _ANSWER_S = 0.005  # between looks for answers to a note
+_MEET_S = 10  # until all ranks have left calls that differ
 _PINNED = 256  # Works that have ended and that nobody has asked for
 
 _pins: "collections.OrderedDict[int, Work]" = collections.OrderedDict()
@@ -276,6 +280,8 @@ class Engine:
         self._refusal: Optional[Refusal] = None
         self._heard: dict[int, tuple[int, str]] = {}  # by whom a call fails and why, by its number
         self._failed = ""  # why nothing runs any more
+        self._differ = ""  # how ranks' calls do, which ends the communicator and not the group
+        self._void = (0, "")  # the last call that this ends, and the reason
         self._closing = False
         self._told = ""
         self._thread: Optional[threading.Thread] = None
@@ -301,6 +307,7 @@ class Engine:
         """Operations that have not ended fail."""
         with self._changed:
             self._closing = True
+            self._oob.hurry = bool(self._differ)
             self._changed.notify()
             thread, self._thread = self._thread, None
         if thread is not None and thread is not threading.current_thread():
@@ -326,8 +333,12 @@ class Engine:
                     break
             try:
                 self._turn(comm)
+                if self._differ:
+                    comm = self.comm = self._renew(comm)
             except Exception as e:  # the store's: rank 0 has taken it along
-                self._fail(f"{self._name}: its store: {e}")
+                self._fail(self._differ or f"{self._name}: its store: {e}")
+            if self.comm is None:
+                return
             self._tell(comm)
         self._fail("the group was destroyed")
         comm.close()
@@ -340,7 +351,9 @@ class Engine:
             self._serve()
         else:
             comm.progress()  # others may need this rank's part of what it has done
-        if self._refusal:
+            if comm.error:
+                self._lose(comm.error)
+        if self._refusal and not self._differ:
             self._refuse(self._refusal, comm)
 
     def _next(self) -> Optional[Job]:
@@ -350,8 +363,8 @@ class Engine:
             return self._calls.popleft()
 
     def _start(self, job: Job, comm: coll.Communicator) -> None:
-        if self._failed:
-            job.end(self._failed)
+        if self._failed or self._differ or job.number <= self._void[0]:
+            job.end(self._failed or self._differ or self._void[1])
             return
         job.started = time.monotonic()
         try:
@@ -363,7 +376,7 @@ class Engine:
             job.refused = str(e).removeprefix(f"{job.kind}: ")
         self._refusal = Refusal(job)
         if comm.error:
-            self._fail(comm.error)
+            self._lose(comm.error)
             return
         whom = job.waited_for_by(comm.rank, comm.size)
         if whom:
@@ -382,7 +395,7 @@ class Engine:
         except Exception as e:
             failed = str(e)
         if failed:
-            self._fail(failed)
+            self._lose(failed)
             return
         self._running.popleft()
         by, why = self._heard.pop(job.number, (0, ""))
@@ -394,9 +407,40 @@ class Engine:
             error = str(e)
         job.end(error)
 
+    def _lose(self, why: str) -> None:
+        """The communicator has failed: with the group, or with calls that differ."""
+        if any(text in why for text in ("(E_OP_MISMATCH)", " disagrees on the ")):
+            self._differ = self._differ or why
+        else:
+            self._fail(why)
+
+    def _renew(self, comm: coll.Communicator) -> coll.Communicator:
+        """A communicator in place of one that has failed because calls differ. What any rank has called by then has
+        failed at all ranks. TimeoutError: a rank does not come, as one does that its error has ended."""
+        with self._changed:
+            called, why = self._numbered, self._differ
+            if self._closing:
+                raise RuntimeError("the group was destroyed")
+        comm.close()
+        self.comm = None
+        self._oob.meet(_MEET_S)
+        last = self._oob.greatest(called)
+        comm = self._create(self._oob)
+        with self._changed:
+            self._differ, self._void = "", (last, why)
+            refused = [self._refusal.job] if self._refusal else []
+            lost = [*self._running, *refused]
+            self._running.clear()
+            self._refusal = None
+        self._heard.clear()
+        for job in lost:
+            job.end(why)
+        return comm
+
     def _fail(self, why: str) -> None:
         with self._changed:
             self._failed = self._failed or why
+            self._differ = ""
             refused = [self._refusal.job] if self._refusal else []
             lost = [*self._running, *refused, *self._calls]
             self._running.clear()
@@ -428,7 +472,7 @@ class Engine:
         """Takes part in its call once all have heard who need to."""
         job, now = refusal.job, time.monotonic()
         if comm.error or now - job.started > self._timeout_s:
-            self._fail(comm.error or f"{job.work.name}: not done after {self._timeout_s:g} s")
+            self._lose(comm.error or f"{job.work.name}: not done after {self._timeout_s:g} s")
             return
         if now < refusal.next_look:
             return

@@ -15,9 +15,9 @@ fsdp=()
 
 # A dilation that leaves time for a machine with more ranks than cores.
 trib up leaf-spine-8 --dilation 20 >/dev/null || fail up
-ranks calls sharp,ring faulty sharp,ring hooks sharp,ring ddp sharp ddp ring ddp sharp ddp ring zero sharp psgd sharp,ring psgd sharp,ring \
+ranks calls sharp,ring faulty sharp,ring differ sharp,ring hooks sharp,ring ddp sharp ddp ring ddp sharp ddp ring zero sharp psgd sharp,ring psgd sharp,ring \
     ${fsdp[@]+"${fsdp[@]}"} die ring die_psgd ring
-for job in calls faulty hooks; do has "$job sharp,ring: all right" "$tmp/torch.out"; done
+for job in calls faulty differ hooks; do has "$job sharp,ring: all right" "$tmp/torch.out"; done
 weights() { grep "^$1 $2: weights" "$tmp/torch.out" | sort -u | wc -l; }
 for algo in sharp ring; do
     [ "$(weights ddp $algo)" = 1 ] && [ "$(grep -c "^ddp $algo: weights" "$tmp/torch.out")" = 2 ] || fail "ddp $algo: two runs differ"

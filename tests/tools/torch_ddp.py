@@ -10,6 +10,7 @@ ddp     a small transformer by DistributedDataParallel: prints losses and a dige
 zero    the same with ZeroRedundancyOptimizer
 psgd    by DDP with PowerSGD, whose hook calls collectives in callbacks of futures
 hooks   callbacks of callbacks, whose ranks are out of step
+differ  calls that differ between ranks: they fail everywhere, and the group goes on
 faulty  calls that one rank cannot make: they fail where they must, and the group goes on
 fsdp    by FullyShardedDataParallel, fsdp2 by fully_shard: PyTorch 2
 time    all-reduce of sizes in fabric time
@@ -36,7 +37,7 @@ if not torch.__version__.startswith("1."):
     import torch._dynamo  # optimizers import it, in every rank
 
 import tributary.torch
-from torch_faults import expect, faulty, hooks, refused, same
+from torch_faults import differ, expect, faulty, hooks, refused, same
 from tributary import coll
 
 STEPS, BATCH, WORDS, LENGTH, WIDTH = 4, 4, 64, 16, 64
@@ -320,7 +321,7 @@ def fabric_time(rank, size):
             print(f"time {os.environ['TRIB_ALGO']}: {n * 4} bytes {worst.item():.2f} us", flush=True)
 
 
-JOBS = {"calls": calls, "faulty": faulty, "hooks": hooks,
+JOBS = {"calls": calls, "faulty": faulty, "differ": differ, "hooks": hooks,
          **{how: functools.partial(train, how=how) for how in ("ddp", "zero", "psgd", "fsdp", "fsdp2")},
          "die": die, "die_psgd": functools.partial(die, how="psgd"), "time": fabric_time}
 

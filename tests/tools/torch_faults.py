@@ -40,12 +40,36 @@ def read_only(values):
             return torch.frombuffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ), dtype=values.dtype)
 
 
-def faulty(rank, size):
-    def goes_on():
-        t = torch.ones(1000)
-        dist.all_reduce(t)
-        same(t, torch.full((1000,), float(size)), "the call behind it")
+def goes_on():
+    t = torch.ones(1000)
+    dist.all_reduce(t)
+    same(t, torch.full((1000,), float(dist.get_world_size())), "the call behind it")
 
+
+def differ(rank, size):
+    """Calls of which one rank makes another one fail at all ranks, with a name of a rank, and those behind them go on."""
+    def some(call):
+        try:
+            call()
+        except RuntimeError as e:
+            expect("(h" in str(e) and ("E_OP_MISMATCH" in str(e) or "disagrees" in str(e)), "how calls differ, found", e)
+            return
+        raise AssertionError("calls that differ were taken")
+
+    some(lambda: dist.all_reduce(torch.ones(3 if rank == 1 else 5)))
+    goes_on()
+    some(lambda: dist.all_reduce(torch.ones(4), op=dist.ReduceOp.MAX if rank == 2 else dist.ReduceOp.SUM))
+    some(lambda: dist.barrier() if rank == 0 else dist.all_reduce(torch.ones(1)))
+    goes_on()
+    works = [dist.all_reduce(torch.ones(4, dtype=torch.int32 if rank == 3 else torch.float32), async_op=True) for _ in range(3)]
+    for w in works:
+        some(w.wait)
+    goes_on()
+    if rank == 0:
+        print(f"differ {os.environ['TRIB_ALGO']}: all right", flush=True)
+
+
+def faulty(rank, size):
     n, wide = 3, torch.ones(3 * size)
     refused("all_reduce: found an output whose elements overlap", dist.all_reduce, torch.ones(1).expand(5))
     goes_on()
