@@ -178,8 +178,9 @@ struct fab_costs {
     int64_t mm_launch_ps;
     /* Link time of multimem's data, in FAB_STRETCH_ONEs of that of other frames; 0: the same. */
     uint32_t mm_load, mm_store;
-    int64_t agg_ps;     /* that an aggregation node takes to reduce a piece of agg_bytes */
-    uint32_t agg_bytes; /* not 0, if agg_ps is not */
+    int64_t agg_ps;           /* that an aggregation node takes to reduce a piece of agg_bytes */
+    uint32_t agg_bytes;       /* not 0, if agg_ps is not */
+    uint64_t agg_until_bytes; /* the longest vector for which it holds; 0: all */
 };
 /* Of the elements of a packet, or of none. */
 static inline int64_t fab_aggregate_ps(const struct fab_costs *c, uint32_t bytes)

@@ -22,6 +22,7 @@
 #define MAX_RATE  100000000000000ull
 #define MIN_SHARE 0.01
 #define MAX_PIECE (1u << 20)
+#define MAX_UNTIL (1ull << 40)
 
 /* A group in which no key has a default. */
 static void need_all(struct build *b, config_setting_t *s, const struct key *keys, unsigned n,
@@ -120,6 +121,7 @@ static void conf_aggregate(struct build *b, config_setting_t *s, struct fab_cost
     static const struct key keys[] = {
         {"time", KEY_TIME, offsetof(struct fab_costs, agg_ps), 0, MAX_COST},
         {"bytes", KEY_UINT, offsetof(struct fab_costs, agg_bytes), 1, MAX_PIECE},
+        {"until", KEY_SIZE, offsetof(struct fab_costs, agg_until_bytes), 1, MAX_UNTIL},
     };
 
     if (!s)
@@ -129,7 +131,7 @@ static void conf_aggregate(struct build *b, config_setting_t *s, struct fab_cost
         return;
     }
     keys_read(b, s, keys, LEN(keys), c);
-    need_all(b, s, keys, LEN(keys), "{ time; bytes; }");
+    need_all(b, s, keys, 2, "{ time; bytes; }");
 }
 
 void conf_costs(struct build *b, config_setting_t *s)

@@ -91,6 +91,8 @@ static json_t *run_json(const struct row *r, int place)
         return NULL;
     if (r->pred.from_ranks)
         json_object_set_new(j, "model_ranks", json_integer(r->pred.from_ranks));
+    if (row_is_beyond(r))
+        json_object_set_new(j, "extrapolated_from_bytes", json_integer((json_int_t)r->until));
     op_times_json(&run->times, j);
     add_link(j, r, run);
     add_extras(j, r, place);

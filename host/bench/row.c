@@ -110,3 +110,8 @@ double row_asymptote(unsigned nranks)
 {
     return 2.0 * (nranks - 1) / nranks;
 }
+
+bool row_is_beyond(const struct row *r)
+{
+    return r->until && r->bytes > r->until;
+}

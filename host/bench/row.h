@@ -57,7 +57,8 @@ struct row {
     bool mm_self;  /* of multimem: as in coll_args */
     bool emulated; /* by frames through the fabric: it has links, a dilation and fidelity */
     uint64_t count, bytes;
-    double bound; /* of a protocol that quantises: the largest error of an element; 0: exact */
+    uint64_t until; /* vectors that switches sum have measured costs up to so many bytes; 0: all */
+    double bound;   /* of a protocol that quantises: the largest error of an element; 0: exact */
     struct coll_prediction pred;
     uint64_t link_bps;             /* of the link that the model calls the busiest */
     const struct sched_file *file; /* of ALGO_SCHEDULE */
@@ -72,6 +73,7 @@ enum coll_algo row_asked(const struct row *r);
 const char *row_algo_name(const struct row *r);
 const char *row_asked_name(const struct row *r);
 bool row_can_be_in_place(const struct row *r);
+bool row_is_beyond(const struct row *r); /* until */
 /* Names for people and programs; "none" where the collective has no such thing. */
 const char *row_type(const struct row *r);
 const char *row_op(const struct row *r);

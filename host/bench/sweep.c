@@ -136,6 +136,12 @@ static int run_places(struct sweep *s, struct row *r)
     return rc;
 }
 
+static bool sums_in_switches(const struct row *r)
+{
+    return coll_reduces(r->coll) &&
+           (r->algo == ALGO_SHARP || r->algo == ALGO_HIER_SHARP || r->algo == ALGO_NVLS_SHARP);
+}
+
 static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dtype type,
                    enum redop op)
 {
@@ -170,6 +176,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
         return rc;
     busiest(s, r);
     r->bound = row_tolerance(s->fab, r);
+    r->until = sums_in_switches(r) ? s->fab->costs.agg_until_bytes : 0;
     s->n_rows++;
     rc = run_places(s, r);
     if (!rc || (rc == -ETIMEDOUT && *r->run[OUT_OF_PLACE].cut) || *r->run[IN_PLACE].cut)

@@ -49,3 +49,12 @@ has '^ +65536 +16384 +float +sum +-1 +[0-9.]+ +[0-9.]+ +[0-9.]+ +0 +[0-9.]+ +[0-
 diff <(awk '/^ +65536.* out / { print $7 }' "$tmp/table.out") <(awk '/^ +65536.*ok$/ { print $6 }' "$tmp/wide.out") || fail "two tables of one run differ"
 trib sim leaf-spine-8 --jobs eight --wide >"$tmp/wide.out" 2>&1 || fail "--wide of jobs"
 has ' start +times +us +alone +slowdown ' "$tmp/wide.out"
+
+# what a conf's costs were not measured for
+trib sim cluster-128-edr --algo sharp,ring -b 4K -e 8K -f 2 -w 0 -n 1 --place out --payload none -J "$tmp/far.json" >"$tmp/far.out" 2>&1 || fail "cluster-128-edr"
+has "extrapolated: this conf's costs.aggregate holds for vectors up to 4096 bytes" "$tmp/far.out"
+python3 - "$tmp/far.json" <<'PY' || fail "rows beyond costs.aggregate"
+import json, sys
+far = [(r["algo"], r["size_bytes"]) for r in json.load(open(sys.argv[1]))["results"] if r.get("extrapolated_from_bytes") == 4096]
+sys.exit(0 if far == [("sharp", 8192)] else str(far))
+PY

@@ -37,6 +37,7 @@ static const struct {
     {"aggregate = { time = \"1us\"; };", 5, "aggregate: found no bytes, expected a group"},
     {"aggregate = { bytes = 256; };", 5, "aggregate: found no time, expected a group"},
     {"aggregate = {\nbytes = 0; time = \"1us\"; };", 6, "bytes: found 0, expected"},
+    {"aggregate = {\nuntil = \"4us\"; bytes = 1; time = \"1us\"; };", 6, "until: found"},
 };
 
 static void every_mistake_is_named_with_its_line(void **state)
@@ -66,7 +67,7 @@ static void every_key_arrives(void **state)
              "  ll = { step = \"0.6us\"; rate = \"140GB/s\"; };\n"
              "  ll128 = { step = \"1.9us\"; rate = \"330GB/s\"; }; };\n"
              "multimem = { launch = \"70us\"; load = 0.5; store = 0.25; };\n"
-             "aggregate = { time = \"0.7us\"; bytes = 256; };\n"
+             "aggregate = { time = \"0.7us\"; bytes = 256; until = \"4KiB\"; };\n"
              "network = { launch = \"30us\"; step = \"14us\"; ll = { step = \"2.7us\"; rate =\n"
              "  \"10GB/s\"; }; ll128 = { step = \"4us\"; rate = \"40GB/s\"; }; }; };");
     const struct fab_costs *c = &f->costs;
@@ -85,6 +86,7 @@ static void every_key_arrives(void **state)
     assert_int_equal(c->mm_launch_ps, 70000000);
     assert_int_equal(fab_stretch(1000, c->mm_load), 2000);
     assert_int_equal(fab_stretch(1000, c->mm_store), 4000);
+    assert_int_equal(c->agg_until_bytes, 4096);
     assert_int_equal(fab_aggregate_ps(c, 0), 700000);
     assert_int_equal(fab_aggregate_ps(c, 256), 700000);
     assert_int_equal(fab_aggregate_ps(c, 257), 1400000);
