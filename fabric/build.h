@@ -166,6 +166,9 @@ int template_row(struct build *b, const char *stem, unsigned n, enum fab_kind ki
 /* Whether a count is missing. Reported only if the group has no other mistake, such as a misspelt
  * key. */
 bool template_missing(struct build *b, int line, const char *key, uint32_t value, bool quiet);
+/* Reports an error unless n is a multiple of the part. */
+void template_divides(struct build *b, int line, const char *what, uint32_t n, const char *part,
+                      uint32_t by);
 void template_give_up(struct build *b);
 
 void conf_processes(struct build *b, config_setting_t *s);

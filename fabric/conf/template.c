@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Templates: whole topologies in a few lines. Hosts come first (those of leaf0, then those of
- * leaf1, ...), then leaves, then spines. A leaf's ports: its hosts, then spine0's cables, spine1's,
- * ... A spine's: leaf0's cables, leaf1's, ...
+ * leaf1, ...), then leaves, then spines, then cores. A leaf's ports: its hosts, then its first spine's
+ * cables, the next one's, ... A spine's: its first leaf's cables, the next one's, ..., then cores'.
  */
 #include "fabric/build.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 struct leaf_spine {
-    uint32_t leaves, spines, hosts_per_leaf;
+    uint32_t leaves, spines, hosts_per_leaf, pods, cores, groups;
 };
 
 static int add_numbered(struct build *b, const char *stem, unsigned i, enum fab_kind kind,
@@ -43,9 +43,50 @@ bool template_missing(struct build *b, int line, const char *key, uint32_t value
     return !value;
 }
 
+void template_divides(struct build *b, int line, const char *what, uint32_t n, const char *part,
+                      uint32_t by)
+{
+    if (by && n % by)
+        build_error(b, line, "%s: found %u, expected one that divides the %u %s", part, by, n,
+                    what);
+}
+
 void template_give_up(struct build *b)
 {
     b->nodes_unknown = b->graph_broken = true;
+}
+
+/* What a third tier needs, as in `rails`: parts of one size. */
+static void check_tiers(struct build *b, int line, const struct leaf_spine *k)
+{
+    template_divides(b, line, "leaves", k->leaves, "pods", k->pods);
+    template_divides(b, line, "spines", k->spines, "pods", k->pods);
+    template_divides(b, line, "cores", k->cores, "core_groups", k->groups);
+    template_divides(b, line, "spines of a pod", k->spines / k->pods, "core_groups", k->groups);
+    if (!k->cores && k->pods > 1)
+        build_error(b, line, "pods: found %u without cores, expected cores that join them",
+                    k->pods);
+}
+
+/* Every leaf to every spine of its pod, every spine to every core of its group. p: the first spine,
+ * l: the first leaf, c: the first core. */
+static int join_tiers(struct build *b, const struct leaf_spine *k, int l, int p, int c,
+                      const struct link_props *spine, const struct link_props *core, int line)
+{
+    unsigned leaves = k->leaves / k->pods, spines = k->spines / k->pods;
+    unsigned cores = k->cores / k->groups;
+    int rc = 0;
+
+    for (unsigned i = 0; i < k->leaves; i++)
+        for (unsigned j = i / leaves * spines; j < (i / leaves + 1) * spines && !rc; j++)
+            rc = build_add_link(b, (uint16_t)(l + (int)i), (uint16_t)(p + (int)j), spine, line);
+    for (unsigned j = 0; j < k->spines && cores; j++) {
+        unsigned group = j % spines / (spines / k->groups);
+
+        for (unsigned i = group * cores; i < (group + 1) * cores && !rc; i++)
+            rc = build_add_link(b, (uint16_t)(p + (int)j), (uint16_t)(c + (int)i), core, line);
+    }
+    return rc;
 }
 
 void conf_leaf_spine(struct build *b, config_setting_t *s)
@@ -54,12 +95,16 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
         {"leaves", KEY_UINT, offsetof(struct leaf_spine, leaves), 1, FAB_MAX_PORTS},
         {"spines", KEY_UINT, offsetof(struct leaf_spine, spines), 1, FAB_MAX_PORTS},
         {"hosts_per_leaf", KEY_UINT, offsetof(struct leaf_spine, hosts_per_leaf), 1, FAB_MAX_HOSTS},
+        {"pods", KEY_UINT, offsetof(struct leaf_spine, pods), 1, FAB_MAX_PORTS},
+        {"cores", KEY_UINT, offsetof(struct leaf_spine, cores), 1, FAB_MAX_PORTS},
+        {"core_groups", KEY_UINT, offsetof(struct leaf_spine, groups), 1, FAB_MAX_PORTS},
         {"host_link", KEY_OWN, 0, 0, 0},
         {"spine_link", KEY_OWN, 0, 0, 0},
+        {"core_link", KEY_OWN, 0, 0, 0},
     };
-    struct leaf_spine k = {0};
-    struct link_props host, spine;
-    int line = (int)config_setting_source_line(s), h, l, p;
+    struct leaf_spine k = {.pods = 1, .groups = 1};
+    struct link_props host, spine, core = {0};
+    int line = (int)config_setting_source_line(s), h, l, p, c;
     unsigned before = b->errs->total;
     bool bad = false, quiet;
 
@@ -75,14 +120,22 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
     bad |= template_missing(b, line, "hosts_per_leaf", k.hosts_per_leaf, quiet);
     conf_link_group(b, s, "host_link", &host);
     conf_link_group(b, s, "spine_link", &spine);
-    if (bad) {
+    if (k.cores)
+        conf_link_group(b, s, "core_link", &core);
+    else if (config_setting_get_member(s, "core_link"))
+        build_error(b, line, "core_link: found it without cores, expected cores = a number");
+    before = b->errs->total;
+    if (!bad)
+        check_tiers(b, line, &k);
+    if (bad || b->errs->total > before) {
         template_give_up(b);
         return;
     }
     h = template_row(b, "h", k.leaves * k.hosts_per_leaf, FAB_HOST, FAB_ROLE_HOST, line);
     l = h < 0 ? h : template_row(b, "leaf", k.leaves, FAB_SWITCH, FAB_ROLE_LEAF, line);
     p = l < 0 ? l : template_row(b, "spine", k.spines, FAB_SWITCH, FAB_ROLE_SPINE, line);
-    if (p < 0) {
+    c = p < 0 || !k.cores ? p : template_row(b, "core", k.cores, FAB_SWITCH, FAB_ROLE_CORE, line);
+    if (c < 0) {
         template_give_up(b);
         return;
     }
@@ -90,10 +143,7 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
         if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)(l + (int)(i / k.hosts_per_leaf)),
                            &host, line))
             return;
-    for (unsigned i = 0; i < k.leaves; i++)
-        for (unsigned j = 0; j < k.spines; j++)
-            if (build_add_link(b, (uint16_t)(l + (int)i), (uint16_t)(p + (int)j), &spine, line))
-                return;
+    (void)join_tiers(b, &k, l, p, c, &spine, &core, line); /* an error is in the list */
 }
 
 /* Adds the hosts of a template that has only hosts and links. Returns the first, or -1. */

@@ -108,15 +108,6 @@ static int read_gpus(struct build *b, config_setting_t *s, bool has_rails, struc
     return b->errs->total > before ? -EINVAL : 0;
 }
 
-/* Reports an error unless n is a multiple of the part. */
-static void must_divide(struct build *b, int line, const char *what, uint32_t n, const char *part,
-                        uint32_t by)
-{
-    if (by && n % by)
-        build_error(b, line, "%s: found %u, expected one that divides the %u %s", part, by, n,
-                    what);
-}
-
 static int read_rails(struct build *b, config_setting_t *s, const struct gpus *g, struct rails *r)
 {
     static const struct key keys[] = {
@@ -145,11 +136,11 @@ static int read_rails(struct build *b, config_setting_t *s, const struct gpus *g
         conf_link_group(b, s, "core_link", &r->core);
     if (b->errs->total > before)
         return -EINVAL;
-    must_divide(b, r->line, "nodes", g->nodes, "unit", r->unit);
-    must_divide(b, r->line, "units", g->nodes / r->unit, "pods", r->pods);
-    must_divide(b, r->line, "spines", r->spines, "pods", r->pods);
-    must_divide(b, r->line, "cores", r->cores, "core_groups", r->groups);
-    must_divide(b, r->line, "spines of a pod", r->spines / r->pods, "core_groups", r->groups);
+    template_divides(b, r->line, "nodes", g->nodes, "unit", r->unit);
+    template_divides(b, r->line, "units", g->nodes / r->unit, "pods", r->pods);
+    template_divides(b, r->line, "spines", r->spines, "pods", r->pods);
+    template_divides(b, r->line, "cores", r->cores, "core_groups", r->groups);
+    template_divides(b, r->line, "spines of a pod", r->spines / r->pods, "core_groups", r->groups);
     if (r->cores && !r->spines)
         build_error(b, r->line, "cores: found it without spines, expected those that it joins");
     if (!r->cores && r->pods > 1)

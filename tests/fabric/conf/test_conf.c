@@ -3,6 +3,7 @@
  * its line, once. */
 #include "tests/fabric/load.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct mistake {
@@ -213,6 +214,10 @@ static const struct {
      3, "found links of host \"g\" with port and without"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; b = \"switch0:zz\"; } );", 3,
      "b: found \"switch0:zz\""},
+    {LINKS "leaf_spine = { leaves = 4; spines = 4; hosts_per_leaf = 2; pods = 2; };", 2,
+     "pods: found 2 without cores"},
+    {LINKS "leaf_spine = { leaves = 4; spines = 3; hosts_per_leaf = 2; pods = 3; cores = 4; };", 2,
+     "pods: found 3, expected one that divides the 4 leaves"},
     {LINKS "single_switch = { hosts = 2; };\nnodes = ( { of = \"switch1\"; reduce = false; } );", 3,
      "of: found \"switch1\", expected the name of a node, as \"switch0\""},
     {LINKS "single_switch = { hosts = 2; };\nnodes = ( { of = \"switch0\"; } );", 3,
@@ -242,6 +247,33 @@ static const struct {
            "links = ( { a = \"h0\"; b = \"s0\"; }, { a = \"h1\"; b = \"s1\"; } );",
      2, "found no path between \"h0\" and \"h1\""},
 };
+
+/* Two pods of four leaves and two spines; each spine is joined with the two cores of its group. */
+static void leaves_and_spines_can_have_cores(void **state)
+{
+    static struct fab_errors errs;
+    struct fabric *f = fabric_load_string(
+        LINKS "leaf_spine = { leaves = 8; spines = 4; hosts_per_leaf = 4; pods = 2; cores = 4; "
+              "core_groups = 2; core_link = { rate = \"800Gb/s\"; latency = \"1us\"; }; };",
+        "three.conf", &errs);
+    uint32_t path[8];
+
+    (void)state;
+    if (!f)
+        fab_errors_print(&errs, stderr);
+    assert_non_null(f);
+    assert_int_equal(f->n_hosts, 32);
+    assert_int_equal(f->n_switches, 8 + 4 + 4);
+    assert_int_equal(f->n_links, 32 + 8 * 2 + 4 * 2);
+    assert_true(fabric_link_by_name(f, "leaf3-spine1") >= 0);
+    assert_int_equal(fabric_link_by_name(f, "leaf4-spine1"), -ENOENT); /* another pod */
+    assert_true(fabric_link_by_name(f, "spine3-core2") >= 0);
+    assert_int_equal(fabric_link_by_name(f, "spine2-core2"), -ENOENT); /* another group */
+    assert_int_equal(fabric_path(f, fabric_node_index(f, fabric_node(f, "h0")),
+                                 fabric_node_index(f, fabric_node(f, "h31")), path, LEN(path)),
+                     6);
+    fabric_free(f);
+}
 
 static void a_file_with_one_mistake_gives_one_error(void **state)
 {
@@ -441,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mistake_of_a_file_is_named_once_with_its_line),
+        cmocka_unit_test(leaves_and_spines_can_have_cores),
         cmocka_unit_test(a_file_with_one_mistake_gives_one_error),
         cmocka_unit_test(more_mistakes_than_fit_are_counted),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
