@@ -20,6 +20,8 @@
 struct walk {
     int fd; /* O_PATH of the directory reached */
     bool strict, make;
+    bool service; /* fd is below OWN_SERVICES, in the directory of service_uid */
+    uid_t service_uid;
     unsigned links;
     char rest[2 * PATH_MAX]; /* components not walked yet */
     char at[PATH_MAX];       /* where fd is, for messages */
@@ -68,6 +70,7 @@ static void moved(struct walk *w, int fd, const char *name)
     if (w->fd >= 0)
         close(w->fd);
     w->fd = fd;
+    w->service &= *name != '/' && strcmp(name, "..") != 0;
     if (*name == '/')
         snprintf(w->at, sizeof(w->at), "/");
     else
@@ -75,10 +78,14 @@ static void moved(struct walk *w, int fd, const char *name)
 }
 
 /* A directory on the way. */
-static int check_dir(const struct walk *w, const char *name, const struct stat *st)
+static int check_dir(struct walk *w, const char *name, const struct stat *st)
 {
-    if (!w->strict ||
-        (own_trusts(st->st_uid) && (!(st->st_mode & OTHERS) || st->st_mode & S_ISVTX)))
+    if (w->strict && !strcmp(w->at, OWN_SERVICES)) { /* which has passed: root alone makes such */
+        w->service = true;
+        w->service_uid = st->st_uid;
+    }
+    if (!w->strict || ((own_trusts(st->st_uid) || (w->service && st->st_uid == w->service_uid)) &&
+                       (!(st->st_mode & OTHERS) || st->st_mode & S_ISVTX)))
         return 0;
     return refuse(w, name, st,
                   "a directory of this user or of root in which nobody else can exchange files");
@@ -195,7 +202,8 @@ int own_dir_open(const char *path, bool make, char *why, size_t size)
         rc = step(&w, name);
     if (!rc && fstat(w.fd, &st))
         rc = -errno;
-    if (!rc && (st.st_uid != geteuid() || (st.st_mode & OTHERS)))
+    if (!rc && ((st.st_uid != geteuid() && !(w.service && st.st_uid == w.service_uid)) ||
+                (st.st_mode & OTHERS)))
         rc = refuse(&w, "", &st, "a directory of this user to which nobody else can write");
     fd = rc ? rc : openat(w.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (!rc && fd < 0)
@@ -205,7 +213,32 @@ int own_dir_open(const char *path, bool make, char *why, size_t size)
     return fd;
 }
 
+bool own_dir_is_of(const char *path, uid_t uid)
+{
+    char why[OWN_WHY];
+    int fd = own_dir_open(path, false, why, sizeof(why));
+    struct stat st;
+    bool is = fd >= 0 && !fstat(fd, &st) && st.st_uid == uid;
+
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+bool own_dir_is_service(const char *path)
+{
+    return !strncmp(path, OWN_SERVICES "/", sizeof(OWN_SERVICES));
+}
+
 /* ---- below such a directory ---- */
+
+/* What is in the directory of a service is the service's, or this user's. */
+static bool is_its(int dir, const struct stat *st)
+{
+    struct stat own;
+
+    return st->st_uid == geteuid() || (!fstat(dir, &own) && st->st_uid == own.st_uid);
+}
 
 int own_subdir_open(int dir, const char *name)
 {
@@ -214,7 +247,9 @@ int own_subdir_open(int dir, const char *name)
 
     if (fd < 0)
         return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
-    if (!fstat(fd, &st) && st.st_uid == geteuid() && !(st.st_mode & OTHERS))
+    /* In a sticky directory, which a service lets its users write to, nobody can exchange files. */
+    if (!fstat(fd, &st) && is_its(dir, &st) &&
+        (!(st.st_mode & OTHERS) || (st.st_mode & S_ISVTX && !(st.st_mode & S_IWOTH))))
         return fd;
     close(fd);
     return -EPERM;
@@ -242,10 +277,9 @@ static int parent_of(int dir, const char *name, const char **last)
     return at;
 }
 
-static bool is_own_file(const struct stat *st)
+static bool is_plain_file(const struct stat *st)
 {
-    return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 &&
-           !(st->st_mode & OTHERS);
+    return S_ISREG(st->st_mode) && st->st_nlink == 1 && !(st->st_mode & OTHERS);
 }
 
 int own_file_open(int dir, const char *name, int flags)
@@ -264,7 +298,7 @@ int own_file_open(int dir, const char *name, int flags)
         return rc == -ELOOP || rc == -ENXIO ? -EPERM : rc;
     if (fstat(fd, &st))
         rc = -errno;
-    else if (!is_own_file(&st))
+    else if (!is_its(dir, &st) || !is_plain_file(&st))
         rc = -EPERM;
     else if ((flags & O_TRUNC) && ftruncate(fd, 0))
         rc = -errno;

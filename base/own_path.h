@@ -16,21 +16,30 @@
 
 #define OWN_WHY 512 /* bytes for a reason */
 
+#define OWN_SERVICES "/run/tributary" /* run directories of services: tributary@.service */
+
 /*
  * Opens a directory of this user's own. Each directory on the way belongs to this user or root, and
  * nobody else can write to it, unless it is sticky (/tmp); links on the way belong to this user or
  * root. The directory itself belongs to this user, and nobody else can write to it. make: what is
  * missing is made, mode 0700.
  *
+ * A directory below OWN_SERVICES/NAME may belong to the user of that directory instead: root, who alone
+ * can make it, runs a service there, and the service says by permissions who uses it.
+ *
  * Returns a descriptor (close-on-exec) or -errno; -EPERM: an owner or a mode. why says what was
  * found, where, and what is expected; "" for -ENOENT.
  */
 int own_dir_open(const char *path, bool make, char *why, size_t size);
+/* Whether own_dir_open() takes the directory, and it belongs to this user. */
+bool own_dir_is_of(const char *path, uid_t uid);
+/* Whether the path is below OWN_SERVICES. */
+bool own_dir_is_service(const char *path);
 
 /*
  * Opens a file below a directory that own_dir_open() has opened; name may have several components.
  * It follows no link and never waits (for a FIFO's other end); the file is a plain one of this
- * user's, has no other name, and nobody else can write to it. O_TRUNC takes effect after these
+ * user's (or of the user whose the directory is), has no other name, and nobody else can write to it. O_TRUNC takes effect after these
  * checks. Files are made with mode 0600. A descriptor (close-on-exec) or -errno.
  */
 int own_file_open(int dir, const char *name, int flags);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/own_path.h"
 #include "io/port/port.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -65,6 +67,7 @@ static void arg_lcores(struct eal_args *a)
 static bool set_runtime_dir(const char *telemetry, char *prefix, size_t size)
 {
     const char *slash = telemetry ? strrchr(telemetry, '/') : NULL, *run = getenv("TRIB_RUN");
+    const char *host = getenv("TRIB_HOST");
     char dir[512];
 
     snprintf(prefix, size, "trib");
@@ -72,6 +75,11 @@ static bool set_runtime_dir(const char *telemetry, char *prefix, size_t size)
         snprintf(dir, sizeof(dir), "%.*s", (int)(slash - telemetry), telemetry);
         snprintf(prefix, size, "%s", slash + 1);
         return !setenv("RUNTIME_DIRECTORY", dir, 1);
+    }
+    if (run && host && own_dir_is_service(run)) { /* of which the user has nothing but its host */
+        snprintf(dir, sizeof(dir), "%.200s/port/%.64s/eal.%u", run, host, (unsigned)geteuid());
+        mkdir(dir, 0700);
+        run = dir;
     }
     return run && !getenv("RUNTIME_DIRECTORY") && !setenv("RUNTIME_DIRECTORY", run, 0);
 }

@@ -5,6 +5,8 @@
  */
 #include "io/page_server.h"
 
+#include "base/own_path.h"
+
 #include "io/rundir.h"
 
 #include <errno.h>
@@ -67,7 +69,9 @@ static void *serve(void *arg)
             usleep(1000); /* no descriptor is free */
             continue;
         }
-        if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.uid == geteuid())
+        /* A service lets those connect whom its conf gives hosts (io/access.h). */
+        if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+            (peer.uid == geteuid() || own_dir_is_service(s->socket)))
             offer(s, fd);
         close(fd);
     }

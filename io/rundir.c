@@ -106,7 +106,7 @@ static int own_dir(const struct rundir *rd, bool create)
         at = own_subdir_open(fd, sub[i]);
         if (at >= 0)
             close(at);
-        else if (at != -ENOENT)
+        else if (at != -ENOENT && (create || at != -EACCES)) /* a service's, not for its users */
             rc = complain(-at,
                           "%s/%s: found something that is not ours alone, expected a directory of "
                           "user %u to which nobody else can write",
@@ -381,11 +381,19 @@ bool rundir_machine_there(const struct rundir *rd, const char *name)
 int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,
                       int *fd)
 {
+    bool shared = own_dir_is_service(rd->path);
+    char name[RUN_PATH + 64];
     int rc = rundir_port_dir(rd, host);
+    unsigned denied = 0;
 
     *fd = -1;
     for (unsigned s = 0; s < slots && !rc; s++) {
-        *fd = rundir_file(rd, O_CREAT | O_RDWR, "port/%s/%u.%u.lock", host, port, s);
+        snprintf(name, sizeof(name), "port/%.*s/%u.%u.lock", RUN_PATH, host, port, s);
+        *fd = open_in(rd, O_CREAT | O_RDWR, name, shared);
+        if (shared && (*fd == -EACCES || *fd == -EPERM)) { /* another user's of this host */
+            denied++;
+            continue;
+        }
         if (*fd < 0)
             return *fd;
         if (!flock(*fd, LOCK_EX | LOCK_NB))
@@ -393,6 +401,8 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
         close(*fd);
     }
     *fd = -1;
+    if (denied == slots)
+        return complain(EACCES, "host %s is not this user's (access in the conf)", host);
     return rc ? rc : -EBUSY;
 }
 

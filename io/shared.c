@@ -5,6 +5,7 @@
  */
 #include "io/shared.h"
 
+#include "base/own_path.h"
 #include "io/page_server.h"
 #include "io/silent.h"
 
@@ -92,7 +93,7 @@ static int call(const char *dir, const char *file)
     if (connect(fd, (struct sockaddr *)&un, sizeof(un)) ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
         rc = -errno;
-    else if (peer.uid != geteuid())
+    else if (peer.uid != geteuid() && !own_dir_is_of(dir, peer.uid))
         rc = -EPERM;
     if (!rc)
         return fd;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/token.h"
 
+#include "base/own_path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,13 +18,15 @@
 
 /* Whatever a descriptor's number names by now: only a file of this user that looks like a token is
  * one. */
-static int read_token(int fd, char token[TOKEN_BYTES])
+/* rd: whose file it may be beside this user's; NULL: nobody's. */
+static int read_token(const struct rundir *rd, int fd, char token[TOKEN_BYTES])
 {
     struct stat st;
 
     if (fstat(fd, &st))
         return -errno;
-    if (!S_ISREG(st.st_mode) || st.st_size != TOKEN_BYTES || st.st_uid != geteuid() ||
+    if (!S_ISREG(st.st_mode) || st.st_size != TOKEN_BYTES ||
+        (st.st_uid != geteuid() && !(rd && own_dir_is_of(rd->path, st.st_uid))) ||
         pread(fd, token, TOKEN_BYTES, 0) != TOKEN_BYTES || token[TOKEN_BYTES - 1] ||
         strspn(token, "0123456789abcdef") != TOKEN_BYTES - 1)
         return -EINVAL;
@@ -45,7 +49,7 @@ static int read_file(const struct rundir *rd, const char *host, char token[TOKEN
 
     if (fd < 0)
         return fd;
-    rc = read_token(fd, token);
+    rc = read_token(rd, fd, token);
     close(fd);
     return rc;
 }
@@ -85,7 +89,7 @@ int token_find(const struct rundir *rd, const char *host, char token[TOKEN_BYTES
 {
     const char *fd = getenv(TOKEN_ENV);
 
-    if (fd && *fd && !read_token(atoi(fd), token))
+    if (fd && *fd && !read_token(NULL, atoi(fd), token))
         return 0;
     return read_file(rd, host, token);
 }

@@ -43,8 +43,9 @@ bool dir_tail(int fd, const char *name);
 
 /* The user's name, or number. The text is good until the next call. */
 const char *owner_name(uid_t uid);
-/* Refuses another user's directory, and names that user. root_too: root is refused too. */
-bool owner_is_other(const char *dir, bool root_too);
+/* Refuses another user's directory, and names that user; a service's that this user may use is none,
+ * unless its fabric is to be ended. root_too: root is refused too. */
+bool owner_is_other(const char *dir, bool root_too, bool to_end);
 /*
  * For root and another user's directory: from here on this process has that user's rights, no more,
  * since what it finds there is that user's to choose (a link to /etc). Only the effective user

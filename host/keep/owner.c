@@ -24,11 +24,23 @@ const char *owner_name(uid_t uid)
     return name;
 }
 
-bool owner_is_other(const char *dir, bool root_too)
+/* A service's directory that it lets this user use. */
+static bool may_use(const char *dir)
+{
+    char why[OWN_WHY];
+    int fd = own_dir_open(dir, false, why, sizeof(why));
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+bool owner_is_other(const char *dir, bool root_too, bool to_end)
 {
     uid_t uid;
 
-    if (!procs_owner(dir, &uid) || uid == geteuid() || (!root_too && !geteuid()))
+    if (!procs_owner(dir, &uid) || uid == geteuid() || (!root_too && !geteuid()) ||
+        (!to_end && may_use(dir)))
         return false;
     fprintf(stderr, "trib: the fabric of run directory %s is user %s's", dir, owner_name(uid));
     fprintf(stderr, ", and user %s cannot use it\n", owner_name(geteuid()));
@@ -64,7 +76,7 @@ int owner_check(const char *dir)
         return MAY;
     if (procs_owner(dir, &uid) && uid && !geteuid())
         return OTHERS_AND_ROOT;
-    if (owner_is_other(dir, true))
+    if (owner_is_other(dir, true, false))
         return OTHERS;
     say("cannot use the run directory %s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another place", dir,
         why);

@@ -95,7 +95,7 @@ static int alive(const char *dir)
     struct procs p;
     int rc;
 
-    if (owner_is_other(dir, true))
+    if (owner_is_other(dir, true, false))
         return EXIT_OTHERS;
     if (procs_find(&p, dir, false))
         return EXIT_NO;
@@ -113,7 +113,7 @@ static int stop(const char *dir)
     bool any;
     int rc, fd;
 
-    if (owner_is_other(dir, false))
+    if (owner_is_other(dir, false, true))
         return EXIT_OTHERS;
     if (owner_become(dir))
         return EXIT_NO;
@@ -154,6 +154,8 @@ static int stop(const char *dir)
         return EXIT_NO;
     }
     rc = fd < 0 ? 0 : claim_remove(dir);
+    if (own_dir_is_service(dir)) /* files of its users stay, until systemd removes all of it */
+        rc = 0;
     if (fd >= 0)
         close(fd);
     if (rc) {
@@ -224,7 +226,7 @@ static int list(const char *dir)
     pid_t pid;
     DIR *d;
 
-    if (owner_is_other(dir, false))
+    if (owner_is_other(dir, false, false))
         return EXIT_OTHERS;
     if (owner_become(dir) || procs_find(&p, dir, false))
         return EXIT_NO;

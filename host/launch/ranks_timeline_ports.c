@@ -2,6 +2,7 @@
 /* Counters of a fabric's ports and hosts, read from outside. */
 #include "base/units.h"
 #include "host/launch/ranks_timeline.h"
+#include "io/port/port_counters.h"
 #include "io/rundir.h"
 #include "io/telemetry_client.h"
 
@@ -95,11 +96,12 @@ static void read_process(const struct sweep *s, unsigned proc, struct ports_read
 static uint64_t read_file(const struct rundir *rd, const char *host, unsigned port,
                           const char *file)
 {
-    char path[RUN_PATH + 128];
+    char path[RUN_PATH + 192], in[128];
     unsigned long long v = 0;
     FILE *f;
 
-    if (rundir_path(rd, path, sizeof(path), "port/%s/%u.counters/hw_counters/%s", host, port, file))
+    port_counters_dir(in, sizeof(in), rd, host, port);
+    if (rundir_path(rd, path, sizeof(path), "%s/hw_counters/%s", in, file))
         return 0;
     f = fopen(path, "re");
     if (f && fscanf(f, "%llu", &v) != 1)

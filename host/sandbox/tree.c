@@ -2,6 +2,7 @@
 /* The sysfs files of an emulated host's HCAs, in the formats of drivers/infiniband/core/sysfs.c. */
 #include "host/hca/guid.h"
 #include "host/sandbox/sandbox.h"
+#include "io/port/port_counters.h"
 #include "io/port/port_state.h"
 
 #include <errno.h>
@@ -60,8 +61,11 @@ static int link_state(const struct rundir *rd, const struct fab_node *host, unsi
 {
     const char *name = port_state_name(f);
     char to[RUN_PATH + 64], at[512];
-    int rc = rundir_path(rd, to, sizeof(to), "port/%s/%u.counters/%s", host->name, port, name);
+    char in[128];
+    int rc;
 
+    port_counters_dir(in, sizeof(in), rd, host->name, port);
+    rc = rundir_path(rd, to, sizeof(to), "%s/%s", in, name);
     snprintf(at, sizeof(at), "%s/%s", dir, name);
     return rc ? rc : symlink(to, at) ? -errno : 0;
 }
@@ -91,12 +95,14 @@ static int link_counters(const struct rundir *rd, const struct fab_node *host, u
                          const char *dir)
 {
     static const char *const names[] = {"counters", "hw_counters"};
+    char in[128];
     int rc = port_state_make(rd, host->name, port);
     char to[RUN_PATH + 64], at[512];
 
     for (unsigned i = 0; i < 2 && !rc; i++) {
         snprintf(at, sizeof(at), "%s/ports/1/%s", dir, names[i]);
-        rc = rundir_path(rd, to, sizeof(to), "port/%s/%u.counters/%s", host->name, port, names[i]);
+        port_counters_dir(in, sizeof(in), rd, host->name, port);
+        rc = rundir_path(rd, to, sizeof(to), "%s/%s", in, names[i]);
         rc = rc ? rc : symlink(to, at) ? -errno : 0;
     }
     snprintf(at, sizeof(at), "%s/ports/1", dir);

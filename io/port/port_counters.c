@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/port/port_counters.h"
 
+#include "base/own_path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -65,9 +67,22 @@ static int write_number(const char *dir, const char *file, uint64_t v, bool fres
     return rc;
 }
 
+void port_counters_dir(char *buf, size_t size, const struct rundir *rd, const char *host,
+                       unsigned port)
+{
+    int n = snprintf(buf, size, "port/%.64s/%u.counters", host, port);
+
+    /* No user of a service's host can write into another one's files. */
+    if (n > 0 && (size_t)n < size && own_dir_is_service(rd->path))
+        snprintf(buf + n, size - (size_t)n, ".%u", (unsigned)geteuid());
+}
+
 static int dir_of(char *buf, size_t size, const struct rundir *rd, const char *host, unsigned port)
 {
-    return rundir_path(rd, buf, size, "port/%s/%u.counters", host, port);
+    char name[128];
+
+    port_counters_dir(name, sizeof(name), rd, host, port);
+    return rundir_path(rd, buf, size, "%s", name);
 }
 
 int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
@@ -87,7 +102,8 @@ int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
     rc = rc ? rc : write_number(dir, "hw_counters/lifespan", PORT_COUNTERS_MAX_NS / 1000000, true);
     if (rc)
         return rc;
-    fd = rundir_file(rd, O_RDWR | O_CREAT, "port/%s/%u.counters/totals", host, port);
+    port_counters_dir(path, sizeof(path), rd, host, port);
+    fd = rundir_file(rd, O_RDWR | O_CREAT, "%s/totals", path);
     if (fd < 0)
         return fd;
     rc = -posix_fallocate(fd, 0, sizeof(struct port_totals));
@@ -99,13 +115,15 @@ int port_counters_open(struct port_counters *pc, const struct rundir *rd, const 
                        unsigned port)
 {
     int rc = port_counters_make(rd, host, port), fd;
+    char name[128];
     void *at;
 
     *pc = (struct port_counters){.sum = NULL};
     rc = rc ? rc : dir_of(pc->dir, sizeof(pc->dir), rd, host, port);
     if (rc)
         return rc;
-    fd = rundir_file(rd, O_RDWR, "port/%s/%u.counters/totals", host, port);
+    port_counters_dir(name, sizeof(name), rd, host, port);
+    fd = rundir_file(rd, O_RDWR, "%s/totals", name);
     if (fd < 0)
         return fd;
     at = mmap(NULL, sizeof(*pc->sum), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -29,13 +29,13 @@ const char *port_state_name(enum port_state_file f)
 static int write_one(const struct rundir *rd, const char *host, unsigned port, unsigned i, bool up)
 {
     const char *text = files[i].text[up];
-    char from[RUN_PATH + 96], to[RUN_PATH + 96];
-    int rc = rundir_path(rd, to, sizeof(to), "port/%s/%u.counters/%s", host, port, files[i].name);
-    int fd;
+    char from[RUN_PATH + 160], to[RUN_PATH + 160], in[128];
+    int rc, fd;
 
-    rc = rc ? rc
-            : rundir_path(rd, from, sizeof(from), "port/%s/%u.counters/%s.%d", host, port,
-                          files[i].name, (int)getpid());
+    port_counters_dir(in, sizeof(in), rd, host, port);
+    rc = rundir_path(rd, to, sizeof(to), "%s/%s", in, files[i].name);
+    rc =
+        rc ? rc : rundir_path(rd, from, sizeof(from), "%s/%s.%d", in, files[i].name, (int)getpid());
     if (rc)
         return rc;
     fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -52,12 +52,12 @@ static int write_one(const struct rundir *rd, const char *host, unsigned port, u
 
 int port_state_make(const struct rundir *rd, const char *host, unsigned port)
 {
-    char path[RUN_PATH + 96];
+    char path[RUN_PATH + 160], in[128];
     int rc = port_counters_make(rd, host, port);
 
+    port_counters_dir(in, sizeof(in), rd, host, port);
     for (unsigned i = 0; i < PORT_STATE_FILES && !rc; i++) {
-        rc = rundir_path(rd, path, sizeof(path), "port/%s/%u.counters/%s", host, port,
-                         files[i].name);
+        rc = rundir_path(rd, path, sizeof(path), "%s/%s", in, files[i].name);
         if (!rc && access(path, F_OK))
             rc = write_one(rd, host, port, i, true);
     }
