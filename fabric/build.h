@@ -174,6 +174,7 @@ void template_give_up(struct build *b);
 void conf_processes(struct build *b, config_setting_t *s);
 /* conf_machines.c: machines, trunk_key. Nodes know their machine afterwards. */
 void conf_machines(struct build *b, config_setting_t *root);
+void conf_access(struct build *b, config_setting_t *root); /* behind conf_machines() */
 
 /* ---- stages ---- */
 void ports_build(struct build *b);

@@ -226,6 +226,14 @@ struct fab_tree {
                          neighbour: switches that do not reduce are skipped. */
 };
 
+/* Who may run programs as hosts of a service's fabric (libconfig list `access`). */
+#define FAB_MAX_ACCESS 1024
+struct fab_access {
+    char name[128]; /* of a user, or a group */
+    bool group, all;
+    uint16_t n_hosts, *hosts; /* nodes; unless all */
+};
+
 /* A machine that runs nodes (libconfig list `machines`), and where its trunk receives. */
 #define FAB_MAX_MACHINES    64
 #define FAB_TRUNK           "trunk" /* the name of each machine's process that joins it to the others */
@@ -280,6 +288,8 @@ struct fabric {
     struct fab_proc *procs;
     uint16_t n_machines; /* 0: one, without a name */
     struct fab_machine *machines;
+    uint16_t n_access;
+    struct fab_access *access;
     char trunk_key[128]; /* shared secret of the machines' trunks */
     uint32_t mtu;        /* path MTU, 256..4096 */
     uint32_t dilation;   /* 0: auto */

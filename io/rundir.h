@@ -2,7 +2,8 @@
 /*
  * The run directory of a fabric that is up: all that its processes share on this machine.
  *
- *   $TRIB_RUN, or ${XDG_RUNTIME_DIR:-/tmp}/tributary-$UID/<fabric name>/
+ *   $TRIB_RUN, or ${XDG_RUNTIME_DIR:-/tmp}/tributary-$UID/<fabric name>/; a service's is
+ *   /run/tributary/<name>/<name>/, and io/access.h says who else may use it
  *     fabric.conf      copy of the conf file; processes load this one
  *     fabric.path      path of the original, for messages
  *     machine          name of the machine that this is, of a conf with machines
@@ -20,7 +21,8 @@
  *     port/<host>/<port>.<slot>.sock  memif listener of a NIC's process slot; the process that uses
  *                      the slot holds .lock beside it
  *     port/<host>/host.token  the secret of the host, which its processes present (token.h)
- *     port/<host>/<port>.counters/    counters of the port as sysfs shows them (port_counters.h)
+ *     port/<host>/<port>.counters/    counters of the port as sysfs shows them (port_counters.h);
+ *                      of each user, .counters.UID, in a service's
  *     link/<link>.sock  memif between two trib-switch processes; the process of end `a` listens
  */
 #ifndef TRIB_IO_RUNDIR_H

@@ -3,6 +3,7 @@
  * trib-switch: runs nodes of a fabric, by default all of them, until it receives SIGINT or SIGTERM.
  */
 #include "base/options.h"
+#include "io/access.h"
 #include "io/loop.h"
 #include "io/page_server.h"
 #include "io/pool.h"
@@ -188,14 +189,21 @@ struct process {
     bool *mine;
     unsigned proc;
     int pid_fd;
+    bool refused; /* at the last moment: it does not become ready */
     char name[FAB_NAME];
 };
 
 static void say_ready(void *ctx)
 {
-    const struct process *p = ctx;
-    int fd = rundir_file(&p->rd, O_CREAT | O_TRUNC | O_WRONLY, "proc/%s.ready", p->name);
+    struct process *p = ctx;
+    int fd;
 
+    if (access_give(&p->rd, p->fab, p->mine, p->name)) {
+        p->refused = true;
+        stop = SIGTERM;
+        return;
+    }
+    fd = rundir_file(&p->rd, O_CREAT | O_TRUNC | O_WRONLY, "proc/%s.ready", p->name);
     if (fd >= 0) {
         dprintf(fd, "pid %d\ntelemetry %s/dpdk/%s/dpdk_telemetry.v2\nnodes", (int)getpid(),
                 p->rd.path, p->name);
@@ -204,6 +212,7 @@ static void say_ready(void *ctx)
                 dprintf(fd, " %s", p->fab->nodes[i].name);
         dprintf(fd, "\n");
         close(fd);
+        (void)access_give(&p->rd, p->fab, p->mine, p->name); /* of that file, too */
     }
     printf("trib-switch: %s of %s is ready in %s, dilation %u\n", p->name, p->fab->name, p->rd.path,
            clock_dilation(p->rd.sh));
@@ -419,5 +428,5 @@ int main(int argc, char **argv)
         loop_run(p.loop, &stop, say_ready, &p);
     }
     finish(&p);
-    return rc ? 1 : 0;
+    return rc || p.refused ? 1 : 0;
 }

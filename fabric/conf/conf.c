@@ -18,6 +18,7 @@
  *   gpu_nodes, rails                          template of GPU nodes (template_gpu.c)
  *   nodes, links                              single nodes and links, beside a template or alone
  *   machines, trunk_key                       how nodes are spread over machines (conf_machines.c)
+ *   access          who may use which hosts of a service's fabric (conf_access.c)
  *   processes                                 how nodes are spread over trib-switch processes
  * (conf_procs.c)
  */
@@ -60,6 +61,7 @@ static const struct key top_keys[] = {
     {"machines", KEY_OWN, 0, 0, 0},
     {"trunk_key", KEY_OWN, 0, 0, 0},
     {"processes", KEY_OWN, 0, 0, 0},
+    {"access", KEY_OWN, 0, 0, 0},
 };
 
 static void read_dilation(struct build *b, const config_setting_t *s)
@@ -224,6 +226,7 @@ static void read_conf(struct build *b, config_setting_t *root)
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         b->f->nodes[i].proc = b->f->nodes[i].machine = FAB_NONE;
     conf_machines(b, root);
+    conf_access(b, root);
     s = config_setting_get_member(root, "processes");
     if (s)
         conf_processes(b, s);

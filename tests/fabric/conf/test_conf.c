@@ -71,7 +71,7 @@ static const struct {
     {"\xef\xbb\xbfmtu = = 4;", 1, "syntax error: found \"mtu"},
     {LINKS "reduce = {\n  groups = 4;\n", 4, "found the end of the file, expected a ; or }"},
     {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 4; };\nspeed = 4096;", 3,
-     "nodes, links, machines, trunk_key, processes"},
+     "nodes, links, machines, trunk_key, processes, access"},
     {"faults = ({ host = \"h6\"; die = true; });", 1, "found a fault plan, expected a fabric"},
     {"name = \"w\";\ntraining = { type = \"bf16\"; };", 2, "found a workload, expected a fabric"},
     {"a = \"never closed", 1, "expected libconfig's name = value;"},

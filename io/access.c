@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A list is the file's attribute system.posix_acl_access, as acl(5) and the kernel's
+ * include/uapi/linux/posix_acl_xattr.h have it: entries in order of their tags, and of numbers.
+ */
+#include "io/access.h"
+
+#include "base/own_path.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+enum { VERSION = 2 };
+enum acl_tag { USER_OBJ = 1, USER = 2, GROUP_OBJ = 4, GROUP = 8, MASK = 16, OTHER = 32 };
+enum { R = 4, W = 2, X = 1 };
+
+struct acl_entry {
+    uint16_t tag, perm; /* little endian, as all of it */
+    uint32_t id;
+};
+struct acl {
+    uint32_t version;
+    struct acl_entry at[];
+};
+_Static_assert(sizeof(struct acl_entry) == 8, "as the kernel reads it");
+
+struct who {
+    enum acl_tag tag;
+    uint32_t id;
+    const struct fab_access *access;
+};
+
+struct giving {
+    const struct rundir *rd;
+    unsigned n;
+    struct who *who; /* in order of tags and numbers, some more than once */
+    struct acl *acl; /* room for all of them and four more */
+};
+
+static int failed(const char *what, const char *name, int err)
+{
+    fprintf(stderr, "tributary: access: %s %s: %s\n", what, name, strerror(err));
+    return -err;
+}
+
+static int look_up(const struct fab_access *a, struct who *w)
+{
+    struct passwd *pw = a->group ? NULL : getpwnam(a->name);
+    struct group *gr = a->group ? getgrnam(a->name) : NULL;
+
+    if (!pw && !gr) {
+        fprintf(stderr, "tributary: access: found %s \"%s\", which this machine does not know\n",
+                a->group ? "group" : "user", a->name);
+        return -ENOENT;
+    }
+    *w = (struct who){.tag = a->group ? GROUP : USER,
+                      .id = a->group ? (uint32_t)gr->gr_gid : (uint32_t)pw->pw_uid,
+                      .access = a};
+    return 0;
+}
+
+static int compare(const void *x, const void *y)
+{
+    const struct who *a = x, *b = y;
+
+    if (a->tag != b->tag)
+        return a->tag < b->tag ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static bool has(const struct fab_access *a, int host)
+{
+    bool yes = a->all || host < 0;
+
+    for (unsigned i = 0; i < a->n_hosts && !yes; i++)
+        yes = a->hosts[i] == host;
+    return yes;
+}
+
+static void put(struct acl *l, unsigned *n, enum acl_tag tag, unsigned perm, uint32_t id)
+{
+    l->at[(*n)++] =
+        (struct acl_entry){htole16((uint16_t)tag), htole16((uint16_t)perm), htole32(id)};
+}
+
+/* Gives `perm` on a file to those who have the host; host -1: to all. */
+static int give(const struct giving *g, const char *file, int host, unsigned own, unsigned perm)
+{
+    char path[2 * RUN_PATH];
+    const struct who *last = NULL;
+    bool groups = false;
+    unsigned n = 0;
+
+    if (rundir_path(g->rd, path, sizeof(path), "%s", file))
+        return -ENAMETOOLONG;
+    g->acl->version = htole32(VERSION);
+    put(g->acl, &n, USER_OBJ, own, UINT32_MAX);
+    for (unsigned i = 0; i < g->n; i++) {
+        const struct who *w = &g->who[i];
+
+        if (!has(w->access, host) || (last && !compare(last, w)))
+            continue;
+        if (w->tag == GROUP && !groups) {
+            put(g->acl, &n, GROUP_OBJ, 0, UINT32_MAX);
+            groups = true;
+        }
+        put(g->acl, &n, w->tag, perm, w->id);
+        last = w;
+    }
+    if (!last) /* nobody has it */
+        return 0;
+    if (!groups)
+        put(g->acl, &n, GROUP_OBJ, 0, UINT32_MAX);
+    put(g->acl, &n, MASK, perm, UINT32_MAX);
+    put(g->acl, &n, OTHER, 0, UINT32_MAX);
+    if (!setxattr(path, "system.posix_acl_access", g->acl,
+                  sizeof(*g->acl) + n * sizeof(g->acl->at[0]), 0) ||
+        errno == ENOENT) /* the file .ready comes last */
+        return 0;
+    return failed("cannot give", path, errno);
+}
+
+static int give_host(const struct giving *g, const char *name, int host)
+{
+    char path[2 * RUN_PATH], file[2 * RUN_PATH];
+    struct dirent *e;
+    int rc;
+    DIR *d;
+
+    snprintf(file, sizeof(file), "port/%s", name);
+    if (rundir_path(g->rd, path, sizeof(path), "%s", file))
+        return -ENAMETOOLONG;
+    d = opendir(path);
+    rc = d ? 0 : failed("cannot open", path, errno);
+    while (d && !rc && (e = readdir(d))) {
+        size_t len = strlen(e->d_name);
+        bool sock = len > 5 && !strcmp(e->d_name + len - 5, ".sock");
+
+        snprintf(file, sizeof(file), "port/%s/%.64s", name, e->d_name);
+        if (sock || !strcmp(e->d_name, "host.token"))
+            rc = give(g, file, host, sock ? R | W | X : R | W, sock ? R | W : R);
+    }
+    if (d)
+        closedir(d);
+    snprintf(file, sizeof(file), "port/%s", name);
+    if (!rc && chmod(path, S_ISVTX | 0700))
+        rc = failed("cannot change", path, errno);
+    return rc ? rc : give(g, file, host, R | W | X, R | W | X);
+}
+
+static int give_process(const struct giving *g, const char *name)
+{
+    static const struct {
+        const char *file, *suffix; /* suffix: of a file proc/NAME */
+        unsigned own, perm;
+    } files[] = {
+        {"", NULL, R | W | X, R | X},      {"proc", NULL, R | W | X, R | X},
+        {"port", NULL, R | W | X, R | X},  {"fabric.conf", NULL, R | W, R},
+        {"fabric.path", NULL, R | W, R},   {"shared", NULL, R | W, R},
+        {NULL, ".pid", R | W, R},          {NULL, ".ready", R | W, R},
+        {NULL, ".page", R | W | X, R | W},
+    };
+    char file[128];
+    int rc = 0;
+
+    for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]) && !rc; i++) {
+        if (files[i].file)
+            snprintf(file, sizeof(file), "%s", files[i].file);
+        else
+            snprintf(file, sizeof(file), "proc/%.64s%s", name, files[i].suffix);
+        rc = give(g, file, -1, files[i].own, files[i].perm);
+    }
+    return rc;
+}
+
+int access_give(const struct rundir *rd, const struct fabric *f, const bool *mine, const char *name)
+{
+    struct giving g = {.rd = rd, .n = f->n_access};
+    int rc = 0;
+
+    if (!g.n)
+        return 0;
+    if (!own_dir_is_service(rd->path)) {
+        fprintf(stderr,
+                "tributary: access: found run directory %s, which nobody else can reach; it is for "
+                "one below " OWN_SERVICES " (a service)\n",
+                rd->path);
+        return 0;
+    }
+    g.who = calloc(g.n, sizeof(*g.who));
+    g.acl = calloc(1, sizeof(*g.acl) + (g.n + 4) * sizeof(g.acl->at[0]));
+    rc = g.who && g.acl ? 0 : -ENOMEM;
+    for (unsigned i = 0; i < g.n && !rc; i++)
+        rc = look_up(&f->access[i], &g.who[i]);
+    if (!rc)
+        qsort(g.who, g.n, sizeof(*g.who), compare);
+    rc = rc ? rc : give_process(&g, name);
+    for (unsigned h = 0; h < f->n_hosts && !rc; h++)
+        if (mine[f->hosts[h]] && !f->nodes[f->hosts[h]].outside)
+            rc = give_host(&g, f->nodes[f->hosts[h]].name, f->hosts[h]);
+    free(g.who);
+    free(g.acl);
+    return rc;
+}
