@@ -32,6 +32,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -70,6 +71,16 @@ static int find_preload(char *path, size_t size)
     return -ENOENT;
 }
 
+/* Whether CONF is the run directory's own copy; one without a name is named after the original. */
+static bool is_copy(const struct rundir *rd, const char *conf)
+{
+    char path[RUN_PATH + 16];
+    struct stat a, b;
+
+    return !rundir_path(rd, path, sizeof(path), "fabric.conf") && !stat(path, &a) &&
+           !stat(conf, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 /* The running fabric: the run directory's copy of CONF. */
 static struct fabric *open_fabric(const char *conf, struct rundir *rd)
 {
@@ -93,7 +104,7 @@ static struct fabric *open_fabric(const char *conf, struct rundir *rd)
         return NULL;
     }
     f = rundir_fabric(rd);
-    if (f && strcmp(f->name, name)) {
+    if (f && strcmp(f->name, name) && !is_copy(rd, conf)) {
         fprintf(stderr, "trib-perf: found fabric %s in %s, expected %s\n", f->name, rd->path, name);
         fabric_free(f);
         f = NULL;

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/options.h"
 #include "host/sandbox/clock_reach.h"
+#include "base/own_path.h"
 #include "host/sandbox/isolate.h"
 #include "host/sandbox/sandbox.h"
 #include "io/preload.h"
@@ -251,6 +252,17 @@ static bool is_elsewhere(const struct rundir *rd, const struct fabric *f,
     return true;
 }
 
+static bool is_of_service(const char *run)
+{
+    if (!own_dir_is_service(run))
+        return false;
+    fprintf(stderr,
+            "trib: found --isolate and the fabric of a service, %s, expected one of this user's: a "
+            "service's gives each user its own hosts alone\n",
+            run);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     const char *run = getenv("TRIB_RUN"), *what = NULL;
@@ -269,7 +281,7 @@ int main(int argc, char **argv)
     if (o.scale_waits && o.clock != CLOCK_FABRIC)
         return options_wrong(&program, "found --scale-waits, expected --clock fabric with it");
     argv += r.rest;
-    if (rundir_open(&rd, run, NULL, false))
+    if ((o.isolate && is_of_service(run)) || rundir_open(&rd, run, NULL, false))
         return 1;
     f = rundir_fabric(&rd);
     host = f ? find_host(f, o.host) : NULL;

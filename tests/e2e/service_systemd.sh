@@ -32,6 +32,10 @@ mount -t tmpfs none /lib/systemd/system-generators
 mkdir -p /etc/tributary
 mount -t tmpfs -o mode=755 none /etc/tributary
 mount -t tmpfs -o mode=755 none /usr/local
+for f in passwd group; do
+    cp -p /etc/\$f /run/\$f
+    mount --bind /run/\$f /etc/\$f
+done
 mount --make-rshared /
 exec env -i PATH=/usr/local/bin:/usr/bin:/bin container=other "$systemd" --system --unit=multi-user.target --log-target=null --show-status=no'
 END
@@ -65,6 +69,63 @@ inside trib status --all >"$tmp/all.out" || fail "status --all"
 has '^fabric lab of user [a-z0-9_-]+: run directory /run/tributary/lab/lab' "$tmp/all.out"
 has_not 'of user root' "$tmp/all.out" # a user that exists while it runs
 [ "$(inside stat -c %a /etc/tributary/lab.conf)" = 600 ] || fail "its conf was made readable"
+
+# Used by those whom its conf names: two students as their hosts, one by a group, and root, who may look, change, and capture too. Nobody else.
+inside systemctl stop tributary@lab || fail "stop"
+as() { # as UID OUTPUT TRIB-ARG...
+    local uid=$1 out=$tmp/$2.out
+    shift 2
+    inside setpriv --reuid "$uid" --regid "$uid" "${groups:---clear-groups}" trib "$@" >"$out" 2>&1
+}
+inside sh -c "cat >>/etc/passwd && printf 'tribclass:x:4243:\\n' >>/etc/group" <<<"tribs0:x:4240:4240::/:/bin/sh
+tribs1:x:4241:4241::/:/bin/sh
+tribs2:x:4242:4242::/:/bin/sh"
+sed 's/^name .*//; s/hosts = 4/hosts = 4/' "$conf/single-switch-4.conf" >"$tmp/lab.conf"
+cat >>"$tmp/lab.conf" <<'END'
+access = ( { user = "tribs0"; hosts = ( "h0" ); }, { user = "tribs1"; hosts = ( "h1", "h3" ); }, { group = "tribclass"; hosts = ( "h3" ); } );
+END
+inside sh -c "cat >/etc/tributary/lab.conf" <"$tmp/lab.conf"
+inside systemctl start tributary@lab || fail "start with access: $(inside systemctl status --no-pager tributary@lab)"
+for who in '4240 h0' '4241 h1' '4241 h3'; do
+    as "${who% *}" student exec lab "${who#* }" -- ibv_devinfo || fail "$who: $(cat "$tmp/student.out")"
+    has PORT_ACTIVE "$tmp/student.out"
+    has_not 'denied|no private' "$tmp/student.out"
+done
+groups=--groups=4243 as 4242 student exec lab h3 -- ibv_devinfo || fail "by a group: $(cat "$tmp/student.out")"
+has_not 'denied|no private' "$tmp/student.out"
+for who in '4240 h1' '4241 h0' '4242 h3'; do # another's host, another's, nobody's
+    as "${who% *}" other exec lab "${who#* }" -- ibv_devinfo && fail "$who may"
+    has_not PORT_ACTIVE "$tmp/other.out"
+done
+as 4240 status status || fail "status of a student: $(cat "$tmp/status.out")"
+has '^fabric lab of user' "$tmp/status.out"
+as 4240 other link lab h0-switch0 down && fail "a student changes a link"
+as 4240 other down lab && fail "a student takes it down"
+as 4242 other status && fail "somebody else sees it up"
+as 4240 other exec --isolate lab h0 -- ibv_devinfo && fail "isolated"
+has 'found --isolate and the fabric of a service' "$tmp/other.out"
+cd_run='cd /run/tributary/lab/lab &&'
+for may_not in 'cat port/h1/host.token' 'ls port/h1' 'mv port/h0/0.1.sock port/h0/x' 'rm port/h0/host.token' 'touch proc/x' 'ls dpdk' 'cat proc/fabric.log' 'cat /etc/tributary/lab.conf'; do
+    inside setpriv --reuid 4240 --regid 4240 --clear-groups sh -c "$cd_run $may_not" >"$tmp/other.out" 2>&1 && fail "a student may: $may_not"
+    has 'denied|not permitted' "$tmp/other.out"
+done
+inside setpriv --reuid 4242 --regid 4242 --clear-groups sh -c 'ls /run/tributary/lab/lab' >"$tmp/other.out" 2>&1 && fail "somebody else looks into it"
+# two students' programs meet, and root's beside them
+inside sh -c "setpriv --reuid 4240 --regid 4240 --clear-groups trib exec lab h0 -- ibv_rc_pingpong -g 0 -p $port -n 100 & sleep 1
+    setpriv --reuid 4241 --regid 4241 --clear-groups trib exec lab h1 -- ibv_rc_pingpong -g 0 -p $port -n 100 127.0.0.1 && wait \$!" >"$tmp/pair.out" 2>&1 ||
+    fail "students' programs: $(cat "$tmp/pair.out")"
+[ "$(grep -c '100 iters' "$tmp/pair.out")" = 2 ] || fail "students' programs: $(cat "$tmp/pair.out")"
+as 0 root exec lab h0 -- ibv_devinfo || fail "root: exec"
+as 0 root status lab --links || fail "root: status --links"
+has ' h0 +s' "$tmp/root.out"
+as 0 root link lab h2-switch0 loss=1% || fail "root: link: $(cat "$tmp/root.out")"
+as 0 root capture lab h0-switch0 -o "/run/root.pcapng" -t 1 || fail "root: capture: $(cat "$tmp/root.out")"
+inside test -s /run/root.pcapng || fail "root: no capture"
+inside ls -A /run/tributary/lab/lab >"$tmp/ls.out"
+has_not capture "$tmp/ls.out"
+as 0 root perf lab all_reduce -b 4K -e 4K -n 2 -w 0 --max-wall 2 || fail "root: perf: $(cat "$tmp/root.out")"
+inside systemctl restart tributary@lab || fail "restart after use"
+state active || fail "it is not active after a restart"
 
 # again: on demand, and after the death of one process, and of all
 first=$(main)
