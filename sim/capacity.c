@@ -15,6 +15,7 @@ struct ranks {
     const struct fabric *f;
     unsigned n, algos;
     const uint16_t *host;
+    bool pairs; /* of a collective between all pairs, by some algorithms */
 };
 
 /* Ways between two ranks of a node: each pair by each plane. */
@@ -46,9 +47,22 @@ static unsigned direct_frames(const struct ranks *s)
     return s->algos & (1u << ALGO_DIRECT | 1u << ALGO_PXN) ? bench_frames(0) + node_ways(s) : 0;
 }
 
+/* Where all ranks connect to all others, each has a frame on its way to each, and some of those an
+ * answer. */
+static unsigned pair_frames(const struct ranks *s)
+{
+    uint64_t n = bench_frames(0) + (uint64_t)s->n * s->n * 3 / 2;
+
+    if (!s->pairs || !(s->algos & (1u << ALGO_DIRECT | 1u << ALGO_PAIRWISE)))
+        return 0;
+    return (unsigned)RTE_MIN(n, (uint64_t)INT32_MAX);
+}
+
 static unsigned frames_of(const struct ranks *s)
 {
-    return RTE_MAX(bench_frames(s->n) + multimem_frames(s), direct_frames(s));
+    unsigned most = RTE_MAX(bench_frames(s->n) + multimem_frames(s), direct_frames(s));
+
+    return RTE_MAX(most, pair_frames(s));
 }
 
 /* Algorithms that may run: auto may choose each one that there is. */
@@ -62,7 +76,9 @@ static unsigned frames_for(const struct sim *m, unsigned algos)
     const struct sweep *s = m->s;
 
     return m->own.frames ? (unsigned)m->own.frames
-                         : frames_of(&(struct ranks){s->fab, s->nranks, algos, s->host_of_rank});
+                         : frames_of(&(struct ranks){s->fab, s->nranks, algos, s->host_of_rank,
+                                                     s->o->coll != COLL_SENDRECV &&
+                                                         !coll_rooted(s->o->coll)});
 }
 
 unsigned capacity_frames(const struct sim *m)
@@ -76,7 +92,7 @@ unsigned capacity_frames_of_jobs(const struct fabric *f, const struct jobs_plan 
 
     for (unsigned i = 0; i < p->n; i++)
         n += frames_of(
-            &(struct ranks){f, p->job[i].nranks, p->job[i].algos, p->job[i].host_of_rank});
+            &(struct ranks){f, p->job[i].nranks, p->job[i].algos, p->job[i].host_of_rank, true});
     return n;
 }
 
