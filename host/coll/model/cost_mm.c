@@ -251,7 +251,10 @@ static void post(struct model *m, unsigned rank, unsigned lane, unsigned to, str
 
 /* ---- loads ---- */
 
-/* The next slice of the member takes a buffer. */
+static void answer(struct model *m, unsigned rank, unsigned lane, int64_t now);
+
+/* The next slice of the member takes a buffer. Of a few elements the others may have none on this
+ * plane: nobody is waited for then. */
 static void issue(struct model *m, struct model_plane *p, unsigned caller, int64_t now)
 {
     unsigned rank = p->member[caller].rank, lane = p->member[caller].lane, b = 0;
@@ -278,6 +281,8 @@ static void issue(struct model *m, struct model_plane *p, unsigned caller, int64
             post(m, p->member[k].rank, p->member[k].lane, DOWN,
                  (struct mm_msg){.kind = READ, .step = b}, 0, now);
         }
+    if (!p->load[b].waits)
+        answer(m, rank, lane, now);
 }
 
 /* Issues slices while there are buffers; callers take turns. */
@@ -382,6 +387,8 @@ static void store_down(struct model *m, unsigned rank, unsigned lane, uint32_t i
     for (unsigned k = 0; k < p->n; k++)
         if (takes_part(p, st, k, rank))
             post(m, p->member[k].rank, p->member[k].lane, DOWN, x, len, now);
+    if (!l->store[i].waits && l->store[i].sent == st->len)
+        step_done_at(m, rank, lane, i, model_send_small(m, &l->path[DOWN], now, MODEL_ACK_WIRE));
 }
 
 /* A slice of the store x is at a member at `there`, which acknowledges it. */

@@ -235,6 +235,8 @@ static void large_nodes_are_seen_with_what_joins_them(void **state)
                 nic / SHARE, 0.15);
     for (unsigned i = 0; i < 3; i++)
         assert_true(predict_all(four, COLL_ALLREDUCE, nodes_too[i], 1 << 18).time_ps > 0);
+    for (uint64_t count = 1; count <= 37; count += 36) /* one rank alone on a plane */
+        assert_true(predict_all(four, COLL_ALLREDUCE, ALGO_NVLS_SHARP, count).time_ps > 0);
     fabric_free(two);
     fabric_free(four);
 }
