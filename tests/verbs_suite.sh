@@ -3,7 +3,9 @@
 # rdma-core's own test suite on the emulated HCA: every test in a process of its own, as a host of a fabric of one switch, with a
 # limit of time. Prints a line a test and the counts; Debian's suite (v44, of the package python3-pyverbs) has to have no failure and
 # at least 110 that pass. RDMA_CORE_TESTS=DIR runs the suite in DIR too (rdma-core's directory tests, or the one above it), with the
-# pyverbs that PYTHONPATH finds: a current suite needs a pyverbs of its own. ONLY=REGEX runs some of the tests.
+# pyverbs that PYTHONPATH finds: a current suite needs a pyverbs of its own. RDMA_CORE_ROOT=DIR runs the suite of the Debian in DIR with
+# its Python and libibverbs (debootstrap --variant=minbase --include=python3-pyverbs,iproute2 sid DIR), as root. ONLY=REGEX runs some of
+# the tests.
 . "$(dirname "$0")/e2e/lib.sh"
 least=110
 limit=${SUITE_SECONDS:-90}
@@ -71,6 +73,26 @@ run_suite() {
     [ "$only" != . ] || [ "$ok" -ge "$least_ok" ]
 }
 
+# in_root DIR: a program that runs the Python of the Debian in DIR, below our libraries, from the same working directory. What those need
+# and it has not is in its /opt/tributary: older libraries run with a newer C library.
+in_root() {
+    local dir=$1 lib
+    mkdir -p "$dir/opt/tributary"
+    for lib in $(ldd "$TRIB_BUILD/libtribverbs.so" "$TRIB_BUILD/libtribhint.so" | awk '$3 ~ /^\// { print $3 }' | sort -u); do
+        [[ "$lib" =~ /(libc|libm|libdl|libpthread|libibverbs|libnl-[^/]*)\.so ]] || cp -L "$lib" "$dir/opt/tributary/"
+    done
+    # The suite is written for fork, which from Python 3.14 on is not how multiprocessing starts: not all that it hands over can be pickled.
+    echo 'import multiprocessing; multiprocessing.set_start_method("fork", force=True)' >"$dir/opt/tributary/sitecustomize.py"
+    cat >"$work/python-in-root" <<END
+#!/bin/sh
+exec unshare -m --propagation private /bin/sh -c 'for d in /sys /dev /proc /tmp "$root" "$TRIB_BUILD"; do mkdir -p "$dir\$d" && mount --rbind "\$d" "$dir\$d" || exit 1; done
+export LD_LIBRARY_PATH=/opt/tributary PYTHONPATH=/opt/tributary
+exec chroot "$dir" /bin/sh -c '"'"'cd "\$0" && exec /usr/bin/python3 "\$@"'"'"' "\$PWD" "\$@"' - "\$@"
+END
+    chmod +x "$work/python-in-root"
+    echo "$work/python-in-root"
+}
+
 # newest_libibverbs: of Debian's development suite, by apt with lists of its own; nothing is installed.
 newest_libibverbs() {
     local d=$work/sid mirror
@@ -100,5 +122,12 @@ if [ -n "${RDMA_CORE_TESTS:-}" ]; then
     [ $now = 77 ] || [ $rc != 0 ] || rc=$now
 else
     echo "skipped current suite: RDMA_CORE_TESTS names no directory of rdma-core's tests"
+fi
+if [ -n "${RDMA_CORE_ROOT:-}" ]; then
+    [ -x "$RDMA_CORE_ROOT/usr/bin/python3" ] || fail "found no Python in $RDMA_CORE_ROOT"
+    python=$(in_root "$RDMA_CORE_ROOT")
+    run_suite newest "$RDMA_CORE_ROOT/usr/share/doc/rdma-core/tests" 0
+    now=$?
+    [ $now = 77 ] || [ $rc != 0 ] || rc=$now
 fi
 exit $rc

@@ -53,7 +53,13 @@ struct ibv_pd *hca_alloc_parent_domain(struct ibv_context *v, struct ibv_parent_
     struct hca_td *td = (struct hca_td *)a->td;
     struct hca_pd *pd;
 
-    if (!a->pd || a->pd->context != v || (td && td->v.context != v) || (a->comp_mask & ~known)) {
+    if (a->comp_mask & ~known) {
+        errno = hca_refuse(c->hca, EOPNOTSUPP,
+                           "ibv_alloc_parent_domain: found comp_mask 0x%x, expected within 0x%x",
+                           a->comp_mask, known);
+        return NULL;
+    }
+    if (!a->pd || a->pd->context != v || (td && td->v.context != v)) {
         errno = EINVAL;
         return NULL;
     }

@@ -158,6 +158,11 @@ static struct ibv_pd *make_parent(struct ibv_context *ctx, struct ibv_pd *plain,
     pa.pd = plain, pa.comp_mask = 1u << 7;
     assert_null(ibv_alloc_parent_domain(ctx, &pa));
     pa.comp_mask = 0;
+    pa.comp_mask |= 1u << 2; /* of rdma-core 65 */
+    errno = 0;
+    assert_null(ibv_alloc_parent_domain(ctx, &pa));
+    assert_int_equal(errno, EOPNOTSUPP);
+    pa.comp_mask &= ~(1u << 2);
     parent = ibv_alloc_parent_domain(ctx, &pa);
     assert_non_null(parent);
     assert_int_equal(ibv_dealloc_pd(plain), EBUSY);
