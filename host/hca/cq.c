@@ -83,6 +83,7 @@ void cq_overrun(struct hca_cq *cq)
 void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
 {
     if (cq->tail - cq->head == cq->cap) {
+        slots_free(e); /* a shared receive queue outlives the queue pairs that this ends */
         cq_overrun(cq);
         return;
     }

@@ -245,6 +245,34 @@ static void a_queue_pair_that_goes_returns_slots_of_its_srq(void **state)
     }
 }
 
+/* Completions that a full completion queue drops give their slots back to a shared queue. */
+static void an_overrun_loses_no_slots_of_an_srq(void **state)
+{
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    struct ibv_cq *small;
+    struct slots t;
+
+    (void)state;
+    slots_open(&t, true, false);
+    small = ibv_create_cq(t.p.s[1].ctx, 4, NULL, NULL, 0);
+    assert_int_equal(ibv_destroy_qp(t.b), 0);
+    t.b = qp_of(&t.p.s[1], small, t.srq);
+    assert_int_equal(ibv_modify_qp(t.a, &reset, IBV_QP_STATE), 0);
+    rc_connect(t.a, IP_B, t.b->qp_num);
+    rc_connect(t.b, IP_A, t.a->qp_num);
+    for (unsigned i = 0; i < DEPTH; i++)
+        assert_int_equal(receive_one(&t), 0);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(send_one(&t, 0), 0);
+    assert_int_equal(t.b->state, IBV_QPS_ERR);
+    assert_int_equal(ibv_destroy_qp(t.b), 0);
+    assert_int_equal(ibv_destroy_cq(small), 0);
+    for (unsigned i = 0; i <= 5; i++)
+        assert_int_equal(receive_one(&t), i < 5 ? 0 : ENOMEM);
+    t.b = qp_of(&t.p.s[1], t.p.s[1].cq, t.srq);
+    slots_close(&t);
+}
+
 /* A shared queue cannot become smaller than what is not polled. */
 static void a_resized_srq_counts_on(void **state)
 {
@@ -369,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_receive_that_is_not_polled_keeps_its_slot),
         cmocka_unit_test(flushes_and_resets),
         cmocka_unit_test(a_queue_pair_that_goes_returns_slots_of_its_srq),
+        cmocka_unit_test(an_overrun_loses_no_slots_of_an_srq),
         cmocka_unit_test(a_resized_srq_counts_on),
         cmocka_unit_test(extended_polls_and_batches),
         cmocka_unit_test(early_slots_need_no_poll),
