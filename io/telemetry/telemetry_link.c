@@ -255,6 +255,15 @@ static void show_hosts(const struct loop *l, unsigned link, bool up)
     }
 }
 
+/* The HCAs behind a NIC report the link's state to their programs. */
+void telemetry_link_changed(struct loop *l, unsigned link, bool up)
+{
+    if (up)
+        offenders_open(l, link);
+    atomic_store(&l->page->link_down[link], !up);
+    show_hosts(l, link, up);
+}
+
 static int change(struct loop *l, unsigned link, const struct link_change *c)
 {
     int rc = 0;
@@ -270,13 +279,8 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
     }
     if (c->state != LINK_AS_IT_IS)
         rc = net_set_link(loop_net(l), link, c->state == LINK_UP, net_now(loop_net(l)));
-    if (!rc && c->state == LINK_UP)
-        offenders_open(l, link);
-    /* The HCAs behind a NIC report the link's state to their programs. */
-    if (!rc && c->state != LINK_AS_IT_IS) {
-        atomic_store(&l->page->link_down[link], c->state == LINK_DOWN);
-        show_hosts(l, link, c->state == LINK_UP);
-    }
+    if (!rc && c->state != LINK_AS_IT_IS)
+        telemetry_link_changed(l, link, c->state == LINK_UP);
     return rc;
 }
 

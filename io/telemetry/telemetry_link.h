@@ -14,7 +14,9 @@ struct rte_tel_data;
 
 /* In the loop's thread. params: NULL; LINK; LINK,WORD[,WORD...] as in link_change.h; LINK may be all. */
 void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d);
-/* The same; params: NODE; NODE,down; NODE,up; NODE,forget (a switch its groups). */
+/* Once a link is down or up: tells programs and sysfs; a link that is up opens what was shut. */
+void telemetry_link_changed(struct loop *l, unsigned link, bool up);
+/* As telemetry_link(); params: NODE; NODE,down; NODE,up; NODE,forget (a switch its groups). */
 void telemetry_node(struct loop *l, const char *params, struct rte_tel_data *d);
 /* A line for each. */
 void telemetry_offenders(struct loop *l, const char *params, struct rte_tel_data *d);

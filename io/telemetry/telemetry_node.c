@@ -40,10 +40,9 @@ static void set_links(struct loop *l, uint16_t node, bool up, struct rte_tel_dat
         telemetry_say(d, "error", "no memory to change its links");
         return;
     }
-    /* The HCAs behind a NIC report the link's state to their programs. */
     for (uint16_t p = 0; p < n->n_ports; p++)
         if (n->ports[p].link != FAB_NONE)
-            atomic_store(&l->page->link_down[n->ports[p].link], !up);
+            telemetry_link_changed(l, n->ports[p].link, up);
     show(l, n, d);
 }
 

@@ -27,6 +27,10 @@ states "down" "1: DOWN 3: Disabled 0 down "
 [ "$(state h1)" = "4: ACTIVE 5: LinkUp 1 up " ] || fail "another host: $(state h1)"
 trib link h0-switch0 up >"$tmp/link.out" 2>&1 || fail "$(cat "$tmp/link.out")"
 states "up again" "4: ACTIVE 5: LinkUp 1 up "
+trib node h0 down >"$tmp/link.out" 2>&1 || fail "$(cat "$tmp/link.out")"
+states "its node down" "1: DOWN 3: Disabled 0 down "
+trib node h0 up >"$tmp/link.out" 2>&1 || fail "$(cat "$tmp/link.out")"
+states "its node up again" "4: ACTIVE 5: LinkUp 1 up "
 
 # rdma, which asks the kernel elsewhere, names the port and its state; what it does not know it refuses.
 trib exec h0 -- rdma link show -j 2>/dev/null | jq -e '. == [{ifindex: 0, ifname: "trib0", port: 1, state: "ACTIVE", physical_state: "LINK_UP"}]' >/dev/null ||
