@@ -58,4 +58,4 @@ jq -e '.found == 47 and (.missing | length) == 1' "$tmp/changed.out" >/dev/null 
 
 mkdir "$tmp/png"
 check figures "$tmp/b" "$tmp/png" >"$tmp/figures.out" 2>&1 || fail "figures: $(cat "$tmp/figures.out")"
-[ "$(find "$tmp/png" -name "*.png" -size +4k | wc -l)" = 8 ] || fail "figures: $(ls -l "$tmp/png")"
+[ "$(find "$tmp/png" -name "*.png" -size +4k | wc -l)" = 9 ] || fail "figures: $(ls -l "$tmp/png")"

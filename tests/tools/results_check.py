@@ -104,7 +104,7 @@ def runs():
     assert e.code == 2 and e.command[1:3] == ["sim", "two-hosts"] and e.rows is None
     refused(TribError, "mtux", lambda: tributary.run(c.copy(mtux=4)))
     refused(FileNotFoundError, "found no conf file 'nowhere'", lambda: tributary.run("nowhere"))
-    refused(TribError, "expected a fault plan", lambda: tributary.run("two-hosts", faults="nowhere"))
+    refused(TribError, "found no fault plan 'nowhere'", lambda: tributary.run("two-hosts", faults="nowhere"))
     refused(ValueError, 'found the size \'4Q\', expected bytes such as 4096, "4K"', lambda: tributary.run("two-hosts", sizes="4Q"))
     refused(ValueError, 'seed=3 with clock="real"', lambda: tributary.run("two-hosts", clock="real", seed=3))
     refused(ValueError, "clock='wall'", lambda: tributary.run("two-hosts", clock="wall"))
