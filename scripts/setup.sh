@@ -8,7 +8,7 @@ build="gcc make pkg-config libdpdk-dev libibverbs-dev libconfig-dev libjansson-d
        libpcap-dev libbsd-dev libelf-dev zlib1g-dev libssl-dev python3
        libmicrohttpd-dev libncurses-dev"
 test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps jq time infiniband-diags
-      ucx-utils openmpi-bin libopenmpi-dev libpmix-dev libmpich-dev python3-mpi4py hpcc python3-pyverbs python3-pyte prometheus"
+      ucx-utils openmpi-bin libopenmpi-dev libpmix-dev libmpich-dev python3-mpi4py hpcc python3-pyverbs python3-pyte prometheus systemd"
 bench="$test iproute2 iperf3 openvswitch-switch-dpdk valgrind"
 interop="$build tshark ibverbs-utils ibverbs-providers perftest procps qemu-system-x86 busybox-static zstd xz-utils cpio kmod
          iproute2"

@@ -69,7 +69,7 @@ done
 
 # Another PID namespace that shares the directory: the lock that is held tells that the fabric runs.
 unshare -p -f --mount-proc true 2>/dev/null || skip "all but another PID namespace"
-trib up two-hosts >/dev/null || fail "no fabric"
+trib up two-hosts --dilation 1000 >/dev/null || fail "no fabric"
 pod() { unshare -p -f --mount-proc "$root/scripts/trib" "$@" >"$tmp/pod.out" 2>&1; }
 pod status || fail "status in another PID namespace"
 has 'trib-switch fabric: runs in another PID namespace' "$tmp/pod.out"
@@ -80,7 +80,7 @@ has_not 'is down' "$tmp/pod.out"
 pod up two-hosts && fail "up twice"
 has 'is up already \(a process of another PID namespace' "$tmp/pod.out"
 pod exec h0 -- ibv_devinfo || fail "exec in another PID namespace"
-pod perf -b 4K -e 4K -n 1 -w 0 --max-wall 1 || fail "perf in another PID namespace"
+pod perf -b 4K -e 4K -n 1 -w 0 --max-wall 60 || fail "perf in another PID namespace"
 pod status --json || fail "status --json"
 jq -e '.fabrics[0].processes[0] | .pid == null and .state == "ready"' "$tmp/pod.out" >/dev/null || fail "$(cat "$tmp/pod.out")"
 trib down >/dev/null || fail "down"
