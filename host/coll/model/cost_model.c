@@ -265,7 +265,7 @@ static struct samples choose_samples(struct model *m, unsigned n, uint64_t count
     struct samples s;
 
     if (node > MAX_SIMULATED_RANKS / 2 && node < n) {
-        bool turns = in_switches(m) || m->in.algo == ALGO_HIER;
+        bool turns = shares_vector(m) && (in_switches(m) || m->in.algo == ALGO_HIER);
 
         many = turns ? two : many;
         if (work_of(m, many, shortest(m, many, count_for(m, many, n, count))) <= WORK_NODES)
@@ -273,7 +273,7 @@ static struct samples choose_samples(struct model *m, unsigned n, uint64_t count
     }
     s.many = whole_nodes(m, MAX_SIMULATED_RANKS);
     s.few = whole_nodes(m, s.many / 2);
-    if (in_switches(m) || (m->in.sparse && m->in.sparse <= s.many / 4))
+    if ((in_switches(m) && shares_vector(m)) || (m->in.sparse && m->in.sparse <= s.many / 4))
         s.few = 0;
     return s;
 }
@@ -454,7 +454,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
                                       .guessed = o.guessed};
     least = rc ? 0 : bound_ps(fab, a, nranks, host_of_rank);
     rc = least < 0 ? (int)least : rc;
-    if (!rc && o.guessed)
+    if (!rc && (o.guessed || (o.from_ranks && p->time_ps < least)))
         p->time_ps = least + m.launch_ps;
     T_ASSERT(rc || p->time_ps >= least,
              "a prediction is below the time that the payload takes on the links it has to cross");
