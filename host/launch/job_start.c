@@ -34,6 +34,13 @@ static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
     _exit(1);
 }
 
+/* What ssh may pass to the shell of another machine without quotes. */
+static bool is_one_word(const char *path)
+{
+    return !path[strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                              "/._+,:@%-")];
+}
+
 /* How another machine finds this program: by its name where that means this one here, else by its
  * path, which a checkout has on all machines. */
 static const char *own_name(char path[PATH_MAX])
@@ -53,7 +60,7 @@ static const char *own_name(char path[PATH_MAX])
                 break;
             }
     free(list);
-    return same || n <= 0 ? "trib-perf" : path;
+    return same || n <= 0 || !is_one_word(path) ? "trib-perf" : path;
 }
 
 /* On the machine that runs the host's NIC. */
