@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* In the formats of drivers/infiniband/core/sysfs.c and net/core/net-sysfs.c. */
@@ -24,8 +26,8 @@ const char *port_state_name(enum port_state_file f)
     return files[f].name;
 }
 
-/* Its own name until it is whole: a reader sees one state or the other. The name carries the pid,
- * since several processes may see the change. */
+/* Its own name until it is whole: a reader sees one state or the other. Several processes may see the
+ * change, of several PID namespaces too. */
 static int write_one(const struct rundir *rd, const char *host, unsigned port, unsigned i, bool up)
 {
     const char *text = files[i].text[up];
@@ -34,14 +36,14 @@ static int write_one(const struct rundir *rd, const char *host, unsigned port, u
 
     port_counters_dir(in, sizeof(in), rd, host, port);
     rc = rundir_path(rd, to, sizeof(to), "%s/%s", in, files[i].name);
-    rc =
-        rc ? rc : rundir_path(rd, from, sizeof(from), "%s/%s.%d", in, files[i].name, (int)getpid());
+    rc = rc ? rc : rundir_path(rd, from, sizeof(from), "%s/%s.XXXXXX", in, files[i].name);
     if (rc)
         return rc;
-    fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    fd = mkostemp(from, O_CLOEXEC);
     if (fd < 0)
         return -errno;
     rc = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -EIO;
+    fchmod(fd, 0644);
     close(fd);
     if (!rc && rename(from, to))
         rc = -errno;
