@@ -71,7 +71,8 @@ void silent_why(const char *dir, const char *name, int rc, char *text, size_t si
 
     if (pid == 0) {
         how_it_ended(dir, name, how, sizeof(how));
-        snprintf(text, size, "trib-switch %s has died%s%s", name, *how ? ": " : "", how);
+        snprintf(text, size, "trib-switch %s %s%s", name, *how ? "has died: " : "does not run",
+                 how);
     } else if (pid > 0 && process_is_stopped(pid)) {
         snprintf(text, size,
                  "trib-switch %s does not answer: it is stopped by a signal or a debugger; kill "

@@ -13,7 +13,8 @@ bool silent_has_died(const char *dir, const char *name);
 /* Whether the process of that name is stopped (SIGSTOP, a debugger), so that no wait helps. */
 bool silent_is_stopped(const char *dir, const char *name);
 /* A sentence that names it: "trib-switch leaf0 does not answer: it is stopped ...", "trib-switch leaf0
- * has died: killed by signal 9 (Killed)". rc: -errno that the attempt ended with. */
+ * has died: killed by signal 9 (Killed)", "... does not run" where nothing says how. rc: -errno that
+ * the attempt ended with. */
 void silent_why(const char *dir, const char *name, int rc, char *text, size_t size);
 
 #endif

@@ -61,8 +61,8 @@ static int say_taken(const struct claim *c, pid_t holder)
         if (none)
             return -EAGAIN;
         return say(
-            "the fabric %s is up already (%s keeps it, run directory %s); trib down stops it",
-            fabric_name(c->path), who(holder), c->path);
+            "the fabric %s is up already (%s keeps it, run directory %s); trib down %sstops it",
+            fabric_name(c->path), who(holder), c->path, holder == PROCESS_AWAY ? "there " : "");
     }
     return say("the fabric %s is being started by another command (%s, run directory %s)",
                fabric_name(c->path), who(holder), c->path);
@@ -140,8 +140,9 @@ int claim_take(struct claim *c)
     /* A fabric may run on without its keeper. */
     if (procs_find(&p, c->path, false))
         return say("out of memory");
-    rc = p.n ? say("the fabric %s is up already (%s, run directory %s); trib down stops it",
-                   fabric_name(c->path), who(p.at[0].pid), c->path)
+    rc = p.n ? say("the fabric %s is up already (%s, run directory %s); trib down %sstops it",
+                   fabric_name(c->path), who(p.at[0].pid), c->path,
+                   p.at[0].pid == PROCESS_AWAY ? "there " : "")
              : 0;
     procs_free(&p);
     return rc;
