@@ -169,7 +169,7 @@ static void recursive_halving_ends(void **state)
 
     (void)state;
     seed = 0;
-    p += sprintf(p, "schedule rhd\ncollective all_reduce\nranks %u\nchunks %u\n", RANKS, RANKS);
+    p += sprintf(p, "schedule rhd\ncollective all_reduce\nranks %d\nchunks %d\n", RANKS, RANKS);
     for (unsigned r = 0; r < RANKS; r++) {
         unsigned lo = 0, hi = RANKS, n = 0;
 

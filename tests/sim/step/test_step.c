@@ -213,11 +213,13 @@ static void theory_of_a_pipeline_is_what_a_gpu_sends(void **state)
         struct roof roof[ROOF_KINDS];
         struct workload w;
         char path[96];
+        unsigned n;
         double sent;
 
         snprintf(path, sizeof(path), "conf/workloads/%s.conf", names[i]);
         assert_int_equal(workload_load(&w, path, &errs), 0);
-        x = find(u, step_collectives(&w, u), ROOF_PP, COLL_SENDRECV, false);
+        n = step_collectives(&w, u);
+        x = find(u, n, ROOF_PP, COLL_SENDRECV, false);
         roofline_workload(&w, &l, roof);
         sent = x->times * step_bound(&l, x, 2, x->bytes, STEP_HOSTS, false);
         if (fabs(roof[ROOF_PP].sent_s - sent) > 1e-6 * sent)
