@@ -61,6 +61,7 @@ class Thread:
                 while not self._calls and not self._closed:
                     self._changed.wait()
                 if not self._calls:
+                    self._thread = None  # a call that comes later starts another
                     return
                 call = self._calls.popleft()
             try:
