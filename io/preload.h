@@ -4,7 +4,8 @@
 #define TRIB_IO_PRELOAD_H
 
 /*
- * Prepends the library to LD_PRELOAD, behind runtimes of sanitizers that the user has put first, unless it is there already, as in a shell started by trib.
+ * Prepends the library to LD_PRELOAD, behind runtimes of sanitizers that the user has put first,
+ * unless it is there already, as in a shell started by trib.
  * The loader splits that variable at spaces, so the folder of a path with spaces goes to
  * LD_LIBRARY_PATH instead. 0, or -errno; -EINVAL: neither variable can hold the path (a colon);
  * -EPERM, with a message on stderr: a user who is not to be trusted can change the library.

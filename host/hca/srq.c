@@ -112,8 +112,8 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     return &s->v;
 }
 
-/* Sets the depth, which must hold the requests that are not polled yet and reach the limit. Without IBV_SRQ_MAX_WR
- * it only checks the limit. */
+/* Sets the depth, which must hold the requests that are not polled yet and reach the limit. Without
+ * IBV_SRQ_MAX_WR it only checks the limit. */
 static int resize(struct hca_srq *s, const struct ibv_srq_attr *a, int mask)
 {
     uint32_t max = mask & IBV_SRQ_MAX_WR ? a->max_wr : s->max_wr;
