@@ -60,8 +60,8 @@ static void draw_hosts(char *text, size_t size)
              "  host_link = { rate = \"%uGb/s\"; latency = \"300ns\"; };"
              "  spine_link = { rate = \"%uGb/s\"; latency = \"1us\"; }; };"
              "reduce = { groups = 64; slots = 16384; window = 256; };",
-             draw(2) ? 1024 : 4096, draw(2) ? "ecmp = \"balanced\";" : "", 2 + draw(4), 1 + draw(4),
-             1 + draw(24), PICK(rates), PICK(rates));
+             draw(2) ? 1024u : 4096u, draw(2) ? "ecmp = \"balanced\";" : "", 2 + draw(4),
+             1 + draw(4), 1 + draw(24), PICK(rates), PICK(rates));
 }
 
 static unsigned draw_ranks(const struct fabric *f, uint16_t *host)
