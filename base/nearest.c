@@ -33,7 +33,7 @@ static int by_text(const void *a, const void *b)
 
 static void sort_words(char *words, char *out)
 {
-    char *word[WORDS], *save = NULL;
+    char *word[WORDS] = {NULL}, *save = NULL;
     size_t n = 0;
 
     for (char *w = strtok_r(words, "-", &save); w && n < WORDS; w = strtok_r(NULL, "-", &save))

@@ -163,7 +163,7 @@ static int refuse(const struct sweep *s, const char *option, unsigned bad, char 
                  s->o->conf);
     else if (coll_is_protocol(a) && s->nranks > TRIB_RANKS)
         snprintf(err, OPT_ERR,
-                 "%s: found %s with %u ranks, expected at most %u of a protocol, or %s", option,
+                 "%s: found %s with %u ranks, expected at most %d of a protocol, or %s", option,
                  sched_algo_name(a), s->nranks, TRIB_RANKS, can);
     else
         snprintf(err, OPT_ERR, "%s: found %s, which these %u ranks of %s cannot run, expected %s",

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_OF(x)  TEXT_OF_(x)
+#define TEXT_OF_(x) #x
+
 static struct proto_ways ways(const struct comm *c)
 {
     return (struct proto_ways){
@@ -90,7 +93,7 @@ static const char *fault(const struct comm *c, const struct protocol *e)
     const struct proto_ways w = ways(c);
 
     if (c->cfg.nranks > TRIB_RANKS)
-        return "a protocol has at most " RTE_STR(TRIB_RANKS) " ranks";
+        return "a protocol has at most " TEXT_OF(TRIB_RANKS) " ranks";
     if (c->cfg.device)
         return "buffers are in a GPU's memory, expected the host's";
     if (comm_unbacked(c))

@@ -149,12 +149,14 @@ static void rails_are_joined_by_their_spines_alone(void **state)
         struct model_row out[MODEL_MAX_ROWS];
         const struct model_row *r;
         struct cost_levels l;
+        unsigned n;
 
         if (!f)
             fab_errors_print(&errs, stderr);
         assert_non_null(f);
         cost_levels(f, &l);
-        r = find(out, model_rows(&l, rows[i].coll, &ask, 1 << 20, out), rows[i].algo);
+        n = model_rows(&l, rows[i].coll, &ask, 1 << 20, out);
+        r = find(out, n, rows[i].algo);
         assert_non_null(r);
         near_figure(rows[i].algo, r->busbw, rows[i].busbw * 1e9, 0.001);
         assert_int_equal(l.lv[r->cost.binds].role, rows[i].binds);
