@@ -197,6 +197,7 @@ struct ibv_qp *hca_create_qp_ex(struct ibv_context *v, struct ibv_qp_init_attr_e
 void qp_ex_init(struct hca_qp *qp);
 int post_check(const struct hca_qp *qp, unsigned opcode);
 int post_engine(struct hca_qp *qp, const struct wqe *w); /* 0 or -errno */
+void post_say_stuck(const struct hca_qp *qp);            /* where no poll can make room */
 int rwqe_from_wr(struct rwqe *w, const struct ibv_recv_wr *wr, uint32_t max_sge);
 void srq_free(struct hca_srq *s);
 struct ibv_srq *hca_create_srq_ex(struct ibv_context *v, struct ibv_srq_init_attr_ex *a);

@@ -50,21 +50,22 @@ int post_check(const struct hca_qp *qp, unsigned opcode)
     return s == QP_RESET || s == QP_INIT || s == QP_RTR ? EINVAL : 0;
 }
 
-/* A queue that no poll can make room in: all of its requests have ended without a completion. */
-static void say_stuck(const struct hca_qp *qp)
+/* Of a queue that no poll can make room in: all of its requests have ended without a completion. */
+void post_say_stuck(const struct hca_qp *qp)
 {
     const struct hca_cq *cq = qp->scq;
 
-    if (!qp->cap.max_send_wr || qp_sq_free(qp->qp) != qp->cap.max_send_wr)
+    if (qp->sq_free || !qp->cap.max_send_wr || qp_sq_free(qp->qp) != qp->cap.max_send_wr)
         return;
     for (uint32_t i = cq->head; i != cq->tail; i++)
         if (cq->ring[i & (cq->cap - 1)].free == &qp->sq_free)
             return;
-    hca_refuse(qp->hca, ENOMEM,
-               "ibv_post_send: found a send queue full of %u ended requests without a completion, "
-               "expected IBV_SEND_SIGNALED on one of them: they leave the queue when a later "
-               "completion is polled",
-               qp->cap.max_send_wr);
+    hca_refuse(
+        qp->hca, ENOMEM,
+        "ibv_post_send, ibv_wr_complete: found a send queue full of %u ended requests "
+        "without a completion, expected IBV_SEND_SIGNALED on one of them: they leave the queue "
+        "when a later completion is polled",
+        qp->cap.max_send_wr);
 }
 
 /* A send queue of depth 0 takes nothing, while the engine's depth is at least 1. */
@@ -74,8 +75,8 @@ int post_engine(struct hca_qp *qp, const struct wqe *w)
 
     if (!rc)
         qp->sq_free = (uint16_t)(qp->sq_free - qp->slot);
-    else if (unlikely(!qp->sq_free))
-        say_stuck(qp);
+    else
+        post_say_stuck(qp);
     return rc;
 }
 

@@ -208,8 +208,10 @@ static int wr_complete(struct ibv_qp_ex *v)
     if (rc)
         return rc;
     hca_lock(h);
-    if (qp_sq_free(qp->qp) < qp->n_batch || qp->sq_free < qp->n_batch)
+    if (qp_sq_free(qp->qp) < qp->n_batch || qp->sq_free < qp->n_batch) {
         rc = ENOMEM;
+        post_say_stuck(qp);
+    }
     for (uint32_t i = 0; i < qp->n_batch && !rc; i++)
         rc = -post_engine(qp, &qp->batch[i]);
     hca_kick(h);

@@ -27,6 +27,22 @@ static struct ibv_qp *qp_of(struct side *s, struct ibv_cq *cq, struct ibv_srq *s
     return qp;
 }
 
+static struct ibv_qp *extended_qp_of(struct side *s, struct ibv_cq *cq)
+{
+    struct ibv_qp_init_attr_ex a = {.qp_type = IBV_QPT_RC,
+                                    .cap = {DEPTH, 1, 1, 1, 0},
+                                    .send_cq = cq,
+                                    .recv_cq = cq,
+                                    .pd = s->pd,
+                                    .comp_mask =
+                                        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE};
+    struct ibv_qp *qp = ibv_create_qp_ex(s->ctx, &a);
+
+    assert_non_null(qp);
+    return qp;
+}
+
 static void slots_open(struct slots *t, bool shared, bool early)
 {
     struct ibv_srq_init_attr sa = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
@@ -139,11 +155,12 @@ static void a_queue_of_unsignaled_requests_alone_is_full_for_ever(void **state)
 {
     const struct hca_driver drv = {.say = say};
     struct slots t = {0};
+    struct ibv_qp_ex *x;
     struct ibv_wc wc;
 
     (void)state;
     pair_open_driven(&t.p, &drv);
-    t.a = qp_of(&t.p.s[0], t.p.s[0].cq, NULL);
+    t.a = extended_qp_of(&t.p.s[0], t.p.s[0].cq);
     t.b = qp_of(&t.p.s[1], t.p.s[1].cq, NULL);
     rc_connect(t.a, IP_B, t.b->qp_num);
     rc_connect(t.b, IP_A, t.a->qp_num);
@@ -152,6 +169,11 @@ static void a_queue_of_unsignaled_requests_alone_is_full_for_ever(void **state)
     assert_int_equal(said, 0);
     assert_int_equal(write_one(&t, IBV_SEND_SIGNALED), ENOMEM);
     assert_int_equal(said, 1); /* nothing else would tell */
+    x = ibv_qp_to_qp_ex(t.a);
+    ibv_wr_start(x);
+    ibv_wr_rdma_write(x, t.p.s[1].mr->rkey, (uintptr_t)t.p.s[1].buf);
+    assert_int_equal(ibv_wr_complete(x), ENOMEM);
+    assert_int_equal(said, 2);
     assert_int_equal(ibv_poll_cq(t.p.s[0].cq, 1, &wc), 0);
     slots_close(&t);
 }
@@ -298,7 +320,6 @@ static void extended_polls_and_batches(void **state)
 {
     struct ibv_cq_init_attr_ex ca = {.cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS};
     struct ibv_poll_cq_attr pa = {0};
-    struct ibv_qp_init_attr_ex ia;
     struct ibv_cq_ex *cq;
     struct ibv_qp_ex *x;
     struct slots t;
@@ -307,15 +328,7 @@ static void extended_polls_and_batches(void **state)
     slots_open(&t, false, false);
     assert_int_equal(ibv_destroy_qp(t.a), 0);
     cq = ibv_create_cq_ex(t.p.s[0].ctx, &ca);
-    ia = (struct ibv_qp_init_attr_ex){.qp_type = IBV_QPT_RC,
-                                      .cap = {DEPTH, 1, 1, 1, 0},
-                                      .send_cq = ibv_cq_ex_to_cq(cq),
-                                      .recv_cq = ibv_cq_ex_to_cq(cq),
-                                      .pd = t.p.s[0].pd,
-                                      .comp_mask =
-                                          IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-                                      .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE};
-    t.a = ibv_create_qp_ex(t.p.s[0].ctx, &ia);
+    t.a = extended_qp_of(&t.p.s[0], ibv_cq_ex_to_cq(cq));
     x = ibv_qp_to_qp_ex(t.a);
     assert_int_equal(ibv_destroy_qp(t.b), 0);
     t.b = qp_of(&t.p.s[1], t.p.s[1].cq, NULL);
