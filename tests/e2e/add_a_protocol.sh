@@ -44,6 +44,6 @@ while read -r n kind line; do
 done <"$tmp/blocks"
 
 # A result says with which shared object it was made, by its hash.
-(cd "$tmp/empty" && "$tmp/prefix/bin/trib" sim my.conf --algo tally -d int32 -b 4K -e 4K -J tally.json) >"$tmp/sim.out" 2>&1 || fail "trib sim with the shared object"
-jq -e --arg hash "$(sha256sum <"$tmp/empty/tally.so" | cut -d' ' -f1)" '[.run.files[] | select(.path | endswith("/tally.so"))] | length == 1 and .[0].sha256 == $hash and (.[0] | has("text") | not)' \
-    "$tmp/empty/tally.json" >"$tmp/jq.out" || fail "provenance: $(jq -c '.run.files | map(.path, .sha256)' "$tmp/empty/tally.json")"
+(cd "$tmp/empty/my-protocol" && "$tmp/prefix/bin/trib" sim my.conf --algo tally -d int32 -b 4K -e 4K -J tally.json) >"$tmp/sim.out" 2>&1 || fail "trib sim with the shared object"
+jq -e --arg hash "$(sha256sum <"$tmp/empty/my-protocol/tally.so" | cut -d' ' -f1)" '[.run.files[] | select(.path | endswith("/tally.so"))] | length == 1 and .[0].sha256 == $hash and (.[0] | has("text") | not)' \
+    "$tmp/empty/my-protocol/tally.json" >"$tmp/jq.out" || fail "provenance: $(jq -c '.run.files | map(.path, .sha256)' "$tmp/empty/my-protocol/tally.json")"
