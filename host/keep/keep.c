@@ -86,7 +86,7 @@ static void become_switch(const struct keeper *k, const struct child *ch, pid_t 
         _exit(1);
     }
     /* Room for what it says first, which may be that the file system is full. */
-    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOG_ROOM) && errno != EOPNOTSUPP && errno != ENOSYS) {
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOG_ROOM) && (errno == ENOSPC || errno == EDQUOT)) {
         fprintf(stderr,
                 "trib: cannot write %s/%s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another place\n",
                 c->dir, log, strerror(errno));

@@ -37,10 +37,10 @@ refused 'expected a link that trib plan shows, or all; did you mean h0-leaf0\?' 
 refused "found 'fly', expected down, up or restart" node spine0 fly
 
 trib status >"$tmp/status.out"
-has_not 'trib-keep has ended' "$tmp/status.out"
+has_not 'no trib-keep watches it' "$tmp/status.out"
 pid=$(sed -n 's/^ *trib-switch spine0: pid \([0-9]*\).*/\1/p' "$tmp/status.out")
 kill -KILL "$(awk '{ print $4 }' "/proc/$pid/stat")"
 sleep 0.2
 trib status >"$tmp/status.out"
-has 'its trib-keep has ended' "$tmp/status.out"
+has 'no trib-keep watches it' "$tmp/status.out"
 trib down >/dev/null || fail "down without a keeper"
