@@ -163,7 +163,9 @@ int session_comm_forget(struct trib_comm *c, const void *base, size_t bytes)
     int rc;
 
     pthread_mutex_lock(&c->lock);
-    rc = comm_deregister(c->comm, base, bytes);
+    do /* one as an input and one for any use */
+        rc = comm_deregister(c->comm, base, bytes);
+    while (!rc);
     pthread_mutex_unlock(&c->lock);
     return rc == -ENOENT ? 0 : rc;
 }
