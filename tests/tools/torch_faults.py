@@ -46,6 +46,14 @@ def goes_on():
     same(t, torch.full((1000,), float(dist.get_world_size())), "the call behind it")
 
 
+def all_here(place):
+    """Waits for all ranks by the store. A call that differs may end the one before it where a rank has not got its result yet."""
+    store = dist.distributed_c10d._get_default_store()
+    store.add(f"here/{place}", 1)
+    while store.add(f"here/{place}", 0) < dist.get_world_size():
+        time.sleep(0.005)
+
+
 def differ(rank, size):
     """Calls of which one rank makes another one fail at all ranks, with a name of a rank, and those behind them go on."""
     def some(call):
@@ -58,9 +66,11 @@ def differ(rank, size):
 
     some(lambda: dist.all_reduce(torch.ones(3 if rank == 1 else 5)))
     goes_on()
+    all_here(1)
     some(lambda: dist.all_reduce(torch.ones(4), op=dist.ReduceOp.MAX if rank == 2 else dist.ReduceOp.SUM))
     some(lambda: dist.barrier() if rank == 0 else dist.all_reduce(torch.ones(1)))
     goes_on()
+    all_here(2)
     works = [dist.all_reduce(torch.ones(4, dtype=torch.int32 if rank == 3 else torch.float32), async_op=True) for _ in range(3)]
     for w in works:
         some(w.wait)
