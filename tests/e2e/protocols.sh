@@ -33,7 +33,7 @@ for p in $protocols; do
         trib sim "$conf/single-switch-4.conf" --algo "$p" -d int32 -b 64K -e 64K --faults "$tmp/loss.conf" 2> /dev/null > "$tmp/same.$i" || fail "$p again"
     done
     cmp "$tmp/same.1" "$tmp/same.2" || fail "$p: two runs of one seed differ"
-    trib perf "$conf/single-switch-4.conf" --algo "$p" -d int32 -b 16K -e 16K -n 2 --max-wall 20 -J "$tmp/$p.json" > "$tmp/$p.out" 2>&1 || fail "$p in real time"
+    trib perf "$conf/single-switch-4.conf" --algo "$p" -d int32 -b 16K -e 16K -n 2 --max-wall 60 -J "$tmp/$p.json" > "$tmp/$p.out" 2>&1 || fail "$p in real time"
     right "$tmp/$p.json" "$p" 2
     # Faults, other tenants, deaths: exact, within the bound, or a named error, and no slot is left.
     trib sim --chaos 1-40 --algo "$p" > "$tmp/$p.out" 2>&1 || fail "chaos by $p: $(grep -m 1 FAILED "$tmp/$p.out")"
@@ -104,7 +104,7 @@ for p in switchml atp; do
 done
 trib sim "$tmp/little-leaf-spine-8.conf" --algo switchml -b 64K -e 64K > "$tmp/fell.out" 2>&1 && fail "refused, without a policy"
 has 'trib-sim: rank [0-9]*: protocol switchml refused by leaf0' "$tmp/fell.out"
-trib perf "$tmp/little-single-switch-4.conf" --algo switchml --policy switchml,ring -d int32 -b 16K -e 16K -n 2 --max-wall 20 -J "$tmp/fell.json" --wide > "$tmp/fell.out" 2>&1 ||
+trib perf "$tmp/little-single-switch-4.conf" --algo switchml --policy switchml,ring -d int32 -b 16K -e 16K -n 2 --max-wall 60 -J "$tmp/fell.json" --wide > "$tmp/fell.out" 2>&1 ||
     fail "refused in real time"
 fell 'protocol switchml refused by switch0' "$tmp/fell.out"
 
