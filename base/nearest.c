@@ -143,6 +143,8 @@ const char *nearest_of(const char *found, const char *const *names, unsigned n)
 
 const char *nearest_hint(const char *near, char *buf, size_t size)
 {
-    snprintf(buf, size, near ? "; did you mean %s?" : "", near);
+    *buf = 0;
+    if (near)
+        snprintf(buf, size, "; did you mean %s?", near);
     return buf;
 }

@@ -232,7 +232,7 @@ static int members(const struct asked *a, const struct fabric *f, const struct c
                    struct model_ask *ask)
 {
     uint64_t gpus = a->gpus ? a->gpus : f->n_hosts;
-    char text[32];
+    char text[64];
     int uneven;
 
     snprintf(text, sizeof(text), "%" PRIu64, gpus);

@@ -297,7 +297,7 @@ static void capture_link(struct loop *l, const char *link, const char *filter, c
 {
     const struct fabric *f = loop_fabric(l);
     int i = fabric_link_by_name(f, link);
-    char why[256] = "", hint[FABRIC_HINT] = "";
+    char why[320] = "", hint[FABRIC_HINT] = "";
 
     if (i < 0) {
         if (i != -EINVAL)

@@ -314,7 +314,7 @@ void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
     if (link < 0) {
         if (link != -EINVAL)
             fabric_link_hint(loop_fabric(l), name, hint, sizeof(hint));
-        snprintf(why, sizeof(why), "found %.40s, expected %s%s", name,
+        snprintf(why, sizeof(why), "found %.40s, expected %s%.130s", name,
                  link == -EINVAL ? "one link; that fits several, so name its ports too: A:0-B:0"
                                  : "a link that trib plan shows, or all",
                  hint);

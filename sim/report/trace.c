@@ -34,7 +34,7 @@ static int choose(const struct fabric *f, const char *name, bool *chosen, char *
             nearest_hint(near, hint, sizeof(hint));
         else if (link != -EINVAL)
             fabric_link_hint(f, name, hint, sizeof(hint));
-        snprintf(err, TRACE_ERR, "--links: found \"%.64s\", expected %s%s", name,
+        snprintf(err, TRACE_ERR, "--links: found \"%.64s\", expected %s%.100s", name,
                  link == -EINVAL ? "one link; that fits several, so name its ports too: A:0-B:0"
                                  : "a link or a node that trib plan shows",
                  hint);
