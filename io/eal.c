@@ -68,7 +68,8 @@ static bool set_runtime_dir(const char *telemetry, char *prefix, size_t size)
 {
     const char *slash = telemetry ? strrchr(telemetry, '/') : NULL, *run = getenv("TRIB_RUN");
     const char *host = getenv("TRIB_HOST");
-    char dir[512];
+    char dir[512], why[OWN_WHY];
+    int fd;
 
     snprintf(prefix, size, "trib");
     if (slash) {
@@ -79,6 +80,10 @@ static bool set_runtime_dir(const char *telemetry, char *prefix, size_t size)
     if (run && host && own_dir_is_service(run)) { /* of which the user has nothing but its host */
         snprintf(dir, sizeof(dir), "%.200s/port/%.64s/eal.%u", run, host, (unsigned)geteuid());
         mkdir(dir, 0700);
+        fd = own_dir_open(dir, false, why, sizeof(why));
+        if (fd < 0) /* what another user of the host has put there */
+            return false;
+        close(fd);
         run = dir;
     }
     return run && !getenv("RUNTIME_DIRECTORY") && !setenv("RUNTIME_DIRECTORY", run, 0);

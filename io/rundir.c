@@ -63,6 +63,22 @@ int rundir_port_dir(const struct rundir *rd, const char *host)
     return mkdir(path, 0700) && errno != EEXIST ? complain(errno, "cannot make %s", path) : 0;
 }
 
+int rundir_own_dir(const struct rundir *rd, const char *name)
+{
+    char path[2 * RUN_PATH], why[OWN_WHY];
+    int fd, rc = rundir_path(rd, path, sizeof(path), "%s", name);
+
+    if (rc || (mkdir(path, 0755) && errno != EEXIST))
+        return complain(rc ? -rc : errno, "cannot make %s/%s", rd->path, name);
+    fd = own_dir_open(path, false, why, sizeof(why));
+    if (fd < 0) {
+        complain(*why ? 0 : -fd, "cannot use %s", *why ? why : path);
+        return fd;
+    }
+    close(fd);
+    return 0;
+}
+
 int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_t size)
 {
     return rundir_path(rd, buf, size, "link/%s.sock", link);
@@ -390,7 +406,7 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
     for (unsigned s = 0; s < slots && !rc; s++) {
         snprintf(name, sizeof(name), "port/%.*s/%u.%u.lock", RUN_PATH, host, port, s);
         *fd = open_in(rd, O_CREAT | O_RDWR, name, shared);
-        if (shared && (*fd == -EACCES || *fd == -EPERM)) { /* another user's of this host */
+        if (shared && (*fd == -EACCES || *fd == -EPERM || *fd == -EISDIR)) { /* another user's */
             denied++;
             continue;
         }

@@ -23,6 +23,7 @@
  *     port/<host>/host.token  the secret of the host, which its processes present (token.h)
  *     port/<host>/<port>.counters/    counters of the port as sysfs shows them (port_counters.h);
  *                      of each user, .counters.UID, in a service's
+ *     port/<host>/<port>.state/       whether it is up, as sysfs shows it (port_state.h)
  *     link/<link>.sock  memif between two trib-switch processes; the process of end `a` listens
  */
 #ifndef TRIB_IO_RUNDIR_H
@@ -90,6 +91,9 @@ int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt
     __attribute__((format(printf, 4, 5)));
 /* Makes the directory of a host's ports, unless it is there. 0 or -errno, with a message. */
 int rundir_port_dir(const struct rundir *rd, const char *host);
+/* Makes a directory below a host's, unless it is there. What another user of a service's host has put in
+ * its place, a link too, is refused before anything is written there. 0 or -errno, with a message. */
+int rundir_own_dir(const struct rundir *rd, const char *name);
 int rundir_port_sock(const struct rundir *rd, const char *host, unsigned port, unsigned slot,
                      char *buf, size_t size);
 int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_t size);

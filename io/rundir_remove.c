@@ -32,23 +32,23 @@ static void sweep(const struct rundir *rd, const char *sub, const char *const *s
         rmdir(path);
 }
 
-/* Removes a directory of files, path. */
+/* Removes a directory of files, path: not where a link of a host's user leads. */
 static void sweep_all(const char *path)
 {
-    char file[RUN_PATH + 900];
+    char why[OWN_WHY];
     struct dirent *e;
-    DIR *d = opendir(path);
+    int fd = own_dir_open(path, false, why, sizeof(why));
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
     while (d && (e = readdir(d)))
-        if (e->d_name[0] != '.' &&
-            snprintf(file, sizeof(file), "%s/%s", path, e->d_name) < (int)sizeof(file))
-            unlink(file);
+        if (e->d_name[0] != '.')
+            unlinkat(fd, e->d_name, 0);
     if (d)
         closedir(d);
     rmdir(path);
 }
 
-/* port/<host>: sockets, locks, and <port>.counters with files and two directories of files. */
+/* port/<host>: sockets, locks, <port>.counters with files and two directories of files, <port>.state. */
 static void sweep_host(const struct rundir *rd, const char *host)
 {
     static const char *const socks[] = {".sock", ".lock", ".token", NULL};
@@ -63,7 +63,9 @@ static void sweep_host(const struct rundir *rd, const char *host)
     while (d && (e = readdir(d))) {
         const char *dot = strrchr(e->d_name, '.');
 
-        for (unsigned i = 0; dot && !strcmp(dot, ".counters") && i < 3; i++)
+        if (!dot || (strcmp(dot, ".counters") != 0 && strcmp(dot, ".state") != 0))
+            continue;
+        for (unsigned i = 0; i < 3; i++)
             if (!rundir_path(rd, path, sizeof(path), "port/%s/%s%s", host, e->d_name, subs[i]))
                 sweep_all(path);
     }

@@ -3,12 +3,14 @@
  * trib-switch: runs nodes of a fabric, by default all of them, until it receives SIGINT or SIGTERM.
  */
 #include "base/options.h"
+#include "base/own_path.h"
 #include "io/access.h"
 #include "io/loop.h"
 #include "io/page_server.h"
 #include "io/pool.h"
 #include "io/port/port.h"
 #include "io/port/port_pci.h"
+#include "io/port/port_state.h"
 #include "io/switch_nodes.h"
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry_client.h"
@@ -193,12 +195,27 @@ struct process {
     char name[FAB_NAME];
 };
 
+/* Of a service, whose users cannot make the files for one another. */
+static int make_states(const struct process *p)
+{
+    const struct fabric *f = p->fab;
+    int rc = 0;
+
+    for (unsigned h = 0; own_dir_is_service(p->rd.path) && h < f->n_hosts; h++) {
+        const struct fab_node *n = &f->nodes[f->hosts[h]];
+
+        for (unsigned i = 0; p->mine[f->hosts[h]] && !n->outside && i < n->n_ports && !rc; i++)
+            rc = port_state_write(&p->rd, n->name, i, true);
+    }
+    return rc;
+}
+
 static void say_ready(void *ctx)
 {
     struct process *p = ctx;
     int fd;
 
-    if (access_give(&p->rd, p->fab, p->mine, p->name)) {
+    if (make_states(p) || access_give(&p->rd, p->fab, p->mine, p->name)) {
         p->refused = true;
         stop = SIGTERM;
         return;

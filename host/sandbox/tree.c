@@ -64,7 +64,7 @@ static int link_state(const struct rundir *rd, const struct fab_node *host, unsi
     char in[128];
     int rc;
 
-    port_counters_dir(in, sizeof(in), rd, host->name, port);
+    port_state_dir(in, sizeof(in), host->name, port);
     rc = rundir_path(rd, to, sizeof(to), "%s/%s", in, name);
     snprintf(at, sizeof(at), "%s/%s", dir, name);
     return rc ? rc : symlink(to, at) ? -errno : 0;
@@ -96,7 +96,7 @@ static int link_counters(const struct rundir *rd, const struct fab_node *host, u
 {
     static const char *const names[] = {"counters", "hw_counters"};
     char in[128];
-    int rc = port_state_make(rd, host->name, port);
+    int rc = port_counters_make(rd, host->name, port);
     char to[RUN_PATH + 64], at[512];
 
     for (unsigned i = 0; i < 2 && !rc; i++) {
@@ -106,6 +106,7 @@ static int link_counters(const struct rundir *rd, const struct fab_node *host, u
         rc = rc ? rc : symlink(to, at) ? -errno : 0;
     }
     snprintf(at, sizeof(at), "%s/ports/1", dir);
+    rc = rc ? rc : port_state_make(rd, host->name, port);
     rc = rc ? rc : link_state(rd, host, port, at, PORT_STATE);
     return rc ? rc : link_state(rd, host, port, at, PORT_PHYS_STATE);
 }

@@ -87,13 +87,15 @@ static int dir_of(char *buf, size_t size, const struct rundir *rd, const char *h
 
 int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
 {
-    static const char *const subs[] = {"", "/counters", "/hw_counters"};
+    static const char *const subs[] = {"counters", "hw_counters"};
     char dir[256], path[300];
     int rc = dir_of(dir, sizeof(dir), rd, host, port), fd;
 
+    port_counters_dir(path, sizeof(path), rd, host, port);
     rc = rc ? rc : rundir_port_dir(rd, host);
-    for (unsigned i = 0; i < 3 && !rc; i++) {
-        snprintf(path, sizeof(path), "%s%s", dir, subs[i]);
+    rc = rc ? rc : rundir_own_dir(rd, path);
+    for (unsigned i = 0; i < 2 && !rc; i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, subs[i]);
         rc = mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
     }
     for (unsigned i = 0; i < N_ROWS && !rc; i++)

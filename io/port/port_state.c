@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/port/port_state.h"
 
-#include "io/port/port_counters.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,6 +24,23 @@ const char *port_state_name(enum port_state_file f)
     return files[f].name;
 }
 
+void port_state_dir(char *buf, size_t size, const char *host, unsigned port)
+{
+    snprintf(buf, size, "port/%.64s/%u.state", host, port);
+}
+
+/* A service's users read it, whatever its umask. */
+static int make_dir(const struct rundir *rd, const char *host, unsigned port)
+{
+    char in[128], path[RUN_PATH + 160];
+    int rc = rundir_port_dir(rd, host);
+
+    port_state_dir(in, sizeof(in), host, port);
+    rc = rc ? rc : rundir_own_dir(rd, in);
+    rc = rc ? rc : rundir_path(rd, path, sizeof(path), "%s", in);
+    return rc || !chmod(path, 0755) || errno == EPERM ? rc : -errno;
+}
+
 /* Its own name until it is whole: a reader sees one state or the other. Several processes may see the
  * change, of several PID namespaces too. */
 static int write_one(const struct rundir *rd, const char *host, unsigned port, unsigned i, bool up)
@@ -34,7 +49,7 @@ static int write_one(const struct rundir *rd, const char *host, unsigned port, u
     char from[RUN_PATH + 160], to[RUN_PATH + 160], in[128];
     int rc, fd;
 
-    port_counters_dir(in, sizeof(in), rd, host, port);
+    port_state_dir(in, sizeof(in), host, port);
     rc = rundir_path(rd, to, sizeof(to), "%s/%s", in, files[i].name);
     rc = rc ? rc : rundir_path(rd, from, sizeof(from), "%s/%s.XXXXXX", in, files[i].name);
     if (rc)
@@ -55,9 +70,9 @@ static int write_one(const struct rundir *rd, const char *host, unsigned port, u
 int port_state_make(const struct rundir *rd, const char *host, unsigned port)
 {
     char path[RUN_PATH + 160], in[128];
-    int rc = port_counters_make(rd, host, port);
+    int rc = make_dir(rd, host, port);
 
-    port_counters_dir(in, sizeof(in), rd, host, port);
+    port_state_dir(in, sizeof(in), host, port);
     for (unsigned i = 0; i < PORT_STATE_FILES && !rc; i++) {
         rc = rundir_path(rd, path, sizeof(path), "%s/%s", in, files[i].name);
         if (!rc && access(path, F_OK))
@@ -68,7 +83,7 @@ int port_state_make(const struct rundir *rd, const char *host, unsigned port)
 
 int port_state_write(const struct rundir *rd, const char *host, unsigned port, bool up)
 {
-    int rc = port_counters_make(rd, host, port);
+    int rc = make_dir(rd, host, port);
 
     for (unsigned i = 0; i < PORT_STATE_FILES && !rc; i++)
         rc = write_one(rd, host, port, i, up);

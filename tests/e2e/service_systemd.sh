@@ -115,6 +115,12 @@ inside sh -c "setpriv --reuid 4240 --regid 4240 --clear-groups trib exec lab h0 
     setpriv --reuid 4241 --regid 4241 --clear-groups trib exec lab h1 -- ibv_rc_pingpong -g 0 -p $port -n 100 127.0.0.1 && wait \$!" >"$tmp/pair.out" 2>&1 ||
     fail "students' programs: $(cat "$tmp/pair.out")"
 [ "$(grep -c '100 iters' "$tmp/pair.out")" = 2 ] || fail "students' programs: $(cat "$tmp/pair.out")"
+# what a student puts in the way of root's programs leads nowhere
+inside mkdir -m 777 /run/victim
+inside setpriv --reuid 4240 --regid 4240 --clear-groups sh -c "$cd_run cd port/h0 && for f in 0.counters.0 eal.0; do ln -s /run/victim \$f; done" || fail "a student's link"
+as 0 root exec lab h0 -- ibv_devinfo || fail "root: exec"
+[ -z "$(inside ls -A /run/victim)" ] || fail "root has followed a student's link: $(inside ls -A /run/victim)"
+inside setpriv --reuid 4240 --regid 4240 --clear-groups sh -c "$cd_run rm port/h0/0.counters.0 port/h0/eal.0"
 as 0 root exec lab h0 -- ibv_devinfo || fail "root: exec"
 as 0 root status lab --links || fail "root: status --links"
 has ' h0 +s' "$tmp/root.out"
@@ -124,6 +130,10 @@ inside test -s /run/root.pcapng || fail "root: no capture"
 inside ls -A /run/tributary/lab/lab >"$tmp/ls.out"
 has_not capture "$tmp/ls.out"
 as 0 root link lab h2-switch0 clear || fail "root: link clear"
+as 0 root link lab h0-switch0 down || fail "root: link down"
+as 4240 student exec lab h0 -- cat /sys/class/infiniband/trib0/ports/1/state || fail "a student's sysfs: $(cat "$tmp/student.out")"
+has '1: DOWN' "$tmp/student.out"
+as 0 root link lab h0-switch0 up || fail "root: link up"
 as 0 root perf lab all_reduce -b 4K -e 4K -n 1 -w 0 --max-wall 60 || fail "root: perf: $(cat "$tmp/root.out")"
 inside systemctl restart tributary@lab || fail "restart after use"
 state active || fail "it is not active after a restart"
