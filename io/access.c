@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -17,6 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
+
+#define LIST "system.posix_acl_access"
 
 enum { VERSION = 2 };
 enum acl_tag { USER_OBJ = 1, USER = 2, GROUP_OBJ = 4, GROUP = 8, MASK = 16, OTHER = 32 };
@@ -91,6 +95,30 @@ static void put(struct acl *l, unsigned *n, enum acl_tag tag, unsigned perm, uin
         (struct acl_entry){htole16((uint16_t)tag), htole16((uint16_t)perm), htole32(id)};
 }
 
+/*
+ * The file itself, which is ours and has no other name: a link leads to a file that is to stay closed.
+ * 0, -ENOENT, or -errno.
+ */
+static int set_list(const char *path, const void *list, size_t size)
+{
+    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc;
+    char self[32];
+    struct stat st;
+
+    if (fd < 0)
+        return -errno;
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (fstat(fd, &st))
+        rc = -errno;
+    else if (st.st_uid != geteuid() || S_ISLNK(st.st_mode) ||
+             (!S_ISDIR(st.st_mode) && st.st_nlink != 1))
+        rc = -EPERM;
+    else
+        rc = setxattr(self, LIST, list, size, 0) ? -errno : 0;
+    close(fd);
+    return rc;
+}
+
 /* Gives `perm` on a file to those who have the host; host -1: to all. */
 static int give(const struct giving *g, const char *file, int host, unsigned own, unsigned perm)
 {
@@ -98,6 +126,7 @@ static int give(const struct giving *g, const char *file, int host, unsigned own
     const struct who *last = NULL;
     bool groups = false;
     unsigned n = 0;
+    int rc;
 
     if (rundir_path(g->rd, path, sizeof(path), "%s", file))
         return -ENAMETOOLONG;
@@ -121,11 +150,8 @@ static int give(const struct giving *g, const char *file, int host, unsigned own
         put(g->acl, &n, GROUP_OBJ, 0, UINT32_MAX);
     put(g->acl, &n, MASK, perm, UINT32_MAX);
     put(g->acl, &n, OTHER, 0, UINT32_MAX);
-    if (!setxattr(path, "system.posix_acl_access", g->acl,
-                  sizeof(*g->acl) + n * sizeof(g->acl->at[0]), 0) ||
-        errno == ENOENT) /* the file .ready comes last */
-        return 0;
-    return failed("cannot give", path, errno);
+    rc = set_list(path, g->acl, sizeof(*g->acl) + n * sizeof(g->acl->at[0]));
+    return rc && rc != -ENOENT ? failed("cannot give", path, -rc) : 0;
 }
 
 static int give_host(const struct giving *g, const char *name, int host)
@@ -162,11 +188,10 @@ static int give_process(const struct giving *g, const char *name)
         const char *file, *suffix; /* suffix: of a file proc/NAME */
         unsigned own, perm;
     } files[] = {
-        {"", NULL, R | W | X, R | X},      {"proc", NULL, R | W | X, R | X},
-        {"port", NULL, R | W | X, R | X},  {"fabric.conf", NULL, R | W, R},
-        {"fabric.path", NULL, R | W, R},   {"shared", NULL, R | W, R},
-        {NULL, ".pid", R | W, R},          {NULL, ".ready", R | W, R},
-        {NULL, ".page", R | W | X, R | W},
+        {"", NULL, R | W | X, R | X},     {"proc", NULL, R | W | X, R | X},
+        {"port", NULL, R | W | X, R | X}, {"fabric.conf", NULL, R | W, R},
+        {"fabric.path", NULL, R | W, R},  {"shared", NULL, R | W, R},
+        {NULL, ".pid", R | W, R},         {NULL, ".page", R | W | X, R | W},
     };
     char file[128];
     int rc = 0;
@@ -181,12 +206,49 @@ static int give_process(const struct giving *g, const char *name)
     return rc;
 }
 
+int access_give_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slot)
+{
+    char from[RUN_PATH], to[RUN_PATH];
+    char list[sizeof(struct acl) + (FAB_MAX_ACCESS + 4) * sizeof(struct acl_entry)];
+    ssize_t n;
+    int rc;
+
+    if (!slot || !own_dir_is_service(rd->path))
+        return 0;
+    rc = rundir_port_sock(rd, host, port, 0, from, sizeof(from));
+    rc = rc ? rc : rundir_port_sock(rd, host, port, slot, to, sizeof(to));
+    if (rc)
+        return rc;
+    n = getxattr(from, LIST, list, sizeof(list));
+    if (n < 0)
+        return errno == ENODATA || errno == ENOTSUP ? 0 : failed("cannot read", from, errno);
+    rc = set_list(to, list, (size_t)n);
+    return rc ? failed("cannot give", to, -rc) : 0;
+}
+
+static int give_all(const struct giving *g, const struct fabric *f, const bool *mine,
+                    const char *name)
+{
+    int rc = 0;
+
+    if (!mine) {
+        char file[128];
+
+        snprintf(file, sizeof(file), "proc/%.64s.ready", name);
+        return give(g, file, -1, R | W, R);
+    }
+    for (unsigned h = 0; h < f->n_hosts && !rc; h++)
+        if (mine[f->hosts[h]] && !f->nodes[f->hosts[h]].outside)
+            rc = give_host(g, f->nodes[f->hosts[h]].name, f->hosts[h]);
+    return rc ? rc : give_process(g, name); /* the way there, last */
+}
+
 int access_give(const struct rundir *rd, const struct fabric *f, const bool *mine, const char *name)
 {
     struct giving g = {.rd = rd, .n = f->n_access};
     int rc = 0;
 
-    if (!g.n)
+    if (!g.n || (!mine && !own_dir_is_service(rd->path)))
         return 0;
     if (!own_dir_is_service(rd->path)) {
         fprintf(stderr,
@@ -202,10 +264,7 @@ int access_give(const struct rundir *rd, const struct fabric *f, const bool *min
         rc = look_up(&f->access[i], &g.who[i]);
     if (!rc)
         qsort(g.who, g.n, sizeof(*g.who), compare);
-    rc = rc ? rc : give_process(&g, name);
-    for (unsigned h = 0; h < f->n_hosts && !rc; h++)
-        if (mine[f->hosts[h]] && !f->nodes[f->hosts[h]].outside)
-            rc = give_host(&g, f->nodes[f->hosts[h]].name, f->hosts[h]);
+    rc = rc ? rc : give_all(&g, f, mine, name);
     free(g.who);
     free(g.acl);
     return rc;

@@ -11,9 +11,12 @@
 
 #include "io/rundir.h"
 
-/* For the files of process `name`, which runs the nodes in mine and serves their ports. 0 or -errno,
- * with a message on stderr; nothing to do without `access`. A file that is not there yet is left out. */
+/* For the files of process `name`, which runs the nodes in mine and serves their ports; once, before
+ * their users can come. mine NULL: for its file .ready alone, which comes later. 0 or -errno, with a
+ * message on stderr; nothing to do without `access`. A file that is not there yet is left out. */
 int access_give(const struct rundir *rd, const struct fabric *f, const bool *mine,
                 const char *name);
+/* Gives the socket of a slot to those who have slot 0: it is made while its users are there. */
+int access_give_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slot);
 
 #endif

@@ -357,7 +357,7 @@ static int open_slot(struct loop *l, unsigned door)
     c->slot = d->open++;
     c->door = door;
     c->late = &l->page->slot[bell_of_slot(l->fab, nd, d->port, c->slot)];
-    return 0;
+    return access_give_slot(l->cfg.rd, nd->name, d->port, c->slot);
 }
 
 /* Opens the slots for the next processes. */

@@ -4,6 +4,7 @@
 #define TRIB_IO_LOOP_IMPL_H
 
 #include "base/log.h"
+#include "io/access.h"
 #include "io/loop.h"
 #include "io/port/port.h"
 #include "io/token.h"

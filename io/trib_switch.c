@@ -229,7 +229,7 @@ static void say_ready(void *ctx)
                 dprintf(fd, " %s", p->fab->nodes[i].name);
         dprintf(fd, "\n");
         close(fd);
-        (void)access_give(&p->rd, p->fab, p->mine, p->name); /* of that file, too */
+        (void)access_give(&p->rd, p->fab, NULL, p->name);
     }
     printf("trib-switch: %s of %s is ready in %s, dilation %u\n", p->name, p->fab->name, p->rd.path,
            clock_dilation(p->rd.sh));

@@ -115,6 +115,12 @@ inside sh -c "setpriv --reuid 4240 --regid 4240 --clear-groups trib exec lab h0 
     setpriv --reuid 4241 --regid 4241 --clear-groups trib exec lab h1 -- ibv_rc_pingpong -g 0 -p $port -n 100 127.0.0.1 && wait \$!" >"$tmp/pair.out" 2>&1 ||
     fail "students' programs: $(cat "$tmp/pair.out")"
 [ "$(grep -c '100 iters' "$tmp/pair.out")" = 2 ] || fail "students' programs: $(cat "$tmp/pair.out")"
+# more programs of a student than slots that listen ahead
+inside setpriv --reuid 4240 --regid 4240 --clear-groups trib exec lab h0 -- sh -c '
+    cd /run/tributary/lab/lab && programs=
+    for i in 1 2 3 4 5 6 7; do ibv_asyncwatch >/dev/null 2>&1 & programs="$programs $!"; done
+    for n in $(seq 150); do [ "$(find port/h0 -name "0.*.lock" -size +0 | wc -l)" -lt 7 ] || break; sleep 0.2; done
+    kill $programs; [ "$n" -lt 150 ]' >"$tmp/many.out" 2>&1 || fail "seven programs of a student: $(cat "$tmp/many.out")"
 # what a student puts in the way of root's programs leads nowhere
 inside mkdir -m 777 /run/victim
 inside setpriv --reuid 4240 --regid 4240 --clear-groups sh -c "$cd_run cd port/h0 && for f in 0.counters.0 eal.0; do ln -s /run/victim \$f; done" || fail "a student's link"

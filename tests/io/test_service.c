@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A service's run directory with a host whose user has put links into it: what root, and the service,
- * make there stays there. In a /run of its own; needs root.
+ * make there stays there, and nobody is let through a link. In a /run of its own; needs root.
  */
 #include "base/own_path.h"
-#include "io/rundir.h"
+#include "io/access.h"
 #include "io/port/port_counters.h"
 #include "io/port/port_state.h"
 
@@ -22,10 +22,12 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum { SERVICE = 61234, USER = 4240 };
 #define DIR_OF "/run/tributary/lab/lab"
+#define LIST   "system.posix_acl_access"
 
 static struct rundir rd = {.path = DIR_OF};
 static bool in_own_run;
@@ -65,6 +67,11 @@ static unsigned entries(const char *path)
     return n;
 }
 
+static bool has_list(const char *path)
+{
+    return getxattr(path, LIST, NULL, 0) > 0;
+}
+
 static int setup(void **state)
 {
     static const char *const dirs[] = {DIR_OF, DIR_OF "/proc", DIR_OF "/port", DIR_OF "/port/h0",
@@ -92,6 +99,68 @@ static void open_h0(void)
 {
     as(0);
     assert_int_equal(chmod(DIR_OF "/port/h0", S_ISVTX | 0770), 0);
+}
+
+/* ---- who may use what ---- */
+
+static void a_link_among_the_sockets_opens_nothing(void **state)
+{
+    static struct fab_node nodes[2] = {{.name = "h0", .kind = FAB_HOST, .n_ports = 1},
+                                       {.name = "h1", .kind = FAB_HOST, .n_ports = 1}};
+    static uint16_t hosts[2] = {0, 1};
+    struct fab_access all = {.name = "daemon", .n_hosts = 1, .hosts = hosts};
+    struct fabric f = {.name = "lab",
+                       .n_nodes = 2,
+                       .n_hosts = 2,
+                       .nodes = nodes,
+                       .hosts = hosts,
+                       .access = &all,
+                       .n_access = 1};
+    bool mine[2] = {true, true};
+
+    (void)state;
+    if (!in_own_run)
+        skip();
+    as(SERVICE);
+    file(DIR_OF "/proc/secret");
+    file(DIR_OF "/port/h0/0.0.sock");
+    file(DIR_OF "/port/h0/host.token");
+    file(DIR_OF "/port/h1/host.token");
+    file(DIR_OF "/proc/one.ready");
+    assert_int_equal(access_give(&rd, &f, mine, "one"), 0);
+    assert_true(has_list(DIR_OF "/port/h0") && has_list(DIR_OF "/port/h0/0.0.sock"));
+    assert_true(has_list(DIR_OF "/port/h0/host.token"));
+    assert_false(has_list(DIR_OF "/port/h1") || has_list(DIR_OF "/port/h1/host.token"));
+    user_link("../../proc/secret", DIR_OF "/port/h0/x.sock");
+    as(SERVICE);
+    assert_int_equal(access_give(&rd, &f, NULL, "one"), 0);
+    assert_true(has_list(DIR_OF "/proc/one.ready"));
+    assert_int_equal(access_give(&rd, &f, mine, "one"), -EPERM);
+    assert_false(has_list(DIR_OF "/proc/secret"));
+    as(0);
+    unlink(DIR_OF "/port/h0/x.sock");
+}
+
+static void a_later_socket_is_for_the_same_users(void **state)
+{
+    char first[256], later[256];
+    ssize_t n;
+
+    (void)state;
+    if (!in_own_run)
+        skip();
+    as(SERVICE);
+    file(DIR_OF "/port/h0/0.4.sock");
+    assert_int_equal(access_give_slot(&rd, "h0", 0, 4), 0);
+    n = getxattr(DIR_OF "/port/h0/0.0.sock", LIST, first, sizeof(first));
+    assert_true(n > 0);
+    assert_int_equal(getxattr(DIR_OF "/port/h0/0.4.sock", LIST, later, sizeof(later)), n);
+    assert_memory_equal(first, later, n);
+    file(DIR_OF "/port/h1/0.0.sock"); /* of nobody beside root */
+    file(DIR_OF "/port/h1/0.4.sock");
+    assert_int_equal(access_give_slot(&rd, "h1", 0, 4), 0);
+    assert_false(has_list(DIR_OF "/port/h1/0.4.sock"));
+    as(0);
 }
 
 /* ---- what is made in a host's directory ---- */
@@ -170,6 +239,8 @@ static void the_end_removes_nothing_behind_a_users_link(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_link_among_the_sockets_opens_nothing),
+        cmocka_unit_test(a_later_socket_is_for_the_same_users),
         cmocka_unit_test(nothing_is_made_behind_a_users_link),
         cmocka_unit_test(users_read_the_state_that_the_service_writes),
         cmocka_unit_test(the_end_removes_nothing_behind_a_users_link),
