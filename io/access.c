@@ -188,10 +188,10 @@ static int give_process(const struct giving *g, const char *name)
         const char *file, *suffix; /* suffix: of a file proc/NAME */
         unsigned own, perm;
     } files[] = {
-        {"", NULL, R | W | X, R | X},     {"proc", NULL, R | W | X, R | X},
-        {"port", NULL, R | W | X, R | X}, {"fabric.conf", NULL, R | W, R},
-        {"fabric.path", NULL, R | W, R},  {"shared", NULL, R | W, R},
-        {NULL, ".pid", R | W, R},         {NULL, ".page", R | W | X, R | W},
+        {"", NULL, R | W | X, R | X},      {"proc", NULL, R | W | X, R | X},
+        {"port", NULL, R | W | X, R | X},  {"fabric.conf", NULL, R | W, R},
+        {"fabric.path", NULL, R | W, R},   {NULL, ".pid", R | W, R},
+        {NULL, ".page", R | W | X, R | W},
     };
     char file[128];
     int rc = 0;

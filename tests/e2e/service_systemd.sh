@@ -105,7 +105,7 @@ as 4242 other status && fail "somebody else sees it up"
 as 4240 other exec --isolate lab h0 -- ibv_devinfo && fail "isolated"
 has 'found --isolate and the fabric of a service' "$tmp/other.out"
 cd_run='cd /run/tributary/lab/lab &&'
-for may_not in 'cat port/h1/host.token' 'ls port/h1' 'mv port/h0/0.1.sock port/h0/x' 'rm port/h0/host.token' 'touch proc/x' 'ls dpdk' 'cat proc/fabric.log' 'cat /etc/tributary/lab.conf'; do
+for may_not in 'flock -n shared true' 'cat port/h1/host.token' 'ls port/h1' 'mv port/h0/0.1.sock port/h0/x' 'rm port/h0/host.token' 'touch proc/x' 'ls dpdk' 'cat proc/fabric.log' 'cat /etc/tributary/lab.conf'; do
     inside setpriv --reuid 4240 --regid 4240 --clear-groups sh -c "$cd_run $may_not" >"$tmp/other.out" 2>&1 && fail "a student may: $may_not"
     has 'denied|not permitted' "$tmp/other.out"
 done
