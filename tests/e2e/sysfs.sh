@@ -37,6 +37,13 @@ trib exec h0 -- rdma link show -j 2>/dev/null | jq -e '. == [{ifindex: 0, ifname
     fail "rdma: $(trib exec h0 -- rdma link show -j 2>&1)"
 trib exec h0 -- rdma resource >"$tmp/rdma.out" 2>&1 && fail "rdma resource: $(cat "$tmp/rdma.out")"
 has "found 'resource'" "$tmp/rdma.out"
+trib exec h0 -- sh -c 'cd / && rdma link "*"' >"$tmp/rdma.out" 2>&1 && fail "rdma of a word that a shell expands: $(cat "$tmp/rdma.out")"
+has "found 'link [*]'" "$tmp/rdma.out"
+# A library named by where the caller is serves programs that go elsewhere.
+(cd "$TRIB_BUILD" && TRIB_LIB=libtribverbs.so "$root/scripts/trib" exec h0 -- sh -c 'cd / && ibv_devinfo -l && command -v rdma') >"$tmp/relative.out" 2>&1 || fail "a relative TRIB_LIB"
+has trib0 "$tmp/relative.out"
+has /bin/rdma "$tmp/relative.out"
+has_not 'cannot be preloaded' "$tmp/relative.out"
 
 # 200 messages of 64 KiB: as many words of 4 bytes, and headers, 2 % at most
 one() { pair h0 h1 ib_write_bw -F -x 0 -s 65536 -n 200 -W counters/port_xmit_data,counters/port_rcv_data; }
