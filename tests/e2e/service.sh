@@ -6,6 +6,7 @@
 dir=$run/two-hosts
 
 begin() {
+    rm -f "$tmp/up.out" # what the last one said
     "$root/scripts/trib" up "$conf/two-hosts.conf" --wait >"$tmp/up.out" 2>&1 &
     pid=$!
     until_true 10 grep -q 'is up' "$tmp/up.out" || fail "up --wait: $(cat "$tmp/up.out")"
@@ -19,6 +20,18 @@ for signal in TERM HUP; do # a shell in the background does not see INT
     has 'two-hosts is down' "$tmp/up.out"
     [ -e "$dir" ] && fail "$signal: $dir is left"
 done
+# a signal to all of its processes, of which this one is the slowest
+begin
+kill -STOP $pid
+switch=$(pids_in "$dir"/proc/*.pid)
+kill -TERM $switch
+ended() { ! kill -0 $switch 2>/dev/null; }
+until_true 10 ended || fail "TERM: the switch process goes on"
+kill -TERM $pid
+kill -CONT $pid
+wait $pid || fail "TERM to all: exit code $?: $(cat "$tmp/up.out")"
+has 'two-hosts is down' "$tmp/up.out"
+[ -e "$dir" ] && fail "TERM to all: $dir is left"
 begin
 kill -KILL "$(pids_in "$dir"/proc/*.pid)"
 wait $pid && fail "a dead switch process: exit code 0"
