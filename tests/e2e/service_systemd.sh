@@ -72,6 +72,15 @@ has_not 'of user root' "$tmp/all.out" # a user that exists while it runs
 
 # Used by those whom its conf names: two students as their hosts, one by a group, and root, who may look, change, and capture too. Nobody else.
 inside systemctl stop tributary@lab || fail "stop"
+state inactive || fail "stopped: it is $(inside systemctl is-active tributary@lab)"
+for wait in 0 0.2; do # while it starts
+    inside systemctl reset-failed tributary@lab # and what counts the starts of ten seconds
+    inside systemctl start --no-block tributary@lab
+    sleep $wait
+    inside systemctl stop tributary@lab
+    state inactive || fail "stopped $wait s after the start: it is $(inside systemctl is-active tributary@lab)"
+done
+inside systemctl reset-failed tributary@lab
 as() { # as UID OUTPUT TRIB-ARG...
     local uid=$1 out=$tmp/$2.out
     shift 2
@@ -144,19 +153,21 @@ as 0 root perf lab all_reduce -b 4K -e 4K -n 1 -w 0 --max-wall 60 || fail "root:
 inside systemctl restart tributary@lab || fail "restart after use"
 state active || fail "it is not active after a restart"
 
-# again: on demand, and after the death of one process, and of all
+# again: on demand, after the death of one process, and of all, and after root's trib down
 first=$(main)
 inside systemctl restart tributary@lab || fail "restart"
 [ "$(main)" != "$first" ] || fail "restart: the same process"
 again() { state active && [ "$(main)" != "$first" ]; }
-for what in main all; do
+for what in main all down; do
     first=$(main)
     if [ $what = all ]; then
         inside systemctl kill -s KILL --kill-who=all tributary@lab
+    elif [ $what = down ]; then
+        as 0 root down lab || fail "root: down"
     else
         inside sh -c 'kill -KILL $(head -n 1 /run/tributary/lab/lab/proc/fabric.pid)'
     fi
-    until_true 15 again || fail "$what killed: $(inside systemctl status --no-pager tributary@lab)"
+    until_true 15 again || fail "not again after $what: $(inside systemctl status --no-pager tributary@lab)"
 done
 
 # an upgrade starts again what runs, and nothing else; a removal leaves neither processes nor links
@@ -167,7 +178,7 @@ package postinst configure 0.1
 again || fail "after an upgrade the old programs run on"
 first=$(main)
 package prerm remove
-state inactive || fail "after a removal it runs"
+state inactive || fail "after a removal it is $(inside systemctl is-active tributary@lab)"
 inside make -C "$root" --no-print-directory -s uninstall PREFIX=/usr/local >/dev/null 2>&1
 package postrm remove
 left=$(inside find /etc/systemd/system /run/tributary -name '*tributary@*' -o -path '/run/tributary/*')
