@@ -173,6 +173,8 @@ refused "garbage.txt:3: found 'what is this'" garbage.txt
 refused 'empty.txt: found no node' empty.txt
 head -c 300 /dev/urandom >random.bin
 refused 'random.bin:1: found|random.bin: found' random.bin
+gzip -c net.txt >net.txt.gz
+refused 'net.txt.gz: found a file that gzip has compressed' net.txt.gz
 head -c 500 h100.xml >cut.xml
 refused 'cut.xml:[0-9]+: found no XML' cut.xml
 echo '<!DOCTYPE s [<!ENTITY a "b">]><system>&a;</system>' >entity.xml

@@ -29,7 +29,7 @@ COMMAND = Command(
 Fits launch, step and efficiency of CONF to the results in FILEs, and writes a conf with them.
 
 A FILE is the output of nccl-tests (text, or JSON of its -J), of trib perf or trib sim (text or -J), of
-ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat or ib_send_lat (text or --out_json), of an OSU
+ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat or ib_send_lat (text or --out_json), of an OSU
 benchmark (osu_allreduce, osu_allgather, osu_reduce_scatter, osu_alltoall, osu_bcast, osu_reduce, osu_bw,
 osu_latency), or of the Intel MPI Benchmarks (Allreduce, Allgather, Reduce_scatter, Alltoall, Bcast, Reduce,
 PingPong). Tags of mpirun, srun -l and mpiexec -prepend-rank before its lines do not matter. What of it is not

@@ -27,6 +27,7 @@ TESTS = {
     "PingPong": Test("sendrecv", "latency"),
 }
 _PART = re.compile(r"#\s+Intel\s*\(R\) MPI Benchmark\w*.*?,\s*(\S+) part")
+_NOT_DONE = re.compile(r"\s*(\d+)\s+(out-of-mem|int-overflow|time-out)\.;")
 _COLUMN = re.compile(r"#?\w+(?:\[\w+\]|/sec)?")
 
 
@@ -84,6 +85,10 @@ class _Reader:
     def row(self, line: str, at: int, lines: Sequence[str]) -> None:
         words, s, column = line.split(), self.now, self._time()
         if s is None or column is None or FOREIGN.search(line):
+            return
+        left = _NOT_DONE.match(line)
+        if left:
+            s.notes.append(f"{s.where(at)}: {size_text(int(left[1]))} left out: {left[2]}")
             return
         if not re.fullmatch(r"\d+", words[0]):
             raise bad(self.path, at, f"'{clean(line.strip())}'", f"a row of {len(self.columns)} columns, bytes first")

@@ -14,7 +14,7 @@ from .rows import MIB, Options, Series, bad, number, steps, take, whole
 TESTS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce", "sendrecv")
 # Above these the column "error" of old versions says that a check failed.
 MOST_ERROR = {"double": 1e-12, "float": 1e-5, "half": 1e-2, "bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-5, "float64": 1e-12}
-_UNITS = {"(B)", "(elements)", "(us)", "(GB/s)"}
+_UNITS = {"(B)", "(elements)", "(us)", "(GB/s)", "(%)", "%Y-%m-%d", "%H:%M:%S"}  # of a time stamp, its format
 _OWN_HEAD = re.compile(r"# trib-\w+ \S+ (\w+) on .*?, (\d+) ranks")
 _RANK = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)")
 _SIZES = re.compile(r"minBytes (\d+) maxBytes (\d+) step: (\d+)\((factor|bytes)\)")

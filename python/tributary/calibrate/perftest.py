@@ -11,9 +11,10 @@ from .rows import MIB, Row, Series, bad, cut_off, number, whole
 
 # MB/sec is 2^20 bytes a second. Bytes per us of each unit.
 UNITS = {"MB/sec": MIB / 1e6, "MiB/sec": MIB / 1e6, "Gb/sec": 125.0, "Mb/sec": 0.125, "GB/sec": 1e3}
-ONE_WAY = "RDMA_Write, RDMA_Read or Send BW or Latency Test: one direction, one port"
+ONE_WAY = "RDMA_Write, RDMA_Read or Send BW Test, RDMA_Write or Send Latency Test: one direction, one port"
 _TITLE = re.compile(r"^\s*(\S.*\b(?:BW|Latency) Test)\s*$")
-_KNOWN = re.compile(r"(RDMA_Write|RDMA_Read|RDMA_Write_With_Imm|RDMA_Write_imm|Send)( Post List)? (BW|Latency) Test")
+# A read's latency is of the request and the answer; of a write or a send, half of the way there and back.
+_KNOWN = re.compile(r"((RDMA_Write|RDMA_Write_With_Imm|RDMA_Write_imm|Send)( Post List)? (BW|Latency)|RDMA_Read( Post List)? BW) Test")
 _COLUMN = re.compile(r"99(?:\.9)?%\s+percentile\[\w+\]|BW \w+(?: ?Port\d)?\[\S+?\]|MsgRate[^[]*\[\S+?\]|tps average|[#\w]+(?:\[\w+\])?")
 
 

@@ -13,7 +13,7 @@ from .source import Notes
 _IS = re.compile(r"^\s*(Switch|CA|Router):|\]\s*==\(", re.MULTILINE)
 _OWNER = re.compile(r"(Switch|CA|Router):\s*(0x[0-9a-fA-F]{16}(?=\s))?\s*(.*?):?$")
 _LINK = re.compile(
-    r"(?:(0x[0-9a-fA-F]+)\s+)?(\d+)\s+(\d+)\[\s*\d*\s*\]\s*==\((?P<state>(?:[^()]|\([^)]*\))*)\)==>"
+    r"(?:(0x[0-9a-fA-F]+)\s+)?(\d+)\s+(\d+)\[\s*\d*\s*\]\s*==\((?P<state>(?:[^()]|\([^)]*\))*)\)(?: \(HOQ:[^)]*\))?==>"
     r'\s*(?:(?P<lid>\d+)\s+(?P<port>\d+))?\s*\[\s*\d*\s*\]\s*".*?"'
 )
 _EACH = re.compile(r'0x[0-9a-fA-F]+\s+".*?"\s+\d+\s+\d+\[.*==\(')

@@ -13,8 +13,8 @@ from .source import Notes
 _END = r"\[(\d+)\](?:\[ext \d+\])?(?:\([0-9a-fA-F]+\))?"
 _NODE = re.compile(r'(Switch|Ca|Rt)\s+(\d+)\s+"([SHR]-[0-9a-fA-F]+)"\s*(?:#\s*"(.*)"(.*))?$')
 _PORT = re.compile(_END + r'\s+"([SHR]-[0-9a-fA-F]+)"' + _END + r"\s*(?:#(.*))?$")
-_KEY = re.compile(r"\w+=\S*(\s+\w+=\S*)*$")
-_OTHER = re.compile(r"(Chassis|Non-Chassis|DR path)\b")
+_KEY = re.compile(r"\w+=\S*(\s+\w+=\S*)*(\s+#.*)?$")  # with --grouping a comment says of which chassis
+_OTHER = re.compile(r"(Chassis|Non-Chassis|DR path|Hostname)\b")
 
 
 def read(path: str, text: str, notes: Notes) -> Network:

@@ -117,11 +117,12 @@ class Network:
             name = names.make(machine, "host")
             for guid in guids:
                 self.nodes[guid].name = name
-        told = [n.description for n in self.nodes.values() if n.kind == "Switch"]
+        told = [_switch_name(n.description) for n in self.nodes.values() if n.kind == "Switch"]
         for guid, node in self.nodes.items():
             if node.kind == "Switch":
-                managed = re.match(r"MF0;([^:]+):", node.description)
-                own = managed.group(1) if managed else node.description if told.count(node.description) == 1 else ""
+                own, place = _switch_name(node.description)
+                if [name for name, _ in told].count(own) > 1:
+                    own = own + place if place else ""  # switches of a chassis have a place there
                 node.name = names.make(own or "sw" + guid[-6:], "sw" + guid[-6:])
 
     def _machines(self, notes: Notes) -> list[tuple[str, list[str]]]:
@@ -179,6 +180,12 @@ class Network:
         for node in self.nodes.values():
             found.setdefault(node.name, self.where(node.line))
         return found
+
+
+def _switch_name(description: str) -> tuple[str, str]:
+    """Name and place of "MF0;director:MCS8500/L07/U1": director and _L07; a description that nobody manages is a name."""
+    managed = re.match(r"MF0;([^:]+):[^/]*(?:/([LS]\d+))?", description)
+    return (managed.group(1), "_" + (managed.group(2) or "")) if managed else (description, "")
 
 
 def listed(key: str, rows: Sequence[Line]) -> list[Line]:

@@ -55,4 +55,7 @@ def text_of(path: str) -> str:
         data = f.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise Refused(f"{path}: found more than {MOST_BYTES >> 20} MiB, expected what ibnetdiscover or NCCL writes")
+    if data[:2] in (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff") or b"\0" in data:
+        what = "a file that gzip has compressed" if data[:2] == b"\x1f\x8b" else "a binary file or one in UTF-16"
+        raise Refused(f"{path}: found {what}, expected text in UTF-8")
     return data.decode("utf-8-sig", "replace")

@@ -19,6 +19,8 @@ VIRTUAL = re.compile(
     r"cni|flannel|cali|cilium|lxc|lxd|podman|vxlan|geneve|kube|nodelocaldns|vmnet|vboxnet|usb|idrac)"
 )
 
+_NO_CPUS = "links to a CPU are left out: a conf has GPUs as hosts, and no CPUs"
+
 
 class Tag:
     """An element of XML with the line where it begins."""
@@ -120,7 +122,7 @@ class Machine:
                         found[gpu.host, key] = gpu
         gpus = list(dict.fromkeys(found.values()))
         if not gpus:
-            raise Refused(f"{self.path}: found no <gpu> in a <pci> of a <cpu>, expected some")
+            raise Refused(f"{self.path}: found no <gpu> in a <pci> of a <cpu>, expected some, as in NCCL_TOPO_DUMP_FILE (files for NCCL_TOPO_FILE need not have them)")
         return sorted(gpus, key=lambda g: (hosts.index(g.host), g.dev))
 
     def _nics(self, root: Tag, notes: Notes) -> list[float]:
@@ -154,6 +156,8 @@ class Machine:
         of: dict[tuple[int, int], Tag] = {}
         for i, gpu in enumerate(self.gpus):
             planes.append({})
+            for c2c in (t for t in gpu.tag.children if t.name == "c2c"):
+                notes.add(_NO_CPUS, c2c.where)
             for target, (count, link) in gpu.links.items():
                 kind = _kind(link)
                 j = places.get((gpu.host, target))
@@ -164,7 +168,7 @@ class Machine:
                 elif kind == "NVSwitch":
                     planes[i][target] = count
                 elif kind == "CPU":
-                    notes.add("links to a CPU are left out: a conf has GPUs as hosts, and no CPUs", link.where)
+                    notes.add(_NO_CPUS, link.where)
                 elif kind == "GPU":
                     notes.add("links to a GPU that the file does not have are left out", link.where)
                 else:
