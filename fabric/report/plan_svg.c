@@ -129,27 +129,37 @@ static double beside(const struct drawing *d, unsigned a, unsigned b, unsigned k
     return (k % 2 ? -1 : 1) * lean * (from + 3.0 * (double)(k / 2));
 }
 
-/* One tree, of number k among those that are drawn: a line from each box to that of its parent. */
+static int by_boxes(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* One tree, of number k among those that are drawn: a line from each box to those of its parents,
+ * one however many nodes of the box have a parent there. */
 static void tree(const struct fabric *f, const struct drawing *d, unsigned t, unsigned k, FILE *out)
 {
     const struct fab_tree *tr = &f->trees[t];
-    uint16_t *drawn = calloc(d->n_boxes, sizeof(*drawn));
+    uint32_t *edge = calloc(f->n_nodes + 1u, sizeof(*edge)); /* numbers of two boxes */
+    unsigned n = 0;
 
-    for (unsigned i = 0; drawn && i < f->n_nodes; i++) {
-        unsigned a = d->box_of[i], b;
+    for (unsigned i = 0; edge && i < f->n_nodes; i++)
+        if (tr->parent[i] != FAB_NONE && d->box_of[i] != d->box_of[tr->parent[i]])
+            edge[n++] = (uint32_t)d->box_of[i] << 16 | d->box_of[tr->parent[i]];
+    if (n)
+        qsort(edge, n, sizeof(*edge), by_boxes);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned a = edge[i] >> 16, b = edge[i] & UINT16_MAX;
 
-        if (tr->parent[i] == FAB_NONE)
+        if (i && edge[i] == edge[i - 1])
             continue;
-        b = d->box_of[tr->parent[i]];
-        if (a == b || drawn[a] == b + 1) /* within a box, or as the one before */
-            continue;
-        drawn[a] = (uint16_t)(b + 1);
         fprintf(out, "<path class=\"tree\" stroke=\"%s\" d=\"", colours[k]);
         path(&d->box[a], &d->box[b], beside(d, a, b, k), out);
         fprintf(out, "\"><title>tree %u, root %s</title></path>\n", tr->id,
                 f->nodes[tr->root].name);
     }
-    free(drawn);
+    free(edge);
 }
 
 static const char *role_class(const struct fabric *f, const struct drawing_box *b)

@@ -124,6 +124,18 @@ static void nodes_that_are_wired_alike_are_one_box(void **state)
     fabric_free(f);
 }
 
+/* Eight racks of 72 GPUs, GPU i at leaf i mod 18: a tree has a line for each leaf of a rack, not for each GPU. */
+static void a_tree_has_a_line_for_two_boxes(void **state)
+{
+    struct fabric *f = load_file("conf/gb200-superpod-576.conf");
+    char *svg = printed(f, with_trees);
+
+    (void)state;
+    assert_int_equal(times(svg, "<path class=\"tree\""), 8 * (8 * 18 + 18) + 8);
+    free(svg);
+    fabric_free(f);
+}
+
 static void pictures_have_nodes_links_and_trees(void **state)
 {
     struct fabric *f = load_file("conf/leaf-spine-8.conf");
@@ -149,6 +161,7 @@ int main(void)
         cmocka_unit_test(every_node_and_link_is_in_it),
         cmocka_unit_test(boxes_do_not_overlap),
         cmocka_unit_test(nodes_that_are_wired_alike_are_one_box),
+        cmocka_unit_test(a_tree_has_a_line_for_two_boxes),
         cmocka_unit_test(pictures_have_nodes_links_and_trees),
     };
 
