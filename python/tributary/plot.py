@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+WIDE_LABEL = 36  # characters
 LINES = ("-", "--", ":", "-.")
 BY = ("algo", "faults", "type", "ranks", "conf", "collective", "op", "payload", "clock", "in_place")
 UNITS = {
@@ -44,7 +45,7 @@ class Look(NamedTuple):
 
     def style(self, series: Sequence[Any]) -> dict[str, Any]:
         at = [list(self.values[name]).index(value) for name, value in zip(self.by, series)] + [0, 0, 0]
-        marker = at[2] if len(self.by) > 2 else at[0]
+        marker = (at[2] if len(self.by) > 2 else at[0]) + at[1] // len(LINES)  # lines begin anew: other markers
         return {
             "color": COLOURS[at[0] % len(COLOURS)],
             "linestyle": LINES[at[1] % len(LINES)],
@@ -52,7 +53,14 @@ class Look(NamedTuple):
         }
 
     def label(self, series: Sequence[Any]) -> str:
-        return ", ".join(value_text(name, value) for name, value in zip(self.by, series))
+        return ", ".join(self._text(name, value) for name, value in zip(self.by, series))
+
+    def _text(self, name: str, value: Any) -> str:
+        others = [str(v).split(",") for v in self.values[name]] if name == "conf" else []
+        varied = [part for part in str(value).split(",")[1:] if any(part not in other for other in others)]
+        if varied and all("=" in part for part in varied) and len({other[0] for other in others}) == 1:
+            return ", ".join(".".join(part.split(".")[-2:]) if part.count(".") > 1 else part for part in varied)  # of trib-sweep --vary: keys that differ
+        return value_text(name, value)
 
 
 def value_text(name: str, value: Any) -> str:
@@ -107,8 +115,13 @@ def _axes(ax: Optional[Axes]) -> Axes:
 
 
 def _legend(ax: Axes, legend: bool) -> None:
-    """Beside the data, never on it."""
-    if legend:
+    """Beside the data, never on it; below where it would leave the data no room."""
+    labels = ax.get_legend_handles_labels()[1]
+    figure = ax.figure
+    if legend and labels and max(map(len, labels)) > WIDE_LABEL and len(figure.axes) == 1:
+        figure.set_figheight(figure.get_figheight() + 0.24 * len(labels))
+        ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.2), borderaxespad=0.0, frameon=False, handlelength=3.0)
+    elif legend:
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False, handlelength=3.0)
 
 

@@ -86,6 +86,35 @@ END
 sim leaf-spine-8 all_gather --algo direct,ring -b 64K -e 256K -J gather.json
 PYTHONPATH=$root/python MPLBACKEND=agg $python colours.py one-ring.json one-sharp.json one-tree.json gather.json >colours.out 2>&1 || fail "colours: $(cat colours.out)"
 
+# a folder of trib-sweep --vary: labels are the keys that differ, below the data, each series looks its own; a folder of nothing
+cat >swept.py <<'END'
+import sys
+from tributary import plot
+from tributary.report import figures, page
+def drawn(make, name, label):
+    ax = make()
+    ax.figure.canvas.draw()
+    looks = [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.get_lines() if not line.get_label().startswith("_")]
+    assert len(set(looks)) == len(looks), looks
+    assert ax.get_position().width > 0.8 and ax.get_window_extent().height > 250, ax.get_position()
+    kept.append([text.get_text() for text in ax.get_legend().get_texts()])
+    return ""
+kept = []
+figures.drawn = drawn
+found = page.make(sys.argv[1:])
+assert "<h1>all reduce on leaf-spine-8</h1>" in found, found[:2000]
+assert "ring, spine_link.rate=300Gb_s, reduce.window=64" in kept[0], kept
+END
+mkdir swept nothing
+for r in 100 200 300 400 500; do
+    jq ".conf = \"/x/leaf-spine-8,leaf_spine.spine_link.rate=${r}Gb_s,reduce.window=64,mtu=4096.conf\"" one-ring.json >swept/0000${r%00}.json
+done
+jq '.conf = "/x/leaf-spine-8,leaf_spine.spine_link.rate=100Gb_s,reduce.window=512,mtu=4096.conf"' one-sharp.json >swept/00006.json
+PYTHONPATH=$root/python MPLBACKEND=agg $python swept.py swept/*.json >swept.out 2>&1 || fail "a sweep's folder: $(cat swept.out)"
+report swept -o swept.html || fail "a folder: $(cat report.out)"
+report nothing -o nothing.html && fail "an empty folder: exit code 0"
+has 'nothing: found no ..json in it, expected files of trib' report.out
+
 # a training step: where its time goes, in words
 cat >work.conf <<'END'
 name = "small"; device = "h100";
@@ -97,6 +126,23 @@ sim rail-2x4 --workload work.conf -J step.json
 report step.json -o step.html || fail "a step: $(cat report.out)"
 $python whole.py step.html 1 'Where the time of a training step of small on rail-2x4, 8 GPUs goes' 'exposed: tensor' 'pipeline bubble (ms)' 'what binds' || fail "a step"
 has_not 'time_us|extrapolated_bytes|\.algo|high_us' step.html
+
+# its bars are as long as the step, also where no parallelism alone accounts for all that is exposed
+cat >bars.py <<'END'
+import json, sys
+from tributary.report import figures, page
+kept = []
+figures.drawn = lambda make, name, label: kept.append(make()) or ""
+found = page.make(sys.argv[1:])
+step = json.load(open(sys.argv[1]))
+ends = [max(p.get_x() + p.get_width() for p in kept[0].patches if round(p.get_y() + p.get_height() / 2) == i) for i in range(3)]
+for key, end in zip(("hosts", "nvswitches", "switches"), ends):
+    assert abs(end - step[key]["step_us"] / 1e3) < 2e-3 * end, (key, end, step[key])
+assert "e-" not in found.split("<tbody>")[1].split("</tbody>")[0], found
+END
+jq '.pipeline_us = 1.9e-9 | .hosts.step_us = .math_us * 2 | .hosts.exposed_us = .math_us | .hosts.exposed_by_us = {"data": (.math_us * 0.3), "tensor": (.math_us * 0.5)}
+    | .nvswitches = .hosts | .switches = .hosts' step.json >overlap.json
+PYTHONPATH=$root/python MPLBACKEND=agg $python bars.py overlap.json >bars.out 2>&1 || fail "bars: $(cat bars.out)"
 
 # hostile text in every place that a file has
 cat >hostile.py <<'END'

@@ -254,10 +254,16 @@ def _timeline(report: Report, path: PathLike, name: str) -> None:
 
 def _title(frame: pd.DataFrame) -> str:
     def of(column: str, most: int = 3) -> str:
-        found = list(dict.fromkeys(str(v).replace("_", " ") for v in frame[column]))
+        found = list(dict.fromkeys(str(v).replace("_", " ") if column == "collective" else _swept(str(v)) for v in frame[column]))
         return ", ".join(found[:most]) + (", ..." if len(found) > most else "")
 
     return f"{of('collective')} on {of('conf')}"
+
+
+def _swept(conf: str) -> str:
+    """The conf that trib-sweep --vary varied, of the name that it gives: CONF,KEY=VALUE,..."""
+    base, _, varied = conf.partition(",")
+    return base if "=" in varied else conf
 
 
 def make(paths: Sequence[PathLike], title: str = "") -> str:

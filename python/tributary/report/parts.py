@@ -34,7 +34,7 @@ def title_of(found: Mapping[str, Any]) -> str:
 
 
 def _ms(us: Any) -> float:
-    return float(us or 0) / 1000
+    return round(float(us or 0), 6) / 1000  # to the picosecond
 
 
 def _bars(names: Sequence[str], parts: Sequence[tuple[str, str, Sequence[float]]], unit: str, title: str) -> Axes:
@@ -63,6 +63,9 @@ def step(found: Mapping[str, Any], name: str, draw: Draw) -> str:
     parts = [("computing", "#777777", [_ms(found.get("math_us"))] * len(ways)), ("pipeline bubble", "#BBBBBB", [_ms(found.get("pipeline_us"))] * len(ways))]
     for axis, colour in zip(axes, plot.COLOURS):
         parts.append((f"exposed: {axis}", colour, [_ms(found[key].get("exposed_by_us", {}).get(axis)) for key, _ in ways]))
+    together = [_together(found[key], axes) for key, _ in ways]
+    if any(together):
+        parts.append(("exposed: several at once", plot.COLOURS[len(axes) % len(plot.COLOURS)], together))
     title = title_of(found)
     label = f"Where the time of {title} goes, ms: computing, and what communication adds to it, by who adds up: {'; '.join(text for _, text in ways)}"
     body = draw(lambda: _bars([text for _, text in ways], parts, "time (ms)", title), label)
@@ -73,10 +76,17 @@ def step(found: Mapping[str, Any], name: str, draw: Draw) -> str:
     ]
     body += table(f"The step, {name}", heads, rows)
     heads = ("parallelism", "communication by theory (ms)", *(f"exposed, {text} (ms)" for _, text in ways))
-    body += table(f"By parallelism, {name}", heads, [(a, _ms(found["theory_us"][a]), *(_ms(found[k].get("exposed_by_us", {}).get(a)) for k, _ in ways)) for a in axes])
+    body += table(f"By parallelism, {name}", heads, [(a, _ms(found["theory_us"][a]) or None, *(_ms(found[k].get("exposed_by_us", {}).get(a)) for k, _ in ways)) for a in axes])
     heads = ("parallelism", "collective", "GPUs", "size", "a step", *(f"{text}: {what}" for _, text in ways for what in ("by", "time (ms)")))
     rows_of = [_collective(c, [key for key, _ in ways]) for c in found["collectives"] if isinstance(c, dict)]
     return body + table(f"Collectives of a GPU, {name}; a second time is the most that it may be", heads, rows_of, numbers_from=2)
+
+
+def _together(way: Mapping[str, Any], axes: Sequence[str]) -> float:
+    """What the step gains by no parallelism's communication alone, since another's takes its place, in ms; 0: next to nothing."""
+    alone = sum(float(way.get("exposed_by_us", {}).get(axis) or 0) for axis in axes)
+    rest = _ms(float(way.get("exposed_us") or 0) - alone)
+    return rest if rest > 1e-3 * _ms(way.get("step_us")) else 0.0
 
 
 def _collective(c: Mapping[str, Any], ways: Sequence[str]) -> tuple[Any, ...]:
