@@ -351,6 +351,20 @@ static void change_node(struct build *b, config_setting_t *g, const config_setti
     n->multimem = k.multimem;
 }
 
+/* Whether a list of names has the one at i before. */
+static bool named_before(const config_setting_t *names, int i)
+{
+    const char *name = config_setting_get_string_elem(names, i);
+
+    for (int k = 0; name && k < i; k++) {
+        const char *other = config_setting_get_string_elem(names, k);
+
+        if (other && !strcmp(other, name))
+            return true;
+    }
+    return false;
+}
+
 static void change_nodes(struct build *b, config_setting_t *g, const config_setting_t *of)
 {
     static const char *const made[] = {"name", "kind", "role", "ports"};
@@ -371,8 +385,17 @@ static void change_nodes(struct build *b, config_setting_t *g, const config_sett
         change_node(b, g, of);
         return;
     }
-    for (int i = 0; i < config_setting_length(of); i++)
-        change_node(b, g, config_setting_get_elem(of, (unsigned)i));
+    if (!config_setting_length(of))
+        build_error(b, (int)config_setting_source_line(of),
+                    "of: found no name, expected the name of a node, or a list of them");
+    for (int i = 0; i < config_setting_length(of); i++) {
+        if (named_before(of, i))
+            build_error(b, (int)config_setting_source_line(of),
+                        "of: found \"%s\" twice, expected it once",
+                        config_setting_get_string_elem(of, i));
+        else
+            change_node(b, g, config_setting_get_elem(of, (unsigned)i));
+    }
 }
 
 void conf_nodes(struct build *b, config_setting_t *s)

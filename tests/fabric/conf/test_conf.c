@@ -229,6 +229,11 @@ static const struct {
     {LINKS "single_switch = { hosts = 2; };\nnodes = ( { of = \"switch0\"; reduce = false; },\n"
            " { of = ( \"switch0\" ); forwarding = \"cut-through\"; } );",
      4, "of: found \"switch0\" a second time, expected its keys at line 3"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { of = ( ); reduce = false; } );", 3,
+     "of: found no name, expected the name of a node"},
+    {LINKS "single_switch = { hosts = 2; };\n"
+           "nodes = ( { of = ( \"switch0\", \"switch0\" ); reduce = false; } );",
+     3, "of: found \"switch0\" twice, expected it once"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0\"; loss = 0.5; } );", 3,
      "of: found \"h0\", expected two nodes"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0-h1\"; loss = 0.5; } );", 3,
