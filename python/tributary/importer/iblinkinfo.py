@@ -14,7 +14,7 @@ _IS = re.compile(r"^\s*(Switch|CA|Router):|\]\s*==\(", re.MULTILINE)
 _OWNER = re.compile(r"(Switch|CA|Router):\s*(0x[0-9a-fA-F]{16}(?=\s))?\s*(.*?):?$")
 _LINK = re.compile(
     r"(?:(0x[0-9a-fA-F]+)\s+)?(\d+)\s+(\d+)\[\s*\d*\s*\]\s*==\((?P<state>(?:[^()]|\([^)]*\))*)\)(?: \(HOQ:[^)]*\))?==>"
-    r'\s*(?:(?P<lid>\d+)\s+(?P<port>\d+))?\s*\[\s*\d*\s*\]\s*".*?"'
+    r'\s*(?:(?:(?P<lid>\d+)\s+(?P<port>\d+))?\s*\[\s*\d*\s*\]\s*".*?"|"Port not available")'
 )
 _EACH = re.compile(r'0x[0-9a-fA-F]+\s+".*?"\s+\d+\s+\d+\[.*==\(')
 _KINDS = {"Switch": "Switch", "CA": "Ca", "Router": "Rt"}

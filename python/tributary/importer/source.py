@@ -40,7 +40,10 @@ class Names:
         self.used: set[str] = set()
 
     def make(self, text: str, other: str) -> str:
-        base = re.sub(r"[^A-Za-z0-9._]+", "_", text).strip("._")[:24] or other
+        base = re.sub(r"[^A-Za-z0-9._]+", "_", text).strip("._") or other
+        if len(base) > 24:  # without a domain; of what is longer still, the ends tell machines apart
+            base = base.split(".")[0]
+            base = base if len(base) <= 24 else f"{base[:8].rstrip('_')}_{base[-15:].lstrip('_')}"
         if not base[0].isalpha():
             base = "n" + base
         name, n = base, 2
