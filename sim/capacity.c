@@ -15,7 +15,7 @@ struct ranks {
     const struct fabric *f;
     unsigned n, algos;
     const uint16_t *host;
-    bool pairs; /* of a collective between all pairs, by some algorithms */
+    unsigned peers; /* of a rank, to each of which it sends at once where it sends directly */
 };
 
 /* Ways between two ranks of a node: each pair by each plane. */
@@ -47,22 +47,20 @@ static unsigned direct_frames(const struct ranks *s)
     return s->algos & (1u << ALGO_DIRECT | 1u << ALGO_PXN) ? bench_frames(0) + node_ways(s) : 0;
 }
 
-/* Where all ranks connect to all others, each has a frame on its way to each, and some of those an
- * answer. */
-static unsigned pair_frames(const struct ranks *s)
+/* Where each rank sends to all of its peers at once, each way has a message's last frame, and an ACK
+ * of it. Connecting has a window (link.c), and needs less. */
+static unsigned peer_frames(const struct ranks *s)
 {
-    uint64_t n = bench_frames(0) + (uint64_t)s->n * s->n * 3 / 2;
+    uint64_t n = bench_frames(s->n) + 2ull * s->n * s->peers;
 
-    if (!s->pairs || !(s->algos & (1u << ALGO_DIRECT | 1u << ALGO_PAIRWISE)))
-        return 0;
-    return (unsigned)RTE_MIN(n, (uint64_t)INT32_MAX);
+    return s->algos >> ALGO_DIRECT & 1 ? (unsigned)RTE_MIN(n, (uint64_t)INT32_MAX) : 0;
 }
 
 static unsigned frames_of(const struct ranks *s)
 {
     unsigned most = RTE_MAX(bench_frames(s->n) + multimem_frames(s), direct_frames(s));
 
-    return RTE_MAX(most, pair_frames(s));
+    return RTE_MAX(most, peer_frames(s));
 }
 
 /* Algorithms that may run: auto may choose each one that there is. */
@@ -75,10 +73,13 @@ static unsigned frames_for(const struct sim *m, unsigned algos)
 {
     const struct sweep *s = m->s;
 
-    return m->own.frames ? (unsigned)m->own.frames
-                         : frames_of(&(struct ranks){s->fab, s->nranks, algos, s->host_of_rank,
-                                                     s->o->coll != COLL_SENDRECV &&
-                                                         !coll_rooted(s->o->coll)});
+    unsigned peers = s->o->coll == COLL_SENDRECV || coll_rooted(s->o->coll) ? 1 : s->nranks;
+
+    if (s->o->sparse)
+        peers = RTE_MIN(peers, s->o->sparse);
+    return m->own.frames
+               ? (unsigned)m->own.frames
+               : frames_of(&(struct ranks){s->fab, s->nranks, algos, s->host_of_rank, peers});
 }
 
 unsigned capacity_frames(const struct sim *m)
@@ -90,9 +91,11 @@ unsigned capacity_frames_of_jobs(const struct fabric *f, const struct jobs_plan 
 {
     unsigned n = 0;
 
-    for (unsigned i = 0; i < p->n; i++)
-        n += frames_of(
-            &(struct ranks){f, p->job[i].nranks, p->job[i].algos, p->job[i].host_of_rank, true});
+    for (unsigned i = 0; i < p->n; i++) {
+        unsigned r = p->job[i].nranks;
+
+        n += frames_of(&(struct ranks){f, r, p->job[i].algos, p->job[i].host_of_rank, r});
+    }
     return n;
 }
 

@@ -70,7 +70,9 @@ struct conn {
     unsigned depth;      /* slots; receives posted and messages in flight, at most: sched_slots() */
     bool connected;      /* the peer's end is known */
     bool open;           /* the peer can receive */
-    bool due;            /* a request to the peer goes out as soon as a send buffer is free */
+    bool due;            /* a message to the peer goes out as soon as a send buffer is free */
+    bool queued;         /* among those that may be due */
+    bool asked;          /* counted in links.asked: requested, and the peer has not answered */
 
     /* Of the running operation. */
     unsigned rx_lane, tx_lane; /* LANE_NONE */
@@ -86,9 +88,10 @@ struct conn {
 
     unsigned peer;
     uint32_t psn;
-    struct conn *next; /* of the same peer */
-    int64_t since_ns;  /* since when the peer does not answer; 0: it was not asked */
-    uint64_t probe;    /* what was posted up to the last probe, included */
+    struct conn *next;     /* of the same peer */
+    struct conn *due_next; /* queued behind it */
+    int64_t since_ns;      /* since when the peer does not answer; 0: it was not asked */
+    uint64_t probe;        /* what was posted up to the last probe, included */
 } CACHELINE_ALIGNED;
 
 /* ---- an operation's use of it (conn.c) ---- */
@@ -120,6 +123,9 @@ static inline bool conn_is_old(const struct comm *c, const struct conn *k)
     return k->generation < c->generation;
 }
 #define LINK_MAGIC 0x5452424cu /* "TRBL" */
+/* A rank's requests without an answer, at most: where all ranks connect to all others, what is on its
+ * way grows with the ranks, not with their pairs. */
+#define LINKS_ASKED 32u
 void link_input(struct comm *c, unsigned rank, const void *msg, size_t len);
 void link_pump(struct comm *c);
 void link_tick(struct comm *c);

@@ -47,10 +47,18 @@ struct ctl_port {
     uint32_t busy; /* bit of each send buffer in flight */
 };
 
+/* Connections in the making. */
+struct links {
+    unsigned next;          /* the first that was not requested yet, in order of their index */
+    unsigned asked;         /* requested, and not open */
+    struct conn *due, *end; /* those that may be due, in the order in which they are sent */
+};
+
 struct ctl {
     struct ctl_port port[COMM_PORTS];
     struct peer *peer; /* [nranks] once connected */
     bool due;          /* some peer, connection or plane is */
+    struct links links;
     uint64_t refused[CTL_REFUSALS];
     struct log_limit told[CTL_REFUSALS];
 };

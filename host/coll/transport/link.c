@@ -7,6 +7,9 @@
  *   A: mine, not yours yet    B: mine, and I have yours (B receives)    A: I have yours
  *
  * A rank sends data once the peer has said that it can receive.
+ *
+ * Of its requests at most LINKS_ASKED wait for an answer; the next ones follow as those come in. Answers
+ * wait for send buffers only.
  */
 #include "host/coll/transport/conn.h"
 
@@ -171,10 +174,54 @@ static bool send_link(struct comm *c, struct conn *k, bool want)
     return ctl_send_rank(c, k->peer, &m, sizeof(m));
 }
 
-static void request(struct comm *c, struct conn *k)
+/* A message goes out as soon as a send buffer is free. */
+static void enqueue(struct comm *c, struct conn *k)
 {
-    k->due = true;
-    c->ctl.due = true;
+    struct links *l = &c->ctl.links;
+
+    k->due = c->ctl.due = true;
+    if (k->queued)
+        return;
+    k->queued = true;
+    k->due_next = NULL;
+    if (l->due)
+        l->end->due_next = k;
+    else
+        l->due = k;
+    l->end = k;
+}
+
+static void dequeue(struct links *l)
+{
+    struct conn *k = l->due;
+
+    T_ASSERT(k->queued, "a connection is in the queue of those due, and does not know");
+    l->due = k->due_next;
+    k->queued = k->due = false;
+}
+
+/* The peer has answered, or its answer is no longer wanted. */
+static void answered(struct comm *c, struct conn *k)
+{
+    k->due = false;
+    c->ctl.links.asked -= k->asked;
+    k->asked = false;
+}
+
+/* Requests as many as may be. */
+static void request_next(struct comm *c)
+{
+    struct links *l = &c->ctl.links;
+
+    while (l->asked < LINKS_ASKED && l->next < c->n_conns) {
+        struct conn *k = c->conn[l->next++];
+
+        if (k->connected || k->open || conn_is_old(c, k)) /* the peer has asked */
+            continue;
+        k->asked = true;
+        l->asked++;
+        enqueue(c, k);
+    }
 }
 
 struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err)
@@ -186,7 +233,7 @@ struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err)
         return k;
     k = add(c, peer, key, err);
     if (k) {
-        request(c, k);
+        request_next(c);
         ctl_pump(c);
     }
     return k;
@@ -222,7 +269,7 @@ void conn_renew(struct comm *c)
         if (!conn_is_old(c, k))
             continue;
         k->rx_lane = k->tx_lane = LANE_NONE;
-        k->due = false;
+        answered(c, k);
         qp_stop(k->qp);
     }
 }
@@ -278,26 +325,28 @@ void link_input(struct comm *c, unsigned rank, const void *msg, size_t len)
         return;
     if (m.have && !k->open) {
         k->open = true;
-        k->due = false;
+        answered(c, k);
+        request_next(c);
         comm_event(c, COMM_EV_CONN_MADE, k->peer, k->chan);
         if (k->tx_lane != LANE_NONE)
             exec_wake(c, k->tx_lane);
         comm_check_ready(c);
     }
     if (m.want && !send_link(c, k, !k->open))
-        k->due = c->ctl.due = true; /* many requests at once: as soon as a send buffer is free */
+        enqueue(c, k); /* many requests at once */
+    ctl_pump(c);
 }
 
 void link_pump(struct comm *c)
 {
-    for (unsigned i = 0; i < c->n_conns; i++) {
-        struct conn *k = c->conn[i];
+    struct links *l = &c->ctl.links;
 
-        if (k->due && !send_link(c, k, !k->open)) {
+    while (l->due) {
+        if (l->due->due && !send_link(c, l->due, !l->due->open)) {
             c->ctl.due = true;
             return;
         }
-        k->due = false;
+        dequeue(l);
     }
 }
 
@@ -308,7 +357,7 @@ void link_tick(struct comm *c)
     for (unsigned i = 0; i < c->n_conns; i++) {
         struct conn *k = c->conn[i];
 
-        if (k->open || conn_is_old(c, k))
+        if (k->open || conn_is_old(c, k) || (!k->connected && k->index >= c->ctl.links.next))
             continue;
         if (!k->since_ns)
             k->since_ns = c->now_ns;
@@ -317,7 +366,7 @@ void link_tick(struct comm *c)
                       comm_host(c, k->peer));
             return;
         }
-        request(c, k);
+        enqueue(c, k);
     }
 }
 
