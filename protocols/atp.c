@@ -42,7 +42,6 @@ struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload
         want = 4;
     want = want < fit || key[KEY_WINDOW] ? want : fit;
     s.window = (uint32_t)(want ? want : 1) * s.servers;
-    s.round_ps = 2 * round_trip + (int64_t)(2 * s.window * packet);
     return s;
 }
 

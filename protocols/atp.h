@@ -39,7 +39,6 @@ _Static_assert(sizeof(struct head) == 32, "head on the wire");
 /* What both ends, and the formula, derive from keys and fabric. */
 struct atp_shape {
     uint32_t servers, window, elements; /* window: blocks in flight, a multiple of servers */
-    int64_t round_ps;                   /* a full window there and back */
 };
 uint32_t atp_elements(const int64_t *key, uint32_t payload);
 struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload, uint32_t buffers,

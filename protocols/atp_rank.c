@@ -35,6 +35,14 @@ static void atp_close(struct trib_rank *r)
 
 static bool atp_send(struct trib_rank *r, const struct trib_flight *f);
 
+/* Of a full window there and back. */
+static int64_t round_ps(const struct trib_rank *r, const struct atp_shape *s)
+{
+    uint64_t bytes = 2ull * s->window * (s->elements * 4ull + sizeof(struct head));
+
+    return 2 * r->round_trip_ps + trib_link_ps(bytes, trib_slowest_bps(r, true));
+}
+
 static int atp_open(struct trib_rank *r)
 {
     struct atp_shape s =
@@ -48,7 +56,7 @@ static int atp_open(struct trib_rank *r)
         return trib_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
     rc = trib_server_open(r, sizeof(*me), s.servers, slots,
                           sizeof(struct sums) + s.elements * (sizeof(double) + 2 * sizeof(int32_t)),
-                          sizeof(struct head), timeout ? timeout : 4 * s.round_ps,
+                          sizeof(struct head), timeout ? timeout : 4 * round_ps(r, &s),
                           r->key[KEY_PATIENCE] * 1000000000, atp_send);
     if (rc)
         return rc;

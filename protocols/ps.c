@@ -38,7 +38,6 @@ _Static_assert(sizeof(struct head) == 16, "head on the wire");
 /* What both ends, and the formula, derive from keys and fabric. */
 struct shape {
     uint32_t servers, window, bytes; /* of data in a packet, a multiple of 8 */
-    int64_t round_ps;                /* a full window there and back */
 };
 
 static struct shape shape_of(const int64_t *key, uint32_t nranks, uint32_t payload,
@@ -66,8 +65,16 @@ static struct shape shape_of(const int64_t *key, uint32_t nranks, uint32_t paylo
         s.window = 1;
     if (s.window > 1024)
         s.window = 1024;
-    s.round_ps = 2 * round_trip + (int64_t)(2ull * s.window * (others + s.servers) * packet);
     return s;
+}
+
+/* Of a full window there and back. */
+static int64_t round_ps(const struct trib_rank *r, const struct shape *s)
+{
+    uint64_t bytes =
+        2ull * s->window * (r->nranks - 1 + s->servers) * (s->bytes + sizeof(struct head));
+
+    return 2 * r->round_trip_ps + trib_link_ps(bytes, trib_slowest_bps(r, true));
 }
 
 static bool supports(enum trib_type type, enum trib_sum op)
@@ -104,8 +111,8 @@ static int ps_open(struct trib_rank *r)
                            (long long)r->key[KEY_PACKET]);
     rc = trib_server_open(r, sizeof(*me), s.servers, s.window,
                           sizeof(struct block) + (r->nranks + 1ul) * s.bytes, sizeof(struct head),
-                          timeout ? timeout : 4 * s.round_ps, r->key[KEY_PATIENCE] * 1000000000,
-                          ps_send);
+                          timeout ? timeout : 4 * round_ps(r, &s),
+                          r->key[KEY_PATIENCE] * 1000000000, ps_send);
     if (rc)
         return rc;
     me = r->self;

@@ -194,6 +194,9 @@ struct trib_rank {
     uint32_t window;   /* packets that may be in flight to this rank at once: its receive buffers */
     uint64_t rate_bps; /* of its link */
     int64_t round_trip_ps; /* of a full packet to the root of the tree and back, without load */
+    /* Links between switches, for how long answers may take under load: as trib_model.tree_bps; and
+     * what a switch has to other switches for each rank below it, the least of them. 0: none. */
+    uint64_t tree_bps, share_bps;
 };
 
 struct trib_rank_half {

@@ -94,6 +94,20 @@ static inline int64_t trib_link_ps(uint64_t bytes, uint64_t rate_bps)
     return (int64_t)((double)bytes * 8e12 / (double)(rate_bps ? rate_bps : 1));
 }
 
+/* How fast this rank's packets go, at the slowest link that they may pass: that of the tree, and, of
+ * what goes from rank to rank, that which ranks of a switch share. A timer that is to allow for all
+ * packets before one takes this rate. */
+static inline uint64_t trib_slowest_bps(const struct trib_rank *r, bool between_ranks)
+{
+    uint64_t least = r->rate_bps;
+
+    if (r->tree_bps && r->tree_bps < least)
+        least = r->tree_bps;
+    if (between_ranks && r->share_bps && r->share_bps < least)
+        least = r->share_bps;
+    return least;
+}
+
 /* Elements of `size` bytes that a packet carries behind a head: as many as asked, or as fit. */
 static inline uint32_t trib_elements(int64_t asked, uint32_t payload, uint32_t head, uint32_t size)
 {

@@ -227,6 +227,41 @@ uint64_t proto_rate_bps(const struct proto_ways *w, unsigned *ranks_a_link)
     return least;
 }
 
+/* What a switch has to other switches. */
+static uint64_t away_bps(const struct fabric *f, uint16_t node)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < f->n_links; i++) {
+        const struct fab_link *l = &f->links[i];
+
+        if ((l->a == node && f->nodes[l->b].kind == FAB_SWITCH) ||
+            (l->b == node && f->nodes[l->a].kind == FAB_SWITCH))
+            sum += l->rate_bps;
+    }
+    return sum;
+}
+
+uint64_t proto_share_bps(const struct proto_ways *w)
+{
+    uint16_t below[FAB_MAX_NODES] = {0};
+    uint64_t least = 0;
+
+    for (unsigned m = next_member(w, 0); w->tree && m < FAB_MAX_MEMBERS;
+         m = next_member(w, m + 1)) {
+        uint16_t at = fab_group_leaf(w->fab, w->tree, m, w->members);
+
+        if (at != FAB_NONE)
+            below[at]++;
+    }
+    for (uint16_t at = 0; at < w->fab->n_nodes; at++) {
+        uint64_t share = below[at] ? away_bps(w->fab, at) / below[at] : 0;
+
+        least = share && (!least || share < least) ? share : least;
+    }
+    return least;
+}
+
 /* ---- load of links ---- */
 
 /* A packet on all links of its way. */

@@ -171,7 +171,9 @@ int proto_rank_create(struct proto_rank **out, const struct proto_rank_cfg *cfg,
                                 .payload = cfg->payload,
                                 .window = cfg->window,
                                 .rate_bps = cfg->rate_bps,
-                                .round_trip_ps = cfg->round_trip_ps};
+                                .round_trip_ps = cfg->round_trip_ps,
+                                .tree_bps = cfg->tree_bps,
+                                .share_bps = cfg->share_bps};
     if (cfg->protocol->rank->open)
         CALL(r, "open()", rc = cfg->protocol->rank->open(&r->pub));
     if (rc) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Protocols of a communicator, from its creation to its end. */
+#include "fabric/tree_rate.h"
 #include "host/coll/comm.h"
 #include "protocols/host/conf.h"
 #include "protocols/host/wire.h"
@@ -188,6 +189,9 @@ static int open_half(struct comm *c, struct protocol *e, char *err)
     unsigned ranks_a_link;
 
     cfg.rate_bps = proto_rate_bps(&w, &ranks_a_link);
+    cfg.share_bps = proto_share_bps(&w);
+    if (w.tree)
+        cfg.tree_bps = fabric_tree_bps(c->cfg.fab, w.tree, w.members, false);
     return proto_rank_create(&e->half, &cfg, protocol_now(c), err);
 }
 
