@@ -270,6 +270,24 @@ static int64_t own_ps(const struct trib_model *m, uint64_t per, uint64_t blocks,
                         m->rate_bps);
 }
 
+/* Time of what the busiest link carries where each rank sends to the servers, and gets results if
+ * `back`: rounds of a block of each server, then one of the first servers. A last block that is the
+ * only one of its round is as short as it is. */
+static double busiest_ps(const struct trib_model *m, uint32_t servers, bool back, uint64_t per,
+                         uint64_t blocks)
+{
+    uint32_t rest = (uint32_t)((blocks - 1) % servers) + 1, size = (uint32_t)trib_size(m->type),
+             head = (uint32_t)sizeof(struct head) + m->overhead;
+    uint64_t left = rest > 1 ? per : m->count - (blocks - 1) * per;
+    double rounds = (double)((blocks - 1) / servers),
+           full = (double)trib_link_ps(per * size + head, m->rate_bps),
+           last = (double)trib_link_ps(left * size + head, m->rate_bps);
+
+    if (rounds > 0)
+        rounds *= m->busiest(m, servers, back);
+    return rounds * full + m->busiest(m, rest, back) * last;
+}
+
 /*
  * The busiest link is a server's, or one between switches. It takes the parts of all ranks, and the
  * results of other servers' blocks from the moment when the first are there. After the last part
@@ -296,11 +314,12 @@ static int64_t model(const struct trib_model *m)
     full = trib_link_ps(bytes + m->overhead, m->rate_bps);
     server = (double)own_ps(m, per, blocks, s.servers);
     one = server / (double)own;
-    both = m->busiest(m, used, true) * server;
+    both = busiest_ps(m, s.servers, true, per, blocks);
     parts = m->busiest(m, used, false);
     in = across + (int64_t)(both - one);
     /* Results begin when the first block is there, and follow each other. */
-    out = 2 * across + (int64_t)(parts * server - one + (parts - 1) * (double)full);
+    out = 2 * across + (int64_t)(busiest_ps(m, s.servers, false, per, blocks) - one +
+                                 (parts - 1) * (double)full);
     turn = (double)(others - 1) * m->ranks_a_link * one;
     slow = (int64_t)((double)trib_ceil_div(own, s.window) * (2 * (double)across + turn) + turn);
     in = in > out ? in : out;
