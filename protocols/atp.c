@@ -67,6 +67,18 @@ static double collisions(double m, double aggregators)
     return m / (aggregators + m);
 }
 
+/* Of what the busiest link between switches carries, where a switch sends so many packets of a block:
+ * rounds of a block of each server, and a last one of the first servers. */
+static double slower_ps(const struct trib_model *m, const struct atp_shape *s, double packets,
+                        double blocks, uint32_t bytes)
+{
+    double rounds = floor((blocks - 1) / s->servers), rest = blocks - rounds * s->servers;
+    double load = rounds > 0 ? rounds * m->between(m, s->servers, packets) : 0;
+
+    return (load + m->between(m, (unsigned)rest, packets)) *
+           (double)trib_link_ps(bytes + m->overhead, m->rate_bps);
+}
+
 /*
  * The busiest link is a server's, from its switch: sums of its blocks, parts that collide, results
  * of other servers, and by multicast its own. docs/aggregation-protocols.md derives the terms.
@@ -105,6 +117,9 @@ static int64_t model(const struct trib_model *m)
         most = first + (all && !alone && m->levels ? across / m->levels : across);
         most += (back + leaves - 2) * wire;
     }
+    /* each switch sends sums, and the parts of blocks that collide, over links between switches */
+    if (m->between)
+        most = fmax(most, slower_ps(m, &s, per / leaves, blocks, bytes) + across);
     most = fmax(most, 2 * across + (blocks - (all ? own : 0) - 1) * wire);
     return (int64_t)fmax(most, ceil(blocks / s.window) * (2 * across + (leaves - 1) * wire));
 }

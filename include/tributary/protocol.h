@@ -244,6 +244,10 @@ struct trib_model {
     double (*busiest)(const struct trib_model *m, unsigned servers, bool back);
     uint64_t tree_bps; /* of the slowest link between switches of the tree, shared by the edges of
                         * the tree that cross it; 0: a switch is all there is of it */
+    /* The first switch of ranks sends so many packets to each of the first so many ranks below other
+     * switches, and gets one from each of them: what the busiest link between switches carries, in
+     * times of a packet on a rank's link that it does not share. */
+    double (*between)(const struct trib_model *m, unsigned servers, double packets);
 };
 
 struct trib_protocol {

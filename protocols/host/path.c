@@ -301,3 +301,53 @@ double proto_busiest(const struct proto_ways *w, unsigned servers, bool back, ui
     free(load);
     return most;
 }
+
+/* Packets between a first switch and a server, in both directions. */
+static void add_sums(const struct proto_ways *w, uint16_t leaf, unsigned host, double packets,
+                     double *load)
+{
+    const struct fabric *f = w->fab;
+    uint16_t port = proto_host_port(w, host);
+    uint32_t d[MAX_HOPS];
+    unsigned n = fabric_path_ports(f, leaf, 0, f->hosts[host], port, d, MAX_HOPS);
+
+    for (unsigned h = 0; h < n; h++)
+        load[d[h]] += packets;
+    n = fabric_path_ports(f, f->hosts[host], port, leaf, 0, d, MAX_HOPS);
+    for (unsigned h = 0; h < n; h++)
+        load[d[h]] += 1;
+}
+
+static bool between_switches(const struct fabric *f, const struct fab_link *l)
+{
+    return f->nodes[l->a].kind == FAB_SWITCH && f->nodes[l->b].kind == FAB_SWITCH;
+}
+
+double proto_between(const struct proto_ways *w, unsigned servers, double packets,
+                     uint64_t rate_bps)
+{
+    const struct fabric *f = w->fab;
+    double *load = calloc(2ul * f->n_links + 1, sizeof(*load)), most = 0;
+    bool *leaf = calloc(f->n_nodes + 1ul, sizeof(*leaf));
+
+    for (unsigned m = next_member(w, 0); load && leaf && w->tree && m < FAB_MAX_MEMBERS;
+         m = next_member(w, m + 1)) {
+        uint16_t at = fab_group_leaf(f, w->tree, m, w->members);
+
+        leaf[at == FAB_NONE ? f->n_nodes : at] = true;
+    }
+    for (unsigned s = next_member(w, 0); load && leaf && w->tree && servers && s < FAB_MAX_MEMBERS;
+         s = next_member(w, s + 1), servers--)
+        for (uint16_t at = 0; at < f->n_nodes; at++)
+            if (leaf[at] && at != fab_group_leaf(f, w->tree, s, w->members))
+                add_sums(w, at, host_of(w, s), packets, load);
+    for (unsigned d = 0; load && d < 2 * f->n_links; d++) {
+        const struct fab_link *l = &f->links[d / 2];
+        double n = between_switches(f, l) ? load[d] * (double)rate_bps / (double)l->rate_bps : 0;
+
+        most = n > most ? n : most;
+    }
+    free(load);
+    free(leaf);
+    return most;
+}

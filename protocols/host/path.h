@@ -42,6 +42,9 @@ uint16_t proto_host_port(const struct proto_ways *w, unsigned host);
 /* The slowest link of a rank, and how many ranks share it at most. */
 uint64_t proto_rate_bps(const struct proto_ways *w, unsigned *ranks_a_link);
 
+/* As trib_model.between, of links as fast as rate_bps. */
+double proto_between(const struct proto_ways *w, unsigned servers, double packets,
+                     uint64_t rate_bps);
 /* As trib_rank.share_bps. */
 uint64_t proto_share_bps(const struct proto_ways *w);
 

@@ -34,6 +34,11 @@ static double busiest(const struct trib_model *m, unsigned servers, bool back)
     return proto_busiest(&((const struct asked *)m)->ways, servers, back, m->rate_bps);
 }
 
+static double between(const struct trib_model *m, unsigned servers, double packets)
+{
+    return proto_between(&((const struct asked *)m)->ways, servers, packets, m->rate_bps);
+}
+
 /* A vector up, a vector down, and as much again for what is not known. */
 static int64_t guess(const struct asked *q)
 {
@@ -74,7 +79,8 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
                               .up_ps = up_ps,
                               .down_ps = down_ps,
                               .across_ps = across_ps,
-                              .busiest = busiest};
+                              .busiest = busiest,
+                              .between = between};
     if (q.ways.tree)
         q.m.tree_bps = fabric_tree_bps(fab, q.ways.tree, &members, false);
     q.m.rate_bps = proto_rate_bps(&q.ways, &q.m.ranks_a_link);
