@@ -145,14 +145,15 @@ static bool joins_islands(const struct cost_level *v)
 static double ring_flows(const struct cost_levels *l, unsigned i, struct cost_axis a)
 {
     const struct cost_level *v = &l->lv[i];
-    double node = node_gpus(l), y = (double)a.inner, islands = node / v->island_local,
-           nodes = least(v->island / v->island_local, ceil(y * (double)a.degree / node));
+    double node = node_gpus(l), y = (double)a.inner,
+           islands = v->island_local > 1 ? v->island_stride : node, /* that a node's GPUs are on */
+        nodes = least(v->island / v->island_local, ceil(y * (double)a.degree / node));
 
     if (!joins_islands(v) || y >= node || nodes <= 1)
         return 0;
     if (v->island_stride == 1 && v->island_local > 1)
         return nodes * least(y, v->island_local);
-    return fmod(y, islands) > 0 ? nodes * ceil(y / islands) : 0;
+    return fmod(node - y, islands) > 0 ? nodes * ceil(y / islands) : 0;
 }
 
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)

@@ -175,7 +175,8 @@ static void bandwidths(struct model_row *r, double factor)
 static unsigned alltoall(const struct cost_levels *l, const struct model_ask *ask, uint64_t bytes,
                          struct model_row *rows)
 {
-    static const char *const names[] = {"pairwise", "sparse", "drawn"};
+    /* All messages at once: where links are shared, those of pairwise exchange meet more often. */
+    static const char *const names[] = {"direct", "sparse", "drawn"};
     double n = (double)ask->axis.degree;
     unsigned most = ask->sparse ? 3 : 1;
 

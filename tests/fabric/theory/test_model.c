@@ -46,7 +46,7 @@ static void algorithms_are_those_that_the_levels_allow(void **state)
         {"h100-superpod-1024", "all_reduce", "halving", 1, 768, NONE, 0, 0},
         {"h100-superpod-1024", "all_gather", "hier", 1, 16, 482.1, 8, FAB_ROLE_NVSWITCH}, /* F32 */
         {"h100-superpod-1024", "reduce_scatter", "rings", 1, 16, 400, 15, FAB_ROLE_LEAF},
-        {"h100-superpod-1024", "alltoall", "pairwise", 1, 16, 93.75, 15, FAB_ROLE_LEAF}, /* F30 */
+        {"h100-superpod-1024", "alltoall", "direct", 1, 16, 93.75, 15, FAB_ROLE_LEAF}, /* F30 */
     };
 
     (void)state;
@@ -79,8 +79,7 @@ static void a_sparse_alltoall_has_both_factors(void **state)
 
     (void)state;
     assert_int_equal(n, 3);
-    dense = find(out, n, "pairwise"), sparse = find(out, n, "sparse"),
-    drawn = find(out, n, "drawn");
+    dense = find(out, n, "direct"), sparse = find(out, n, "sparse"), drawn = find(out, n, "drawn");
     NEAR(sparse->cost.s / dense->cost.s, 3 / 8.);
     NEAR(drawn->cost.s / dense->cost.s, 1 - 7 * 7 * 7 / 512.);
     assert_int_equal(sparse->steps, 3);
@@ -119,26 +118,30 @@ static void rails_are_joined_by_their_spines_alone(void **state)
     } rows[] = {
 #define EIGHT(spines) RAILS("8", "8", "8", spines, "")
         /* 8 GPUs of a rail send to 64 - 8 of it - 7 of the node, over its links of 50 GB/s */
-        {EIGHT("8"), "alltoall", "pairwise", 1, 64, 63. * 50 / 56, FAB_ROLE_LEAF},
-        {EIGHT("2"), "alltoall", "pairwise", 1, 64, 63. * 100 / (8 * 49), FAB_ROLE_SPINE},
-        {EIGHT("1"), "alltoall", "pairwise", 1, 64, 63. * 50 / (8 * 49), FAB_ROLE_SPINE},
+        {EIGHT("8"), "alltoall", "direct", 1, 64, 63. * 50 / 56, FAB_ROLE_LEAF},
+        {EIGHT("2"), "alltoall", "direct", 1, 64, 63. * 100 / (8 * 49), FAB_ROLE_SPINE},
+        {EIGHT("1"), "alltoall", "direct", 1, 64, 63. * 50 / (8 * 49), FAB_ROLE_SPINE},
         /* 4 of 8 nodes; the groups of 8 rails have one each, those of two GPUs half of the rails */
-        {EIGHT("1"), "alltoall", "pairwise", 1, 32, 31. * 50 / (4 * 21), FAB_ROLE_SPINE},
-        {EIGHT("1"), "alltoall", "pairwise", 8, 8, 8 * 50, FAB_ROLE_LEAF},
-        {EIGHT("1"), "alltoall", "pairwise", 2, 32, 2 * 31. * 50 / (8 * 21), FAB_ROLE_SPINE},
-        {EIGHT("1"), "alltoall", "pairwise", 16, 4, 16 * 50, FAB_ROLE_LEAF},
-        {EIGHT("1"), "alltoall", "pairwise", 1, 8, 450, FAB_ROLE_NVSWITCH},
+        {EIGHT("1"), "alltoall", "direct", 1, 32, 31. * 50 / (4 * 21), FAB_ROLE_SPINE},
+        {EIGHT("1"), "alltoall", "direct", 8, 8, 8 * 50, FAB_ROLE_LEAF},
+        {EIGHT("1"), "alltoall", "direct", 2, 32, 2 * 31. * 50 / (8 * 21), FAB_ROLE_SPINE},
+        {EIGHT("1"), "alltoall", "direct", 16, 4, 16 * 50, FAB_ROLE_LEAF},
+        {EIGHT("1"), "alltoall", "direct", 1, 8, 450, FAB_ROLE_NVSWITCH},
         /* two GPUs of a node on each leaf */
-        {RAILS("4", "8", "4", "1", ""), "alltoall", "pairwise", 1, 32, 31. * 50 / (8 * 18),
+        {RAILS("4", "8", "4", "1", ""), "alltoall", "direct", 1, 32, 31. * 50 / (8 * 18),
          FAB_ROLE_SPINE},
         /* a leaf of 4 of 8 nodes: 64 - 4 - 7 */
-        {RAILS("8", "8", "8", "2", "unit = 4;"), "alltoall", "pairwise", 1, 64,
-         63. * 100 / (4 * 53), FAB_ROLE_SPINE},
+        {RAILS("8", "8", "8", "2", "unit = 4;"), "alltoall", "direct", 1, 64, 63. * 100 / (4 * 53),
+         FAB_ROLE_SPINE},
         /* each node's ring leaves rail 7 for rail 0 */
         {EIGHT("1"), "all_reduce", "ring", 1, 64, 50 / 8., FAB_ROLE_SPINE},
         {EIGHT("8"), "all_reduce", "ring", 1, 64, 50, FAB_ROLE_LEAF},
         {EIGHT("1"), "all_reduce", "ring", 8, 8, 8 * 50, FAB_ROLE_LEAF},
         {EIGHT("1"), "all_reduce", "ring", 2, 32, 2 * 50 / 8., FAB_ROLE_SPINE},
+        /* of 5 GPUs on two leaves the last and the first share one; of 5 on three and on four not */
+        {RAILS("4", "5", "2", "1", ""), "all_reduce", "ring", 1, 20, 50, FAB_ROLE_LEAF},
+        {RAILS("4", "5", "3", "1", ""), "all_reduce", "ring", 1, 20, 50 / 4., FAB_ROLE_SPINE},
+        {RAILS("4", "5", "4", "1", ""), "all_reduce", "ring", 1, 20, 50, FAB_ROLE_LEAF},
     };
 
     (void)state;
