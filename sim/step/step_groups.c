@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/step/step_groups.h"
 
+#include "host/bench/verify/layout.h"
+#include "host/coll/alg/sched.h"
 #include "host/coll/comm.h"
 #include "sim/step/step_load.h"
 
@@ -10,6 +12,8 @@
 
 #define CONNECT_PS (60 * PS_PER_S)
 #define LIMIT_PS   (1000 * PS_PER_S)
+#define SHAPES     16u /* of groups, compared by the model */
+#define HOPS       32u
 
 /* ---- which groups, which hosts ---- */
 
@@ -91,6 +95,74 @@ static unsigned heaviest(struct choice *c, unsigned at, double *s)
     return best;
 }
 
+/* Links between each member of a group and the next, and which are in one GPU node, as a number. */
+static uint64_t shape_of(const struct choice *c, unsigned g)
+{
+    const struct fabric *f = c->ms->f;
+    unsigned first = c->first[g], stride = (unsigned)c->u->stride, n = c->u->ranks;
+    uint64_t shape = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned from = first + i * stride, to = first + (i + 1) % n * stride, links = 0;
+        struct fab_channel ch[SCHED_MAX_CHANS];
+        uint32_t path[HOPS];
+
+        if (from != to && fabric_channels(f, from, to, ch, SCHED_MAX_CHANS))
+            links = fabric_path_ports(f, f->hosts[from], ch->port_a, f->hosts[to], ch->port_b, path,
+                                      HOPS);
+        shape = shape * 1000003 + 2 * links + (fabric_domain(f, from) == fabric_domain(f, to));
+    }
+    return shape;
+}
+
+/* Of one group alone, by the fastest algorithm of the hosts; 0: none. */
+static int64_t predicted_ps(const struct choice *c, unsigned g)
+{
+    const struct step_collective *u = c->u;
+    struct coll_args a = step_args(u, u->ranks, u->bytes);
+    struct coll_prediction p;
+    uint16_t host[STEP_MAX_RANKS];
+    enum coll_algo algo;
+    char why[COLL_WHY];
+
+    for (unsigned r = 0; r < u->ranks; r++)
+        host[r] = (uint16_t)(c->first[g] + r * u->stride);
+    return coll_auto(c->ms->f, &a, u->ranks, host, NULL, 0, 0, step_host_algos(u), &algo, &p, why)
+               ? 0
+               : p.time_ps;
+}
+
+/* Of the groups that load a resource for so long, the slowest by the model, which is asked for one
+ * of each shape; of equal ones the first. */
+static unsigned slowest(struct choice *c, double load)
+{
+    uint64_t seen[SHAPES];
+    int64_t longest = -1;
+    unsigned best = 0, n = 0;
+
+    for (unsigned g = 0; g < c->n && n < SHAPES; g++) {
+        unsigned i;
+        int64_t ps;
+
+        step_load_clear(&c->one);
+        add_group(c, &c->one, g);
+        if (step_load_worst(&c->one, 0, c->one.n, NULL) < load * (1 - 1e-6))
+            continue;
+        seen[n] = shape_of(c, g);
+        for (i = 0; seen[i] != seen[n];)
+            i++;
+        if (i < n)
+            continue;
+        n++;
+        ps = predicted_ps(c, g);
+        if (ps > longest) {
+            longest = ps;
+            best = g;
+        }
+    }
+    return best;
+}
+
 static void take(struct choice *c, unsigned g)
 {
     c->taken[g] = true;
@@ -137,7 +209,7 @@ static double busy_share(const struct choice *c)
 
 static void choose_from(struct choice *c)
 {
-    unsigned at = 0, shared = 0;
+    unsigned shared = 0;
     double worst, ports, between, own;
 
     list_turn(c, 0);
@@ -147,16 +219,19 @@ static void choose_from(struct choice *c)
         if (!c->n || step_load_worst(&c->all, 0, c->all.n, NULL) <= worst * (1 + 1e-9))
             list_turn(c, 0);
     }
-    ports = step_load_worst(&c->all, 0, c->all.switches, &at);
+    ports = step_load_worst(&c->all, 0, c->all.switches, NULL);
     between = step_load_worst(&c->all, c->all.switches, c->all.n, &shared);
     c->u->groups = 0;
     if (between > busy_share(c) * ports) {
-        take(c, heaviest(c, shared, &own));
-        if (between > own * 1.001)
+        unsigned g = heaviest(c, shared, &own);
+
+        if (between > own * 1.001) {
+            take(c, g);
             take_neighbours(c, shared);
-    } else {
-        take(c, heaviest(c, at, &own));
+            return;
+        }
     }
+    take(c, slowest(c, between > ports ? between : ports));
 }
 
 static int choose_groups(const struct step_measurement *ms, struct step_collective *u)
@@ -178,6 +253,21 @@ static int choose_groups(const struct step_measurement *ms, struct step_collecti
     free(c.first);
     free(c.taken);
     return rc;
+}
+
+struct coll_args step_args(const struct step_collective *u, unsigned ranks, uint64_t bytes)
+{
+    uint64_t blocks = layout_blocks(u->coll, ranks, 0), count = bytes / blocks / 2;
+
+    return (struct coll_args){
+        .kind = u->coll, .type = DT_BF16, .op = OP_SUM, .count = count ? count : 1};
+}
+
+unsigned step_host_algos(const struct step_collective *u)
+{
+    unsigned all = ((1u << ALGO_USUAL) - 1) & ~STEP_SWITCH_ALGOS;
+
+    return u->named != ALGO_AUTO && all & 1u << u->named ? 1u << u->named : all;
 }
 
 double step_groups_bound(const struct step_measurement *ms, const struct step_collective *u,

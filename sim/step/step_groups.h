@@ -62,4 +62,11 @@ int step_jobs_time(const struct step_measurement *ms, struct step_jobs *jobs,
 /* 0 or -ETIME: not every rank could leave. */
 int step_jobs_close(struct step_jobs *jobs);
 
+#define STEP_SWITCH_ALGOS                                                                          \
+    (1u << ALGO_SHARP | 1u << ALGO_NVLS | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
+/* One operation of a group of so many ranks. */
+struct coll_args step_args(const struct step_collective *u, unsigned ranks, uint64_t bytes);
+/* Algorithms of hosts alone that may run: the one that the workload names, if it is one of them. */
+unsigned step_host_algos(const struct step_collective *u);
+
 #endif

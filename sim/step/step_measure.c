@@ -31,17 +31,6 @@
     ((uint64_t)STEP_MAX_MIB << 20) /* vector of a rank with few ranks; with many a quarter of it */
 #define FEW_RANKS 16u
 
-#define SWITCH_ALGOS                                                                               \
-    (1u << ALGO_SHARP | 1u << ALGO_NVLS | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
-
-static struct coll_args args_of(const struct step_collective *u, unsigned ranks, uint64_t bytes)
-{
-    uint64_t blocks = layout_blocks(u->coll, ranks, 0), count = bytes / blocks / 2;
-
-    return (struct coll_args){
-        .kind = u->coll, .type = DT_BF16, .op = OP_SUM, .count = count ? count : 1};
-}
-
 /* ---- one collective by one method ---- */
 
 static double longer(double a, double b)
@@ -115,7 +104,7 @@ static int time_sizes(const struct step_measurement *ms, const struct step_colle
                       double *half_s, char *err)
 {
     uint64_t most = max_bytes(u), bytes = u->bytes < most ? u->bytes : most;
-    struct coll_args half = args_of(u, u->ranks, bytes / 2), a;
+    struct coll_args half = step_args(u, u->ranks, bytes / 2), a;
     int rc;
 
     half.algo = t->algo;
@@ -123,7 +112,7 @@ static int time_sizes(const struct step_measurement *ms, const struct step_colle
     if (!rc && u->bytes > most)
         rc = step_jobs_time(ms, jobs, &half, half_s, err);
     for (;;) {
-        a = args_of(u, u->ranks, bytes);
+        a = step_args(u, u->ranks, bytes);
         a.algo = t->algo;
         if (!rc)
             rc = step_jobs_time(ms, jobs, &a, &t->s, err);
@@ -186,7 +175,7 @@ static int extrapolate_ranks(const struct step_measurement *ms, const struct ste
                              struct step_timing *t, char *err)
 {
     struct coll_prediction few, all;
-    struct coll_args a = args_of(u, u->ranks, u->bytes), b = args_of(u, u->degree, u->bytes);
+    struct coll_args a = step_args(u, u->ranks, u->bytes), b = step_args(u, u->degree, u->bytes);
     uint16_t *host = malloc(u->degree * sizeof(*host)), tree[COLL_TREES];
     unsigned n_trees;
     int rc = host ? 0 : -ENOMEM;
@@ -221,7 +210,7 @@ static bool in_node(const struct step_measurement *ms, const struct step_collect
 /* Whether the algorithm that the workload names is the method's. */
 static bool is_named(const struct step_collective *u, enum step_method method)
 {
-    bool switches = u->named != ALGO_AUTO && 1u << u->named & SWITCH_ALGOS;
+    bool switches = u->named != ALGO_AUTO && 1u << u->named & STEP_SWITCH_ALGOS;
 
     if (u->named == ALGO_AUTO || switches != (method != STEP_HOSTS))
         return false;
@@ -236,8 +225,8 @@ static unsigned allowed(const struct step_measurement *ms, const struct step_col
     if (is_named(u, method))
         return 1u << u->named;
     if (method == STEP_HOSTS)
-        return ((1u << ALGO_USUAL) - 1) & ~SWITCH_ALGOS;
-    return method == STEP_NVSWITCHES || in_node(ms, u) ? 1u << ALGO_NVLS : SWITCH_ALGOS;
+        return step_host_algos(u);
+    return method == STEP_NVSWITCHES || in_node(ms, u) ? 1u << ALGO_NVLS : STEP_SWITCH_ALGOS;
 }
 
 static int refuse_algorithm(const struct step_measurement *ms, const struct step_collective *u,
@@ -261,7 +250,7 @@ static int refuse_algorithm(const struct step_measurement *ms, const struct step
 static int choose(const struct step_measurement *ms, const struct step_group *g,
                   struct step_collective *u, char *err)
 {
-    struct coll_args a = args_of(u, u->ranks, u->bytes);
+    struct coll_args a = step_args(u, u->ranks, u->bytes);
     struct coll_prediction p[STEP_METHODS];
     char why[COLL_WHY];
     int rc;
@@ -285,7 +274,7 @@ static int time_best(struct step_measurement *ms, const struct step_group *g,
                      const struct step_collective *u, enum step_method method,
                      struct step_timing *t, char *err)
 {
-    struct coll_args a = args_of(u, u->ranks, u->bytes);
+    struct coll_args a = step_args(u, u->ranks, u->bytes);
     struct step_timing ring = {0};
     struct coll_prediction p;
     char why[COLL_WHY];
@@ -310,7 +299,7 @@ static int measure_collective(struct step_measurement *ms, const struct step_gro
     for (unsigned w = 0; !rc && w < STEP_METHODS; w++) {
         struct step_timing *t = &u->timing[w];
 
-        if (w && !(1u << t->algo & SWITCH_ALGOS)) /* none of its own */
+        if (w && !(1u << t->algo & STEP_SWITCH_ALGOS)) /* none of its own */
             t->algo = u->timing[w - 1].algo;
         if (w && t->algo == u->timing[w - 1].algo) {
             *t = u->timing[w - 1];
