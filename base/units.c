@@ -8,8 +8,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,4 +106,30 @@ int parse_probability(const char *s, double *p)
         return -EINVAL;
     *p = v;
     return 0;
+}
+
+static void print(uint64_t n, const struct unit *u, char *buf, size_t size)
+{
+    while (u->factor > 1 && (!n || n % u->factor))
+        u++;
+    snprintf(buf, size, "%" PRIu64 "%s", n / u->factor, u->name);
+}
+
+void print_rate(uint64_t bps, char *buf, size_t size)
+{
+    static const struct unit units[] = {{"Tb/s", 1000000000000},
+                                        {"Gb/s", 1000000000},
+                                        {"Mb/s", 1000000},
+                                        {"kb/s", 1000},
+                                        {"b/s", 1}};
+
+    print(bps, units, buf, size);
+}
+
+void print_time(int64_t ps, char *buf, size_t size)
+{
+    static const struct unit units[] = {
+        {"s", PS_PER_S}, {"ms", PS_PER_MS}, {"us", PS_PER_US}, {"ns", PS_PER_NS}, {"ps", 1}};
+
+    print((uint64_t)ps, units, buf, size);
 }

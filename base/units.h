@@ -5,6 +5,7 @@
 #ifndef TRIB_BASE_UNITS_H
 #define TRIB_BASE_UNITS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define PS_PER_NS 1000LL
@@ -28,5 +29,8 @@ int parse_time(const char *s, int64_t *ps);
 int parse_size(const char *s, uint64_t *bytes);
 /* "0.001" "1e-3" "0.1%": 0.0 to 1.0, with a point in every locale. 0, -EINVAL or -ENOMEM. */
 int parse_probability(const char *s, double *p);
+/* "100Gb/s", "1500ns", in the largest unit of which it is a whole number; what parse_*() reads. */
+void print_rate(uint64_t bps, char *buf, size_t size);
+void print_time(int64_t ps, char *buf, size_t size);
 
 #endif

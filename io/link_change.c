@@ -13,9 +13,10 @@
 
 #define MAX_WORD 64
 
-enum { PROBABILITY, TIME, NUMBER };
+enum { PROBABILITY, TIME, NUMBER, RATE };
 
 #define TO(f)  offsetof(struct link_change, to.f)
+#define NEW(f) offsetof(struct link_change, terms.f)
 #define SET(f) offsetof(struct link_change, f)
 static const struct key {
     const char *name;
@@ -28,6 +29,8 @@ static const struct key {
     {"corrupt", PROBABILITY, SET(corrupt), TO(corrupt)},
     {"jitter", TIME, SET(jitter), TO(jitter_ps)},
     {"seed", NUMBER, SET(seed), TO(seed)},
+    {"rate", RATE, SET(rate), NEW(rate_bps)},
+    {"latency", TIME, SET(latency), NEW(latency_ps)},
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -49,6 +52,8 @@ static int read_value(struct link_change *c, const struct key *k, const char *va
         rc = parse_probability(value, at);
     else if (k->type == NUMBER)
         rc = read_number(value, at);
+    else if (k->type == RATE)
+        rc = parse_rate(value, at);
     else
         rc = parse_time(value, at) || *(int64_t *)at > PS_PER_S ? -EINVAL : 0;
     if (!rc)
@@ -60,6 +65,7 @@ static const char *expected(const struct key *k)
 {
     return k->type == PROBABILITY ? "0.0 to 1.0, 1e-6, or 0% to 100%"
            : k->type == TIME      ? "a time up to 1s, such as 2us"
+           : k->type == RATE      ? "a rate such as 100Gb/s"
                                   : "a whole number";
 }
 
@@ -73,6 +79,8 @@ static int read_word(struct link_change *c, const char *word, char *why, size_t 
     }
     if (!strcmp(word, "clear")) {
         c->loss = c->dup = c->reorder = c->corrupt = c->jitter = true;
+        c->rate = c->latency = false;
+        c->conf = true;
         c->to = (struct egress_faults){.seed = c->to.seed};
         return 0;
     }
@@ -86,7 +94,8 @@ static int read_word(struct link_change *c, const char *word, char *why, size_t 
     }
     snprintf(
         why, size,
-        "found %s, expected down, up, clear, loss=, dup=, reorder=, corrupt=, jitter= or seed=",
+        "found %s, expected down, up, clear, rate=, latency=, loss=, dup=, reorder=, corrupt=, "
+        "jitter= or seed=",
         word);
     return -EINVAL;
 }
@@ -118,19 +127,19 @@ struct egress_faults link_change_apply(const struct link_change *c, const struct
     return f;
 }
 
-static void print_time(int64_t ps, char *buf, size_t size)
+struct link_terms link_change_terms(const struct link_change *c, const struct link_terms *now,
+                                    const struct link_terms *conf)
 {
-    static const struct {
-        const char *name;
-        int64_t ps;
-    } units[] = {{"s", PS_PER_S}, {"ms", 1000 * PS_PER_US}, {"us", PS_PER_US}, {"ns", PS_PER_NS}};
+    struct link_terms t = c->conf ? *conf : *now;
 
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (ps % units[i].ps == 0) {
-            snprintf(buf, size, "%" PRId64 "%s", ps / units[i].ps, units[i].name);
-            return;
-        }
-    snprintf(buf, size, "%" PRId64 "ps", ps);
+    t.rate_bps = c->rate ? c->terms.rate_bps : t.rate_bps;
+    t.latency_ps = c->latency ? c->terms.latency_ps : t.latency_ps;
+    return t;
+}
+
+bool link_change_sets_terms(const struct link_change *c)
+{
+    return c->rate || c->latency;
 }
 
 void link_faults_print(const struct egress_faults *f, char *buf, size_t size)

@@ -127,16 +127,15 @@ void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop 
 static __rte_noinline int push_cut(struct node *nd, uint16_t in, uint16_t port, struct rte_mbuf *m,
                                    int64_t now_ps)
 {
-    const struct fab_port *ports = nd->fab->nodes[nd->id].ports;
+    uint64_t from_bps = egress_rate_bps(nd->egress[in]), to_bps = egress_rate_bps(nd->egress[port]);
     uint32_t wire = frame_wire_bytes(m);
     int64_t behind; /* the last bit's arrival after the header's */
 
-    if (frame_meta(m)->cls == FRAME_CONTROL || ports[port].rate_bps <= ports[in].rate_bps)
+    if (frame_meta(m)->cls == FRAME_CONTROL || to_bps <= from_bps)
         return egress_push(nd->egress[port], m, now_ps);
-    behind =
-        link_time_ps(wire, ports[in].rate_bps) - link_time_ps(FAB_CUT_BYTES, ports[in].rate_bps);
-    return egress_push_later(nd->egress[port], m,
-                             now_ps + behind - link_time_ps(wire, ports[port].rate_bps), now_ps);
+    behind = link_time_ps(wire, from_bps) - link_time_ps(FAB_CUT_BYTES, from_bps);
+    return egress_push_later(nd->egress[port], m, now_ps + behind - link_time_ps(wire, to_bps),
+                             now_ps);
 }
 
 static inline int push(struct node *nd, uint16_t in, uint16_t port, struct rte_mbuf *m,
@@ -345,18 +344,20 @@ static bool is_cut(const struct fabric *f, const struct fab_port *p)
 }
 
 /* Frames from devices outside arrive whole. */
-static void init_cut(struct node *nd, const struct node_cfg *cfg)
+void node_rates_changed(struct node *nd)
 {
-    const struct fab_node *fn = &cfg->fab->nodes[cfg->id];
+    const struct fab_node *fn = &nd->fab->nodes[nd->id];
 
     for (uint16_t i = 0; i < nd->n_ports; i++) {
         const struct fab_port *p = &fn->ports[i];
 
+        nd->np[i].cuts_up = false;
         if (p->link == FAB_NONE || p->external[0] ||
-            !is_cut(cfg->fab, &cfg->fab->nodes[p->peer_node].ports[p->peer_port]))
+            !is_cut(nd->fab, &nd->fab->nodes[p->peer_node].ports[p->peer_port]))
             continue;
         for (uint16_t o = 0; o < nd->n_ports; o++)
-            nd->np[i].cuts_up |= fn->ports[o].rate_bps > p->rate_bps;
+            nd->np[i].cuts_up |=
+                nd->egress[o] && egress_rate_bps(nd->egress[o]) > egress_rate_bps(nd->egress[i]);
     }
 }
 
@@ -442,11 +443,12 @@ int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg
     for (uint16_t i = 0; i < fn->n_ports; i++)
         n_connected += connected(&fn->ports[i]);
     init_pfc(nd, cfg, RTE_MAX(n_connected, 1u));
-    init_cut(nd, cfg);
     for (uint16_t i = 0; i < fn->n_ports && rc == 0; i++)
         rc = init_egress(nd, cfg, i);
     if (rc)
         node_fini(nd);
+    else
+        node_rates_changed(nd);
     return rc;
 }
 

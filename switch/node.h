@@ -91,7 +91,7 @@ struct node_cfg {
     void *ctx;
 };
 
-/* ---- for sw.c and nic.c ---- */
+/* ---- for sw.c, nic.c and net ---- */
 
 /* Creates queues, thresholds and counters of the node's ports from its links. 0 or -ENOMEM (then
  * node_fini has run). */
@@ -112,6 +112,8 @@ void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
 void node_release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps);
 /* Repeats pauses that are due. */
 void node_pfc_tick(struct node *nd, int64_t now_ps);
+/* Reads anew which frames that are cut through may leave by a faster link. */
+void node_rates_changed(struct node *nd);
 /* Resets the pauses of a port whose link went down or came back. */
 void node_port_reset(struct node *nd, uint16_t port, bool up, int64_t now_ps);
 

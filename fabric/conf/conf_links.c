@@ -10,6 +10,7 @@
  *             { of = "leaf0-spine1"; rate = "100Gb/s"; } );     changes a link that is there, a template's too
  */
 #include "fabric/build.h"
+#include "fabric/link_terms.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +18,10 @@
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-#define MIN_RATE       1000000ull         /* 1 Mb/s */
-#define MAX_RATE       100000000000000ull /* 100 Tb/s: the shortest frame lasts 6.7 ps */
-#define MAX_TIME       1000000000000ull   /* 1 s */
-#define MIN_BUFFER     9216ull            /* two frames of 4 KiB */
+#define MIN_RATE       LINK_TERMS_MIN_BPS
+#define MAX_RATE       LINK_TERMS_MAX_BPS
+#define MAX_TIME       1000000000000ull /* 1 s */
+#define MIN_BUFFER     9216ull          /* two frames of 4 KiB */
 #define MAX_BUFFER     (16ull << 30)
 #define DEFAULT_BUFFER (1ull << 20)
 #define DEFAULT_PKTS   2048u

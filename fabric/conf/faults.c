@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "fabric/build.h"
+#include "fabric/link_terms.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@
 
 /* An entry as read from the file. */
 struct entry {
-    int64_t at_ps, jitter_ps, restart_ps, told_ps, late_ps;
+    int64_t at_ps, jitter_ps, restart_ps, told_ps, late_ps, latency_ps;
+    uint64_t rate_bps;
     char link[128], name[128];
     uint32_t rank, seed, slow, mbufs;
     bool down, up, clear, die;
@@ -43,6 +45,8 @@ static const struct key link_keys[] = {
     {"jitter", KEY_TIME, AT(jitter_ps), 0, TIME_MAX},
     {"seed", KEY_UINT, AT(seed), 0, UINT32_MAX},
     {"clear", KEY_BOOL, AT(clear), 0, 0},
+    {"rate", KEY_RATE, AT(rate_bps), LINK_TERMS_MIN_BPS, LINK_TERMS_MAX_BPS},
+    {"latency", KEY_TIME, AT(latency_ps), 0, TIME_MAX},
 };
 static const struct key node_keys[] = {
     AT_KEY,
@@ -95,6 +99,7 @@ struct fault_event fault_event(enum fault_of of, uint16_t which, int64_t at_ps)
                                 .corrupt = FAULT_AS_IS,
                                 .jitter_ps = FAULT_AS_IS,
                                 .seed = FAULT_AS_IS,
+                                .latency_ps = FAULT_AS_IS,
                                 .restart_ps = FAULT_AS_IS,
                                 .told_ps = FAULT_NOBODY,
                                 .late_ps = FAULT_AS_IS,
@@ -204,7 +209,7 @@ static void find_node(struct reader *r, int line, const char *key, const char *n
 static const char *senseless(const struct fault_event *e)
 {
     bool link = e->loss >= 0 || e->dup >= 0 || e->reorder >= 0 || e->corrupt >= 0 ||
-                e->jitter_ps >= 0 || e->seed >= 0 || e->clear;
+                e->jitter_ps >= 0 || e->seed >= 0 || e->clear || e->rate_bps || e->latency_ps >= 0;
 
     if (e->down && e->up)
         return "found down and up, expected one of them";
@@ -214,9 +219,10 @@ static const char *senseless(const struct fault_event *e)
         return "found told without die, expected both: when the others hear of a death";
     switch (e->of) {
     case FAULT_LINK:
-        return link || e->down || e->up ? NULL
-                                        : "found a link alone, expected what happens to it: down, "
-                                          "up, loss, dup, reorder, corrupt, jitter, seed or clear";
+        return link || e->down || e->up
+                   ? NULL
+                   : "found a link alone, expected what happens to it: down, up, loss, dup, "
+                     "reorder, corrupt, jitter, seed, rate, latency or clear";
     case FAULT_NODE:
         return e->down || e->up || e->restart_ps >= 0
                    ? NULL
@@ -244,6 +250,7 @@ static void read_entry(struct reader *r, config_setting_t *g)
     unsigned before = r->b.errs->total;
     struct entry in = {.at_ps = FAULT_ALWAYS,
                        .jitter_ps = FAULT_AS_IS,
+                       .latency_ps = FAULT_AS_IS,
                        .restart_ps = FAULT_AS_IS,
                        .told_ps = FAULT_NOBODY,
                        .late_ps = FAULT_AS_IS,
@@ -269,6 +276,8 @@ static void read_entry(struct reader *r, config_setting_t *g)
     e.loss = in.loss, e.dup = in.dup, e.reorder = in.reorder, e.corrupt = in.corrupt;
     e.jitter_ps = in.jitter_ps, e.restart_ps = in.restart_ps, e.told_ps = in.told_ps;
     e.seed = has(g, "seed") ? (int64_t)in.seed : FAULT_AS_IS;
+    e.rate_bps = in.rate_bps, e.latency_ps = in.latency_ps;
+    e.line = (unsigned)line;
     e.slow = in.slow;
     e.late_ps = in.late_ps;
     e.mbufs = has(g, "mbufs") ? (int64_t)in.mbufs : FAULT_AS_IS;
@@ -308,6 +317,47 @@ static void read_plan(struct reader *r, config_setting_t *root)
             read_entry(r, config_setting_get_elem(list, (unsigned)i));
 }
 
+/* The terms of a link after an event; false, and reported, if the fabric cannot have them. */
+static bool change_terms(struct reader *r, unsigned link, const struct fault_event *e,
+                         struct link_terms *t)
+{
+    char why[LINK_TERMS_WHY];
+
+    if (e->clear)
+        *t = link_terms_of_conf(r->f, link);
+    if (!e->rate_bps && e->latency_ps < 0)
+        return true;
+    t->rate_bps = e->rate_bps ? e->rate_bps : t->rate_bps;
+    t->latency_ps = e->latency_ps >= 0 ? e->latency_ps : t->latency_ps;
+    if (!link_terms_check(r->f, link, t, why, sizeof(why)))
+        return true;
+    build_error(&r->b, (int)e->line, "%s (%s)", why, r->f->links[link].name);
+    return false;
+}
+
+/* Rates and latencies, in order of time: what one entry sets, a later one of the link keeps. */
+static void check_terms(struct reader *r)
+{
+    struct link_terms *t = calloc(r->f->n_links + 1u, sizeof(*t));
+
+    if (!t) {
+        r->b.no_memory = true;
+        return;
+    }
+    for (unsigned i = 0; i < r->f->n_links; i++)
+        t[i] = link_terms_of_conf(r->f, i);
+    for (unsigned i = 0; i < r->plan->n; i++) {
+        const struct fault_event *e = &r->plan->e[i];
+        bool all = e->which == FAULT_ALL;
+        unsigned first = all ? 0 : e->which, end = all ? r->f->n_links : e->which + 1u;
+
+        for (unsigned k = first; e->of == FAULT_LINK && k < end; k++)
+            if (!(all && link_terms_fixed(r->f, k)) && !change_terms(r, k, e, &t[k]))
+                break;
+    }
+    free(t);
+}
+
 int fault_plan_load_string(struct fault_plan *p, const char *text, const char *path,
                            const struct fabric *f, unsigned nranks, struct fab_errors *errs)
 {
@@ -320,6 +370,9 @@ int fault_plan_load_string(struct fault_plan *p, const char *text, const char *p
         read_plan(&r, config_root_setting(&c));
         config_destroy(&c);
     }
+    fault_plan_sort(p);
+    if (!errs->total)
+        check_terms(&r);
     if (r.b.no_memory)
         build_error(&r.b, 0, "found too little memory, expected enough for this plan");
     fab_errors_sort(errs);
@@ -327,7 +380,6 @@ int fault_plan_load_string(struct fault_plan *p, const char *text, const char *p
         fault_plan_free(p);
         return -EINVAL;
     }
-    fault_plan_sort(p);
     return 0;
 }
 

@@ -19,6 +19,7 @@ enum fault_of { FAULT_LINK, FAULT_NODE, FAULT_HOST, FAULT_RANK, FAULT_AN };
 struct fault_event {
     int64_t at_ps; /* from the start of the first operation */
     enum fault_of of;
+    unsigned line;  /* of its entry in the file; 0: it is of none */
     uint16_t which; /* link; index of the node, host or switch; rank */
     /* links, nodes */
     bool down, up;
@@ -26,6 +27,8 @@ struct fault_event {
     bool clear;
     double loss, dup, reorder, corrupt;
     int64_t jitter_ps, seed;
+    uint64_t rate_bps; /* 0: as it is */
+    int64_t latency_ps;
     /* switches: down for so long, then up without state; FAULT_AS_IS */
     int64_t restart_ps;
     /* hosts: the NIC moves frames so many times slower than its links; 0: unchanged */

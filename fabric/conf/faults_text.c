@@ -2,6 +2,8 @@
 /* Fault plans as text. */
 #include "fabric/conf/faults.h"
 
+#include "base/units.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -66,6 +68,7 @@ void fault_event_text(const struct fault_event *e, const struct fabric *f, char 
 {
     static const char *const names[] = {"link", "node", "host", "rank", "an"};
     struct text t = {buf, size, 0};
+    char rate[32];
 
     *buf = '\0';
     put(&t, "{");
@@ -80,6 +83,11 @@ void fault_event_text(const struct fault_event *e, const struct fabric *f, char 
     put_flag(&t, "down", e->down);
     put_flag(&t, "up", e->up);
     put_flag(&t, "clear", e->clear);
+    if (e->rate_bps) {
+        print_rate(e->rate_bps, rate, sizeof(rate));
+        put(&t, " rate = \"%s\";", rate);
+    }
+    put_time(&t, "latency", e->latency_ps);
     put_probability(&t, "loss", e->loss);
     put_probability(&t, "dup", e->dup);
     put_probability(&t, "reorder", e->reorder);

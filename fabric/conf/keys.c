@@ -106,16 +106,6 @@ static bool in_range(const struct key *k, uint64_t v)
     return (!k->lo && !k->hi) || (v >= k->lo && v <= k->hi);
 }
 
-static void print_rate(uint64_t bps, char *buf, size_t n)
-{
-    static const char *const unit[] = {"b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"};
-    unsigned u = 0;
-
-    for (; u + 1 < LEN(unit) && bps >= 1000 && bps % 1000 == 0; u++)
-        bps /= 1000;
-    snprintf(buf, n, "%" PRIu64 "%s", bps, unit[u]);
-}
-
 static void read_rate(struct build *b, const config_setting_t *s, const struct key *k, void *out)
 {
     const char *text = config_setting_get_string(s);

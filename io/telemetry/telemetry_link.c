@@ -39,18 +39,44 @@ static struct egress *direction(struct loop *l, unsigned link, unsigned dir)
 
 /* ---- faults ---- */
 
-/* "down loss=0.01"; empty: no fault. */
+/* Of the queue of a link's direction; the conf's of a link that has none here. */
+static struct link_terms terms_of(struct loop *l, unsigned link, const struct egress *e)
+{
+    const struct fab_link *k = &loop_fabric(l)->links[link];
+    struct link_terms t = link_terms_of_conf(loop_fabric(l), link);
+    unsigned dir = e && e == direction(l, link, 1);
+    int64_t of_port = fabric_latency(loop_fabric(l), 2 * link + dir);
+
+    if (e && !link_terms_fixed(loop_fabric(l), link))
+        t = (struct link_terms){egress_rate_bps(e),
+                                egress_latency_ps(e) - (of_port - k->latency_ps)};
+    return t;
+}
+
+static void add_words(char *buf, size_t size, const char *words)
+{
+    size_t len = strlen(buf);
+
+    if (*words)
+        snprintf(buf + len, size - len, "%s%s", len ? " " : "", words);
+}
+
+/* "down rate=100Gb/s loss=0.01"; empty: as in the conf, and no fault. */
 static void describe(struct loop *l, unsigned link, const struct egress *e, char *buf, size_t size)
 {
     bool up = net_link_up(loop_net(l), link);
-    char faults[LINE] = "";
+    struct link_terms t = terms_of(l, link, e);
+    char faults[LINE] = "", terms[LINE];
 
+    link_terms_print(loop_fabric(l), link, &t, terms, sizeof(terms));
     if (e)
         link_faults_print(egress_faults(e), faults, sizeof(faults));
-    snprintf(buf, size, "%s%s%s", up ? "" : "down", !up && *faults ? " " : "", faults);
+    snprintf(buf, size, "%s", up ? "" : "down");
+    add_words(buf, size, terms);
+    add_words(buf, size, faults);
 }
 
-/* Lists each link with faults once; only processes that have an end of it list it. */
+/* Lists each link that is changed once; only processes that have an end of it list it. */
 static void list(struct loop *l, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
@@ -264,9 +290,41 @@ void telemetry_link_changed(struct loop *l, unsigned link, bool up)
     show_hosts(l, link, up);
 }
 
+/* Rate and latency that a change gives a link: what is not set stays as the queue here has it. */
+static struct link_terms terms_after(struct loop *l, unsigned link, const struct link_change *c)
+{
+    const struct egress *e = direction(l, link, 0);
+    struct link_terms now = terms_of(l, link, e ? e : direction(l, link, 1));
+    struct link_terms conf = link_terms_of_conf(loop_fabric(l), link);
+
+    return link_change_terms(c, &now, &conf);
+}
+
+/* Of all links, those to the outside keep their terms. */
+static bool may_change(struct loop *l, unsigned link, bool all, const struct link_change *c,
+                       char *why, size_t size)
+{
+    struct link_terms t = terms_after(l, link, c);
+    bool here = direction(l, link, 0) || direction(l, link, 1);
+
+    return !link_change_sets_terms(c) || (!all && !here) ||
+           (all && link_terms_fixed(loop_fabric(l), link)) ||
+           !link_terms_check(loop_fabric(l), link, &t, why, size);
+}
+
+static void change_terms(struct loop *l, unsigned link, const struct link_change *c)
+{
+    struct link_terms t = terms_after(l, link, c);
+
+    if ((c->conf || link_change_sets_terms(c)) && !link_terms_fixed(loop_fabric(l), link))
+        net_set_link_terms(loop_net(l), link, &t, net_now(loop_net(l)));
+}
+
 static int change(struct loop *l, unsigned link, const struct link_change *c)
 {
     int rc = 0;
+
+    change_terms(l, link, c);
 
     for (unsigned dir = 0; dir < 2; dir++) {
         struct egress *e = direction(l, link, dir);
@@ -284,9 +342,18 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
     return rc;
 }
 
-/* Every link that has an end here, or reroutes here; then those with faults. */
+/* Every link that has an end here, or reroutes here; then those that are changed. All processes look
+ * at all links first, so that each of them refuses what one would. */
 static void change_all(struct loop *l, const struct link_change *c, struct rte_tel_data *d)
 {
+    char why[LINK_TERMS_WHY], said[2 * LINE];
+
+    for (unsigned i = 0; i < loop_fabric(l)->n_links; i++)
+        if (!may_change(l, i, true, c, why, sizeof(why))) {
+            snprintf(said, sizeof(said), "%s (%s)", why, loop_fabric(l)->links[i].name);
+            telemetry_say(d, "error", said);
+            return;
+        }
     for (unsigned i = 0; i < loop_fabric(l)->n_links; i++)
         if (change(l, i, c)) {
             telemetry_say(d, "error", "no memory to change all links");
@@ -327,6 +394,10 @@ void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
     }
     if (all) {
         change_all(l, &c, d);
+        return;
+    }
+    if (!may_change(l, (unsigned)link, false, &c, why, sizeof(why))) {
+        telemetry_say(d, "error", why);
         return;
     }
     if (change(l, (unsigned)link, &c)) {

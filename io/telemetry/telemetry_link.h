@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * /trib/link: lists links with faults, shows one, changes its faults.
+ * /trib/link: lists links that are not as in the conf, shows one, changes its state, rate, latency and
+ * faults.
  * /trib/offenders: the processes behind hosts' links that have sent what they may not send
  * (switch/nic.h). The log has a line about them, at most one a second of each kind; a link that is
  * set up opens what was shut.

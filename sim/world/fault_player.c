@@ -18,7 +18,8 @@ struct action {
 
 struct faults {
     struct faults_cfg cfg;
-    struct action *a; /* in order of time */
+    struct action *a;         /* in order of time */
+    struct link_terms *terms; /* [n_links] that each link has now */
     unsigned n, max, next;
     int64_t start_ps;
     int rc; /* of the first action that failed; mistakes of the plan were refused with the plan */
@@ -31,6 +32,22 @@ static void keep_error(struct faults *f, int rc)
 }
 
 /* ---- links ---- */
+
+/* The plan's reader has checked them. A link to the outside, whose terms are fixed, is one of "all"
+ * only. */
+static void change_terms(struct faults *f, unsigned link, const struct fault_event *e)
+{
+    struct link_terms *t = &f->terms[link], was = *t;
+
+    if (link_terms_fixed(f->cfg.fab, link))
+        return;
+    if (e->clear)
+        *t = link_terms_of_conf(f->cfg.fab, link);
+    t->rate_bps = e->rate_bps ? e->rate_bps : t->rate_bps;
+    t->latency_ps = e->latency_ps >= 0 ? e->latency_ps : t->latency_ps;
+    if (t->rate_bps != was.rate_bps || t->latency_ps != was.latency_ps)
+        net_set_link_terms(world_net(f->cfg.w), link, t, world_now(f->cfg.w));
+}
 
 static void change_link(struct faults *f, unsigned link, const struct fault_event *e)
 {
@@ -58,6 +75,7 @@ static void change_link(struct faults *f, unsigned link, const struct fault_even
             egress_set_faults(q, &now);
         }
     }
+    change_terms(f, link, e);
 }
 
 static void set_link(struct faults *f, unsigned link, bool up, unsigned entry)
@@ -209,12 +227,18 @@ int faults_create(struct faults **out, const struct fault_plan *plan, const stru
     struct faults *f = calloc(1, sizeof(*f));
     int rc;
 
-    if (f)
+    if (f) {
         f->a = calloc(2 * plan->n + 1, sizeof(*f->a));
-    if (!f || !f->a) {
+        f->terms = calloc(cfg->fab->n_links + 1u, sizeof(*f->terms));
+    }
+    if (!f || !f->a || !f->terms) {
+        if (f)
+            free(f->a), free(f->terms);
         free(f);
         return -ENOMEM;
     }
+    for (unsigned i = 0; i < cfg->fab->n_links; i++)
+        f->terms[i] = link_terms_of_conf(cfg->fab, i);
     f->max = 2 * plan->n;
     f->cfg = *cfg;
     for (unsigned i = 0; i < plan->n; i++) {
@@ -244,5 +268,6 @@ void faults_destroy(struct faults *f)
         return;
     world_alarm(f->cfg.w, PS_NEVER, NULL, NULL);
     free(f->a);
+    free(f->terms);
     free(f);
 }

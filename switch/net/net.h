@@ -10,6 +10,7 @@
 #define TRIB_SWITCH_NET_NET_H
 
 #include "fabric/fabric.h"
+#include "fabric/link_terms.h"
 #include "switch/node.h"
 
 struct net;
@@ -60,8 +61,9 @@ int64_t net_now(const struct net *n);
  */
 int64_t net_lookahead(const struct net *n);
 /* While apart, only net_slice() and net_next() may be called; net_next() is when the next slice may
- * begin. Faults may not change meanwhile. Returns 0, -ENOMEM, or -EAGAIN: not possible now (no
- * lookahead, links with faults, or frames in flight that a fault has reordered). */
+ * begin. Faults, rates and latencies may not change meanwhile. Returns 0, -ENOMEM, or -EAGAIN: not
+ * possible now (no lookahead, links with faults or with less latency than it, or frames in flight
+ * that a fault has reordered). */
 int net_apart(struct net *n, bool apart);
 /*
  * Divides the nodes into partitions, which run concurrently on threads of the caller; the nodes of
@@ -123,6 +125,9 @@ void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_
  * not. Returns 0, -EINVAL (no such link), -ENOMEM (nothing has changed).
  */
 int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
+/* Sets rate and latency of a link from now on, both directions, as far as their senders are here; the
+ * caller has asked link_terms_check(). */
+void net_set_link_terms(struct net *n, unsigned link, const struct link_terms *t, int64_t now_ps);
 /* Takes all links of a node down or up at one instant, as when it loses power: no single link
  * counts as the cause. Returns 0, -EINVAL (no such node), -ENOMEM (nothing has changed). */
 int net_set_node(struct net *n, uint16_t node, bool up, int64_t now_ps);

@@ -141,6 +141,27 @@ int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps)
     return rc;
 }
 
+/* A port's latency is that of its link and of its switch. */
+void net_set_link_terms(struct net *n, unsigned link, const struct link_terms *t, int64_t now_ps)
+{
+    const struct fab_link *l = &n->cfg.fab->links[link];
+
+    T_ASSERT(link < n->cfg.fab->n_links && !n->is_apart,
+             "rate or latency of a link that is not there, or while nodes run apart");
+    net_catch_up(n, now_ps);
+    for (unsigned end = 0; end < 2; end++) {
+        uint16_t node = end ? l->b : l->a, port = end ? l->b_port : l->a_port;
+        struct egress *e = net_egress(n, node, port);
+        int64_t of_switch = n->cfg.fab->nodes[node].ports[port].latency_ps - l->latency_ps;
+
+        if (!e)
+            continue;
+        egress_set_link(e, t->rate_bps, t->latency_ps + of_switch);
+        node_rates_changed(n->node[node]);
+        net_refresh_node(n, node);
+    }
+}
+
 int net_set_node(struct net *n, uint16_t node, bool up, int64_t now_ps)
 {
     const struct fabric *f = n->cfg.fab;

@@ -297,6 +297,15 @@ static bool in_order(const struct net *n)
     return true;
 }
 
+/* Whether the lookahead, which is the conf's, holds for the latencies that links have now. */
+static bool lookahead_holds(const struct net *n)
+{
+    for (uint32_t i = 0; i < n->n_tx; i++)
+        if (n->tx[i].e && egress_latency_ps(n->tx[i].e) < n->lookahead_ps)
+            return false;
+    return true;
+}
+
 /* Runs far nodes to the time of the hosts. */
 static void catch_up_far(struct net *n)
 {
@@ -360,7 +369,7 @@ int net_apart(struct net *n, bool apart)
     T_ASSERT(!n->in_event, "net_apart() from within an event");
     if (apart == n->is_apart)
         return 0;
-    if (apart && (!n->lookahead_ps || n->faulty || !in_order(n)))
+    if (apart && (!n->lookahead_ps || n->faulty || !in_order(n) || !lookahead_holds(n)))
         return -EAGAIN;
     if (apart && !n->apart) {
         int rc = net_partition(n, 1);

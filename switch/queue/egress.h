@@ -106,6 +106,14 @@ uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_
 /* Sets the faults; draws restart from f->seed. Not while both ends run apart. */
 void egress_set_faults(struct egress *e, const struct egress_faults *f);
 const struct egress_faults *egress_faults(const struct egress *e);
+/*
+ * Sets rate (not 0) and latency from the next frame on: one that is on the link ends as it began, and
+ * none arrives before one that was sent earlier, however much shorter the latency is. The caller has
+ * popped what is due; not while both ends run apart.
+ */
+void egress_set_link(struct egress *e, uint64_t rate_bps, int64_t latency_ps);
+uint64_t egress_rate_bps(const struct egress *e);
+int64_t egress_latency_ps(const struct egress *e);
 /* Calls fn(ctx) when anything but egress_pop() makes egress_next() earlier. NULL: no callback. */
 void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 

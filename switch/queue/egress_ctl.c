@@ -189,6 +189,49 @@ void egress_set_faults(struct egress *e, const struct egress_faults *f)
     e->faults = e->fault.on;
 }
 
+/* What the fast path reads of cfg's rate and latency. */
+static void set_pace(struct egress *e)
+{
+    const struct egress_cfg *cfg = &e->cfg;
+
+    e->latency_ps = cfg->latency_ps;
+    e->rate_bps = cfg->rate_bps;
+    e->exact = cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0;
+    e->takes_ps = e->exact ? (int64_t)(8 * PS_PER_S / cfg->rate_bps) : 0;
+    e->last_bytes = 0;
+    e->cuts = cfg->cut_bytes && cfg->rate_bps;
+    e->header_ps = e->cuts ? link_time_ps(cfg->cut_bytes, cfg->rate_bps) : 0;
+    e->stretches = (cfg->mm_load || cfg->mm_store) && cfg->rate_bps;
+}
+
+/* last_at_ps keeps the order of arrivals: frames that start now join those that are in flight behind
+ * them. */
+void egress_set_link(struct egress *e, uint64_t rate_bps, int64_t latency_ps)
+{
+    int64_t before = watched(e);
+    uint32_t size;
+
+    T_ASSERT(!e->first, "rate or latency change while the ends of the link are apart");
+    T_ASSERT(rate_bps && latency_ps >= 0, "a link gets no rate, or a negative latency");
+    e->cfg.rate_bps = rate_bps;
+    e->cfg.latency_ps = latency_ps;
+    set_pace(e);
+    size = flight_size(&e->cfg);
+    e->flight.limit = RTE_MAX(e->flight.limit, size - 1);
+    egress_plan(e);
+    call_if_earlier(e, before);
+}
+
+uint64_t egress_rate_bps(const struct egress *e)
+{
+    return e->rate_bps;
+}
+
+int64_t egress_latency_ps(const struct egress *e)
+{
+    return e->latency_ps;
+}
+
 const struct egress_faults *egress_faults(const struct egress *e)
 {
     return &e->cfg.faults;
@@ -226,21 +269,13 @@ int egress_create(struct egress **out, const struct egress_cfg *cfg)
         return -ENOMEM;
     T_ASSERT(cfg->latency_ps >= 0, "frames arrive before they have started");
     e->cfg = *cfg;
-    e->latency_ps = cfg->latency_ps;
-    e->rate_bps = cfg->rate_bps;
     e->departed = cfg->departed;
     e->pull = cfg->pull;
     e->ctx = cfg->ctx;
     e->start_ps = e->pull_ps = PS_NEVER;
-    e->exact = cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0;
-    if (e->exact)
-        e->takes_ps = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
     T_ASSERT(cfg->cut_bytes <= FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD,
              "a switch that cuts through waits for more than the shortest frame");
-    e->cuts = cfg->cut_bytes && cfg->rate_bps;
-    if (e->cuts)
-        e->header_ps = link_time_ps(cfg->cut_bytes, cfg->rate_bps);
-    e->stretches = (cfg->mm_load || cfg->mm_store) && cfg->rate_bps;
+    set_pace(e);
     fault_set(&e->fault, &cfg->faults);
     e->faults = e->fault.on;
     ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);

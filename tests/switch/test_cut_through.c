@@ -37,14 +37,23 @@
 
 static struct rte_mempool *pool;
 
-/* Time at which the last of n frames of LEN bytes arrives, sent at 0 over idle links. */
-static int64_t arrives(const char *conf, const char *from, const char *to, unsigned n)
+/* Time at which the last of n frames of LEN bytes arrives, sent at 0 over idle links; `link`, if not
+ * NULL, has got another rate before. */
+static int64_t arrives_with(const char *conf, const char *link, uint64_t bps, const char *from,
+                            const char *to, unsigned n)
 {
     struct prog *src, *dst;
     struct switch_fixture l;
     int64_t at;
 
     switch_fixture_open(&l, pool, conf);
+    if (link) {
+        int i = fabric_link_by_name(l.f, link);
+        struct link_terms t = {bps, LAT};
+
+        assert_true(i >= 0);
+        net_set_link_terms(l.net, (unsigned)i, &t, 0);
+    }
     src = prog_new(&l, from, 0);
     dst = prog_new(&l, to, 0);
     prog_stream(&l, src, from, to, n, LEN);
@@ -55,6 +64,11 @@ static int64_t arrives(const char *conf, const char *from, const char *to, unsig
     prog_free(dst);
     switch_fixture_close(&l);
     return at;
+}
+
+static int64_t arrives(const char *conf, const char *from, const char *to, unsigned n)
+{
+    return arrives_with(conf, NULL, 0, from, to, n);
 }
 
 static void a_frame_waits_for_its_header_at_a_switch_and_for_its_last_bit_at_the_host(void **state)
@@ -109,6 +123,26 @@ static void links_of_a_path_differ(void **state)
     assert_int_equal(
         arrives(CUT ROW("cut-through", "cut-through", "cut-through", "40Gb/s"), "h0", "far", 1),
         HEADER(20) + FRAME(200) + HEADER(20) + 4 * LAT);
+}
+
+static void a_link_whose_rate_changes_is_as_one_that_had_it_from_the_beginning(void **state)
+{
+    const char *const slow = CUT ROW("cut-through", "cut-through", "cut-through", "40Gb/s");
+    const char *const fast = CUT ROW("cut-through", "cut-through", "cut-through", "400Gb/s");
+    const uint64_t to_40 = 40000000000ull, to_400 = 400000000000ull;
+
+    (void)state;
+    for (unsigned n = 1; n < 10; n += 8) {
+        assert_int_equal(arrives_with(fast, "a-b", to_40, "h0", "far", n),
+                         arrives(slow, "h0", "far", n));
+        assert_int_equal(arrives_with(slow, "a-b", to_400, "h0", "far", n),
+                         arrives(fast, "h0", "far", n));
+        /* what is slow now is the first link, what was slow no longer: the reverse of the conf */
+        assert_int_equal(arrives_with(CUT SWITCH, "h2-sw", to_400, "h2", "h0", n),
+                         arrives(CUT SWITCH, "h1", "h0", n));
+        assert_int_equal(arrives_with(CUT SWITCH, "h1-sw", to_40, "h1", "h0", n),
+                         arrives(CUT SWITCH, "h2", "h0", n));
+    }
 }
 
 /* Two hosts send to one: the second frame starts when the first has left. */
@@ -371,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_faster_link_does_not_run_out_of_bits),
         cmocka_unit_test(one_frame_time_is_paid_on_a_path_of_equal_links),
         cmocka_unit_test(links_of_a_path_differ),
+        cmocka_unit_test(a_link_whose_rate_changes_is_as_one_that_had_it_from_the_beginning),
         cmocka_unit_test(a_frame_behind_another_starts_when_the_link_is_free),
         cmocka_unit_test(a_frame_that_is_not_ready_holds_nobody_up),
         cmocka_unit_test(frames_of_a_burst_wait_too),

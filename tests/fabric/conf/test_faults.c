@@ -79,6 +79,51 @@ static void every_mistake_is_named_with_its_line(void **state)
     free(e);
 }
 
+/* By the terms that the link has at that time. */
+static void rates_and_latencies_that_a_link_cannot_have_are_refused_by_line(void **state)
+{
+    static const struct {
+        const char *entries, *why; /* NULL: it may */
+        int line;
+    } rows[] = {
+        {"{ link = \"all\"; rate = \"100Gb/s\"; }", NULL, 0},
+        {"{ link = \"h0-leaf0\"; rate = \"0b/s\"; }", "rate: found \"0b/s\", expected a rate from",
+         1},
+        {"{ link = \"h0-leaf0\"; latency = \"2s\"; }", "latency: found \"2s\", expected", 1},
+        {"\n{ link = \"h0-leaf0\"; rate = \"401Gb/s\"; }",
+         "rate: found 401Gb/s, expected at most the conf's 400Gb/s, or PFC's headroom", 2},
+        {"{ link = \"leaf0-spine0\"; latency = \"301ns\"; }",
+         "latency: found 301ns, expected at most 300ns at 400Gb/s, or PFC's headroom", 1},
+        {"{ link = \"leaf0-spine0\"; rate = \"100Gb/s\"; latency = \"1200ns\"; }", NULL, 0},
+        {"{ link = \"leaf0-spine0\"; rate = \"100Gb/s\"; latency = \"1201ns\"; }",
+         "expected at most 1200ns at 100Gb/s", 1},
+        {"{ at = \"2us\"; link = \"h0-leaf0\"; rate = \"400Gb/s\"; },\n"
+         "{ at = \"1us\"; link = \"all\"; rate = \"100Gb/s\"; latency = \"1us\"; }",
+         "latency: found 1us, expected at most 300ns at 400Gb/s", 1},
+        {"{ at = \"2us\"; link = \"h0-leaf0\"; clear = true; latency = \"300ns\"; },\n"
+         "{ at = \"1us\"; link = \"all\"; rate = \"100Gb/s\"; latency = \"1us\"; }",
+         NULL, 0},
+    };
+    struct fab_errors *e = calloc(1, sizeof(*e));
+    struct fabric *f = load();
+    struct fault_plan p;
+    char text[256];
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(rows); i++) {
+        snprintf(text, sizeof(text), "faults = ( %s );", rows[i].entries);
+        if (!fault_plan_load_string(&p, text, "x.conf", f, RANKS, e) != !rows[i].why)
+            fail_msg("%s: %s", rows[i].entries, e->n ? e->e[0].text : "taken");
+        if (!rows[i].why)
+            fault_plan_free(&p);
+        else if (e->n != 1 || e->e[0].line != rows[i].line || !strstr(e->e[0].text, rows[i].why))
+            fail_msg("line %d: %s\nexpected %d: %s", e->e[0].line, e->e[0].text, rows[i].line,
+                     rows[i].why);
+    }
+    fabric_free(f);
+    free(e);
+}
+
 static char *printed(const struct fault_plan *p, const struct fabric *f)
 {
     char *text = NULL;
@@ -96,7 +141,7 @@ static void what_is_printed_reads_as_what_was_read(void **state)
     static const char text[] =
         "faults = ({ at = \"1.5us\"; link = \"spine0-leaf0\"; loss = \"1%\"; dup = 0.02; reorder = "
         "1; "
-        "corrupt = 0.0; jitter = \"2us\"; seed = 7; },"
+        "corrupt = 0.0; jitter = \"2us\"; seed = 7; rate = \"99.5Gb/s\"; latency = \"0ns\"; },"
         "{ link = \"all\"; clear = true; }, { at = \"0ns\"; node = \"leaf1\"; down = true; },"
         "{ at = \"2us\"; node = \"spine0\"; restart = \"50us\"; },"
         "{ at = \"2us\"; host = \"h7\"; slow = 4; die = true; told = \"1ms\"; },"
@@ -118,7 +163,8 @@ static void what_is_printed_reads_as_what_was_read(void **state)
     assert_true(p.e[1].of == FAULT_AN && p.e[1].mbufs == 0);
     assert_true(p.e[2].down && p.e[2].at_ps == 0);
     assert_true(p.e[4].loss == 0.01 && p.e[4].dup == 0.02 && p.e[4].reorder == 1 &&
-                p.e[4].corrupt == 0 && p.e[4].jitter_ps == 2000000 && p.e[4].seed == 7);
+                p.e[4].corrupt == 0 && p.e[4].jitter_ps == 2000000 && p.e[4].seed == 7 &&
+                p.e[4].rate_bps == 99500000000 && p.e[4].latency_ps == 0);
     assert_true(p.e[3].of == FAULT_RANK && p.e[3].die && p.e[3].late_ps == 3000000);
     assert_true(p.e[5].restart_ps == 50000000 && p.e[5].told_ps == FAULT_NOBODY);
     assert_true(p.e[6].slow == 4 && p.e[6].die && p.e[6].told_ps == 1000000000);
@@ -159,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mistake_is_named_with_its_line),
+        cmocka_unit_test(rates_and_latencies_that_a_link_cannot_have_are_refused_by_line),
         cmocka_unit_test(what_is_printed_reads_as_what_was_read),
         cmocka_unit_test(the_plans_that_come_with_it_are_right),
     };

@@ -76,6 +76,21 @@ static const struct bad bad_days[] = {
      SOME_SLICES,
      false},
     {{LS, 8, COLL_ALLREDUCE, ALGO_RING}, "{ host = \"h3\"; slow = 5; }", SLICES, false},
+    {{LS, 8, COLL_ALLREDUCE, ALGO_RING},
+     "{ at = \"9us\"; link = \"all\"; rate = \"200Gb/s\"; }, { at = \"20us\"; link = \"h1-leaf0\"; "
+     "rate = \"50Gb/s\"; latency = \"1us\"; }",
+     SOME_SLICES,
+     false},
+    /* shorter than a slice, until that is over */
+    {{LS, 8, COLL_ALLREDUCE, ALGO_RING},
+     "{ link = \"h1-leaf0\"; latency = \"7ns\"; }",
+     NO_SLICES,
+     false},
+    {{LS, 8, COLL_ALLREDUCE, ALGO_SHARP},
+     "{ link = \"h1-leaf0\"; latency = \"0ns\"; }, { at = \"20us\"; link = \"all\"; clear = true; "
+     "}",
+     SOME_SLICES,
+     false},
     /* no rank is notified: some fail by themselves while others are in an operation */
     {{LS, 8, COLL_ALLREDUCE, ALGO_RING},
      "{ at = \"50us\"; rank = 5; die = true; }",
