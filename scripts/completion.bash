@@ -48,6 +48,7 @@ _trib_word() { # _trib_word PROGRAM CURRENT
     case "$1" in # of the fabric that is up
     trib-exec | trib-shell) all+=" $(trib --help=names hosts 2>/dev/null)" ;;
     trib-node) all+=" $(trib --help=names nodes 2>/dev/null) down up restart" ;;
+    trib-faults) all+=" $(trib --help=confs faults 2>/dev/null)" ;;
     trib-link | trib-capture) all+=" $(trib --help=names links 2>/dev/null)" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$all" -- "$2"; compgen -f -- "$2")

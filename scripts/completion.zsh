@@ -52,6 +52,7 @@ _trib() {
         case $program in # of the fabric that is up
         trib-(exec|shell)) values+=(${(f)"$(trib --help=names hosts 2>/dev/null)"}) ;;
         trib-node) values+=(${(f)"$(trib --help=names nodes 2>/dev/null)"} down up restart) ;;
+        trib-faults) values+=(${(f)"$(trib --help=confs faults 2>/dev/null)"}) ;;
         trib-(link|capture)) values+=(${(f)"$(trib --help=names links 2>/dev/null)"}) ;;
         esac
         compadd -- $values
