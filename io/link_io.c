@@ -271,11 +271,12 @@ static void watch_port(const struct link_io *c)
 
 static void link_io_check(struct link_io *c, int64_t now_ps)
 {
-    uint64_t refused = io_port_stats(c->rp)->refused;
+    const struct io_port_stats *now = io_port_stats(c->rp), was = *now;
     bool up = io_port_up(c->rp);
 
+    net_node(c->l->net, c->node)->cnt[c->port].drops[DROP_RING_FULL] += now->missed - was.missed;
     watch_port(c);
-    if (io_port_stats(c->rp)->refused != refused)
+    if (now->refused != was.refused)
         log_refused(c);
     if (up == c->up)
         return;
@@ -391,13 +392,14 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
 {
     const struct fab_link *lk = &l->fab->links[l->fab->nodes[node].ports[port].link];
     bool is_a = lk->a == node && lk->a_port == port;
-    struct memif_cfg mc = {.listener = is_a,
+    char sock[RUN_PATH];
+    struct memif_cfg mc = {.socket = sock,
+                           .listener = is_a,
                            .queues = 1,
                            .log2_ring = LINK_LOG2,
                            .name = l->fab->nodes[node].name,
                            .pool = cfg->pool};
     struct link_io *c = link_io_add(l, LINK_IO_LINK, node, port);
-    char sock[RUN_PATH];
     int rc = rundir_link_sock(cfg->rd, lk->name, sock, sizeof(sock));
 
     if (!c)
@@ -407,9 +409,7 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
     l->n_missing += !c->away;
     c->on_link = true;
     c->dirlink = 2u * l->fab->nodes[node].ports[port].link + is_a;
-    mc.socket = sock;
-    if (!rc)
-        rc = io_port_memif(&c->rp, &mc);
+    rc = rc ? rc : io_port_memif(&c->rp, &mc);
     if (!rc)
         net_port_state(l->net, node, port, false, 0);
     if (!rc && c->away) /* it may come hours later: routes avoid it until then */

@@ -127,6 +127,7 @@ uint16_t io_port_untaken(const struct io_port *p, uint16_t queue);
  * length-only. */
 struct io_port_stats {
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects;
+    uint64_t missed;  /* of a port to the outside: its device's ring had no room for them */
     uint64_t refused; /* connections that were ended before they were up */
 };
 const struct io_port_stats *io_port_stats(const struct io_port *p);

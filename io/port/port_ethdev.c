@@ -4,6 +4,7 @@
  * is made one segment.
  */
 #include "io/port/port_impl.h"
+#include "io/port/port_kernel.h"
 #include "io/port/port_pci.h"
 #include "io/port/port_spec.h"
 #include "roce/frame.h"
@@ -29,6 +30,8 @@ struct ethdev {
     struct rte_mempool
         *frames; /* af_xdp: what arrives is copied into its buffers; NULL: not copied */
     struct rte_mempool *pages; /* af_xdp: the driver's buffers, a page each */
+    int socket;                /* of af_packet, which counts for itself; -1: another driver's */
+    uint64_t missed;           /* of it */
 };
 
 /* Returns how many are left: without a free buffer a frame is lost, as in a NIC. */
@@ -115,11 +118,23 @@ static uint16_t ethdev_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m
     return k;
 }
 
+/* DPDK's af_packet does not say what its ring had no room for. */
+static void count_missed(struct ethdev *e)
+{
+    struct rte_eth_stats s = {0};
+
+    e->missed += port_kernel_missed(e->socket);
+    if (!rte_eth_stats_get(e->id, &s))
+        e->port.stats.missed = e->missed + s.imissed;
+}
+
 static bool ethdev_up(struct io_port *p)
 {
     struct ethdev *e = (struct ethdev *)p;
     struct rte_eth_link link = {0};
     bool was = e->up;
+
+    count_missed(e);
 
     e->up = !rte_eth_link_get_nowait(e->id, &link) && link.link_status == RTE_ETH_LINK_UP;
     p->stats.connects += e->up && !was;
@@ -268,6 +283,17 @@ static int ethdev_start(struct ethdev *e, const struct port_spec *s, unsigned mt
     return refused;
 }
 
+/* TCP hangs behind such an interface while ping works; which end omits them only it knows. */
+static void warn_of_checksums(const struct port_spec *s)
+{
+    if (*s->iface && port_kernel_omits_checksums(s->iface))
+        fprintf(stderr,
+                "tributary: port \"%s\": %s leaves checksums to its receiver: unless its other end "
+                "does not, TCP and UDP from there are dropped; ethtool -K %s tx off here, and the "
+                "same with the other end's name there\n",
+                s->text, s->iface, s->iface);
+}
+
 /* The port of a device by its arguments: "net_tap0,iface=x", "01:00.0,...". */
 static int ethdev_find(const char *devargs, uint16_t *id)
 {
@@ -300,12 +326,16 @@ int io_port_outside(struct io_port **p, const char *text, const char *dir, unsig
         return -ENOMEM;
     e->port.ops = &ethdev_ops;
     e->id = id;
+    e->socket = -1;
     rc = xdp_fits(&s, mtu + PORT_HEADERS_MAX);
     if (!rc)
         rc = ethdev_start(e, &s, mtu, pool);
-    if (rc)
+    if (rc) {
         ethdev_close(&e->port);
-    else
-        *p = &e->port;
-    return rc;
+        return rc;
+    }
+    e->socket = port_kernel_socket(s.iface);
+    warn_of_checksums(&s);
+    *p = &e->port;
+    return 0;
 }

@@ -34,7 +34,8 @@
     X(FOREIGN_QPN, "foreign_qpn", "from a queue pair that is not its sender's")                    \
     X(FOREIGN_PROTOCOL, "foreign_protocol", "of a process, but neither RoCE nor ARP nor IGMP")     \
     X(PORT_SHUT, "port_shut", "its process's slot is shut for what it has sent")                   \
-    X(GROUP_QUOTA, "group_quota", "report of a multicast group beyond the sender's share")
+    X(GROUP_QUOTA, "group_quota", "report of a multicast group beyond the sender's share")         \
+    X(RING_FULL, "ring_full", "from outside, when the device's ring had no room left")
 
 enum drop {
 #define X(n, s, t) DROP_##n,
