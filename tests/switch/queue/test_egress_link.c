@@ -98,6 +98,8 @@ static void a_longer_latency_holds_as_many_frames_as_it_takes(void **state)
     e = egress_fixture_make(&c);
     egress_set_link(e, RATE, PS_PER_MS);
     push(e, MANY, 0, 0);
+    egress_start(e, MANY * DUR);
+    assert_int_equal(egress_occupancy(e, FRAME_LOSSLESS), 0);
     assert_int_equal(egress_fixture_drain(e, NULL, at, MANY), MANY);
     for (int i = 0; i < MANY; i++)
         assert_int_equal(at[i], (i + 1) * DUR + PS_PER_MS);
