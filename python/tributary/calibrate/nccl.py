@@ -9,7 +9,7 @@ from typing import Optional, Sequence
 from .._command import Refused, clean
 from . import nccl_algo
 from .launchers import FOREIGN
-from .rows import MIB, Options, Series, bad, number, steps, take, whole
+from .rows import MIB, Options, Series, bad, number, size_text, steps, take, whole
 
 TESTS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce", "sendrecv")
 # Above these the column "error" of old versions says that a check failed.
@@ -17,6 +17,7 @@ MOST_ERROR = {"double": 1e-12, "float": 1e-5, "half": 1e-2, "bfloat16": 1e-2, "f
 _UNITS = {"(B)", "(elements)", "(us)", "(GB/s)", "(%)", "%Y-%m-%d", "%H:%M:%S"}  # of a time stamp, its format
 _OWN_HEAD = re.compile(r"# trib-\w+ \S+ (\w+) on .*?, (\d+) ranks")
 _RANK = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)")
+_BROKEN = re.compile(r"\s+\d+\s+\d+\s+[a-z]\w*\s")
 _SIZES = re.compile(r"minBytes (\d+) maxBytes (\d+) step: (\d+)\((factor|bytes)\)")
 
 
@@ -172,6 +173,8 @@ class Text:
             self.log(line, at)
             if line.startswith("#"):
                 self.comment(line, at)
+            elif self.columns and _BROKEN.match(line) and FOREIGN.search(line):
+                self.note(f"{clean(self.path)}:{at}: the row of {size_text(int(line.split()[0]))} is left out: another process wrote into its line")
             elif self.columns and not FOREIGN.search(line) and not (self.own and at > 1 and re.match(r"\s+\d+\s+\w+\s+\w+\s+[\d.]+ ", line)):
                 self.row(line, at, at >= len(lines) - 1 and not any(rest.strip() for rest in lines[at:]))
         if self.columns is None:
