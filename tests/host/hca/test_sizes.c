@@ -106,7 +106,8 @@ static int try_cqe(struct pair *p, uint64_t n)
     struct ibv_cq *cq[2] = {ibv_create_cq(p->s[0].ctx, (int)n, NULL, NULL, 0), p->s[1].cq};
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
     struct ibv_async_event ev;
-    struct ibv_qp *(*qp)[2], *last[2];
+    struct ibv_qp *(*qp)[2];
+    struct ibv_qp *last[2];
     struct ibv_device_attr dev;
     struct ibv_wc wc;
     uint32_t depth;
