@@ -192,9 +192,10 @@ static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *
 
     choose(c, a);
     extents(c, a, &in, &out);
-    /* In place a schedule may write its input, at ranks without a result, too. */
+    /* In place a schedule may write its input, at ranks without a result, too; but a broadcast's. */
     rc = borrow(c, &o->own[0], a->send, in,
-                a->send != a->recv && !overlaps(a->send, in, a->recv, out));
+                a->kind == COLL_BROADCAST ||
+                    (a->send != a->recv && !overlaps(a->send, in, a->recv, out)));
     if (rc)
         return unregistered(rc, a->send, in, err);
     rc = borrow(c, &o->own[1], a->recv, out, false);
