@@ -260,6 +260,7 @@ static void issue(struct model *m, struct model_plane *p, unsigned caller, int64
     unsigned rank = p->member[caller].rank, lane = p->member[caller].lane, b = 0;
     struct model_mm *mm = m->rank[rank].lane[lane].mm;
     const struct step *st;
+    bool alone = true;
 
     while ((st = lane_step(&m->rank[rank].s.lane[lane], mm->next))->op != STEP_MM_LOAD)
         mm->next++;
@@ -277,11 +278,12 @@ static void issue(struct model *m, struct model_plane *p, unsigned caller, int64
         mm->next++, mm->asked--, mm->off = 0;
     for (unsigned k = 0; k < p->n; k++)
         if (takes_part(p, st, k, rank)) {
+            alone = false;
             p->load[b].waits++;
             post(m, p->member[k].rank, p->member[k].lane, DOWN,
                  (struct mm_msg){.kind = READ, .step = b}, 0, now);
         }
-    if (!p->load[b].waits)
+    if (alone)
         answer(m, rank, lane, now);
 }
 
@@ -378,16 +380,18 @@ static void store_down(struct model *m, unsigned rank, unsigned lane, uint32_t i
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
     uint64_t off = l->store[i].sent, len = st->len - off;
     struct mm_msg x = {.kind = WRITE, .rank = rank, .lane = lane, .step = i};
+    bool alone;
 
     len = len < MM_SLICE ? len : MM_SLICE;
     l->store[i].sent += len;
     for (unsigned k = 0; k < p->n; k++)
         if (takes_part(p, st, k, rank))
             l->store[i].waits++;
+    alone = !l->store[i].waits; /* a member whose link is free acknowledges before post() returns */
     for (unsigned k = 0; k < p->n; k++)
         if (takes_part(p, st, k, rank))
             post(m, p->member[k].rank, p->member[k].lane, DOWN, x, len, now);
-    if (!l->store[i].waits && l->store[i].sent == st->len)
+    if (alone && l->store[i].sent == st->len)
         step_done_at(m, rank, lane, i, model_send_small(m, &l->path[DOWN], now, MODEL_ACK_WIRE));
 }
 
