@@ -320,12 +320,10 @@ static void change_terms(struct loop *l, unsigned link, const struct link_change
         net_set_link_terms(loop_net(l), link, &t, net_now(loop_net(l)));
 }
 
-static int change(struct loop *l, unsigned link, const struct link_change *c)
+/* All but the link's state. */
+static void change_faults(struct loop *l, unsigned link, const struct link_change *c)
 {
-    int rc = 0;
-
     change_terms(l, link, c);
-
     for (unsigned dir = 0; dir < 2; dir++) {
         struct egress *e = direction(l, link, dir);
         struct egress_faults f;
@@ -335,6 +333,13 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
         f = link_change_apply(c, egress_faults(e), 2 * link + dir);
         egress_set_faults(e, &f);
     }
+}
+
+static int change(struct loop *l, unsigned link, const struct link_change *c)
+{
+    int rc = 0;
+
+    change_faults(l, link, c);
     if (c->state != LINK_AS_IT_IS)
         rc = net_set_link(loop_net(l), link, c->state == LINK_UP, net_now(loop_net(l)));
     if (!rc && c->state != LINK_AS_IT_IS)
@@ -354,11 +359,16 @@ static void change_all(struct loop *l, const struct link_change *c, struct rte_t
             telemetry_say(d, "error", said);
             return;
         }
-    for (unsigned i = 0; i < loop_fabric(l)->n_links; i++)
-        if (change(l, i, c)) {
-            telemetry_say(d, "error", "no memory to change all links");
-            return;
-        }
+    if (c->state != LINK_AS_IT_IS &&
+        net_set_all_links(loop_net(l), c->state == LINK_UP, net_now(loop_net(l)))) {
+        telemetry_say(d, "error", "no memory to change all links");
+        return;
+    }
+    for (unsigned i = 0; i < loop_fabric(l)->n_links; i++) {
+        change_faults(l, i, c);
+        if (c->state != LINK_AS_IT_IS)
+            telemetry_link_changed(l, i, c->state == LINK_UP);
+    }
     list(l, d);
 }
 

@@ -84,6 +84,13 @@ static void set_link(struct faults *f, unsigned link, bool up, unsigned entry)
     keep_error(f, net_set_link(world_net(f->cfg.w), link, up, world_now(f->cfg.w)));
 }
 
+static void set_all_links(struct faults *f, bool up, unsigned entry)
+{
+    for (unsigned i = 0; i < f->cfg.fab->n_links; i++)
+        world_record(f->cfg.w, up ? WORLD_LINK_UP : WORLD_LINK_DOWN, i, entry);
+    keep_error(f, net_set_all_links(world_net(f->cfg.w), up, world_now(f->cfg.w)));
+}
+
 static void do_link(struct faults *f, const struct fault_event *e, unsigned entry)
 {
     bool all = e->which == FAULT_ALL;
@@ -93,11 +100,12 @@ static void do_link(struct faults *f, const struct fault_event *e, unsigned entr
     if (all || !(e->down || e->up))
         world_record(f->cfg.w, all ? WORLD_LINKS_FAULTS : WORLD_LINK_FAULTS,
                      all ? f->cfg.fab->n_links : e->which, entry);
-    for (unsigned i = first; i < end; i++) {
+    for (unsigned i = first; i < end; i++)
         change_link(f, i, e);
-        if (e->down || e->up)
-            set_link(f, i, e->up, entry);
-    }
+    if (all && (e->down || e->up))
+        set_all_links(f, e->up, entry);
+    else if (e->down || e->up)
+        set_link(f, e->which, e->up, entry);
 }
 
 /* ---- nodes, hosts, ranks ---- */

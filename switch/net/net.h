@@ -125,6 +125,8 @@ void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_
  * not. Returns 0, -EINVAL (no such link), -ENOMEM (nothing has changed).
  */
 int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
+/* The same for all links at one instant: routes are computed once. 0, -ENOMEM (nothing has changed). */
+int net_set_all_links(struct net *n, bool up, int64_t now_ps);
 /* Sets rate and latency of a link from now on, both directions, as far as their senders are here; the
  * caller has asked link_terms_check(). */
 void net_set_link_terms(struct net *n, unsigned link, const struct link_terms *t, int64_t now_ps);

@@ -141,6 +141,24 @@ int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps)
     return rc;
 }
 
+int net_set_all_links(struct net *n, bool up, int64_t now_ps)
+{
+    unsigned links = n->cfg.fab->n_links, same = 0;
+    bool *end = calloc(2u * links + 1, sizeof(*end));
+    int rc = 0;
+
+    if (!end)
+        return -ENOMEM;
+    for (unsigned i = 0; i < links; i++) {
+        end[2 * i] = true;
+        same += n->link_down[i] == !up;
+    }
+    if (same < links)
+        rc = set_links(n, end, up, now_ps);
+    free(end);
+    return rc;
+}
+
 /* A port's latency is that of its link and of its switch. */
 void net_set_link_terms(struct net *n, unsigned link, const struct link_terms *t, int64_t now_ps)
 {

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <rte_mempool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/events.h"
 #include "roce/wire.h"
 #include "switch/mcast.h"
 #include "tests/support/eal.h"
@@ -307,12 +309,57 @@ static void a_delay_far_beyond_the_latency_carries_every_frame(void **state)
     switch_fixture_close(&l);
 }
 
+/* How often routes were computed anew, of the events that the net still remembers. */
+static unsigned routes_computed(void)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    unsigned n = 0;
+
+    events_dump(f);
+    assert_int_equal(fclose(f), 0);
+    for (const char *p = text; (p = strstr(p, "routes lead around")); p++)
+        n++;
+    free(text);
+    return n;
+}
+
+static void all_links_change_at_once_and_routes_are_computed_once(void **state)
+{
+    struct prog *a, *b;
+    struct switch_fixture l;
+    unsigned before;
+
+    (void)state;
+    switch_fixture_open(&l, pool, FABRIC(2));
+    a = prog_new(&l, "h0", 0);
+    b = prog_new(&l, "h1", 0);
+    before = routes_computed();
+    assert_int_equal(net_set_all_links(l.net, false, net_now(l.net)), 0);
+    assert_int_equal(routes_computed(), before + 1);
+    assert_int_equal(net_set_all_links(l.net, false, net_now(l.net)), 0); /* they are down */
+    assert_int_equal(routes_computed(), before + 1);
+    for (unsigned i = 0; i < l.f->n_links; i++)
+        assert_false(net_link_up(l.net, i));
+    assert_int_equal(send_flows(&l, a, "h0", b, "h1"), 0);
+    set_link(&l, "leaf0-spine0", true); /* one of them is up before the others */
+    before = routes_computed();
+    assert_int_equal(net_set_all_links(l.net, true, net_now(l.net)), 0);
+    assert_int_equal(routes_computed(), before + 1);
+    for (unsigned i = 0; i < l.f->n_links; i++)
+        assert_true(net_link_up(l.net, i));
+    assert_int_equal(send_flows(&l, a, "h0", b, "h1"), 100);
+    switch_fixture_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flows_take_the_other_spine_at_both_leaves_and_come_back),
         cmocka_unit_test(without_another_way_nothing_passes_until_the_link_is_up),
         cmocka_unit_test(a_node_takes_all_its_links_with_it),
+        cmocka_unit_test(all_links_change_at_once_and_routes_are_computed_once),
         cmocka_unit_test(a_port_is_up_when_nothing_speaks_against_it),
         cmocka_unit_test(members_are_reached_on_the_tree_that_is_left_once_each),
         cmocka_unit_test(a_switch_answers_a_query_for_what_is_behind_it),
