@@ -349,6 +349,16 @@ static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
+/* Gives back what the results of a helper went to. */
+static void drop_out(struct comm *c)
+{
+    uint8_t *out = c->failover.out.addr;
+    size_t bytes = c->failover.out.bytes;
+
+    region_drop(&c->failover.out);
+    mem_host_free(c, out, bytes);
+}
+
 /* The operation is over here: repeats it with the kept input, and discards its results. */
 static int help_again(struct comm *c, const struct failover_round *f, char *err)
 {
@@ -365,6 +375,7 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
     r = helper(c, id, err);
     if (!r)
         return -ENOMEM;
+    drop_out(c); /* of a helper before, which is over: this one would be the head otherwise */
     out = mem_host(c, r->s.out_bytes + 1);
     rc = out ? region_add(c, &c->failover.out, out, r->s.out_bytes + 1, false) : -ENOMEM;
     if (rc) {
@@ -415,11 +426,7 @@ static int start_over(struct comm *c, const struct failover_round *f, bool over,
 
 void op_recovery_destroy(struct comm *c)
 {
-    uint8_t *out = c->failover.out.addr;
-    size_t bytes = c->failover.out.bytes;
-
-    region_drop(&c->failover.out);
-    mem_host_free(c, out, bytes);
+    drop_out(c);
     for (unsigned i = 0; i < 2; i++) {
         region_drop(&c->failover.kept[i].mem);
         mem_host_free(c, c->failover.kept[i].data, c->failover.kept[i].room);
