@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +24,8 @@ struct walk {
     bool strict, make;
     bool service; /* fd is below OWN_SERVICES, in the directory of service_uid */
     uid_t service_uid;
+    bool code; /* what is at the end will run; who owns this program may write to it */
+    uid_t program_uid;
     unsigned links;
     char rest[2 * PATH_MAX]; /* components not walked yet */
     char at[PATH_MAX];       /* where fd is, for messages */
@@ -34,6 +38,36 @@ bool own_trusts(uid_t uid)
     struct stat root;
 
     return uid == 0 || uid == geteuid() || (!stat("/", &root) && uid == root.st_uid);
+}
+
+static bool walk_trusts(const struct walk *w, uid_t uid)
+{
+    return own_trusts(uid) || (w->code && uid == w->program_uid);
+}
+
+/* As Debian's users have one each: its name is the user's, and it has no other member. */
+static bool is_private_group(uid_t uid, gid_t gid)
+{
+    char user[2048], members[2048];
+    struct passwd p, *pw = NULL;
+    struct group g, *gr = NULL;
+
+    if (getpwuid_r(uid, &p, user, sizeof(user), &pw) || !pw || pw->pw_gid != gid ||
+        getgrgid_r(gid, &g, members, sizeof(members), &gr) || !gr ||
+        strcmp(gr->gr_name, pw->pw_name))
+        return false;
+    for (char **m = gr->gr_mem; *m; m++)
+        if (strcmp(*m, pw->pw_name) != 0)
+            return false;
+    return true;
+}
+
+/* Whether somebody can write who is not the owner. */
+static bool others_write(const struct walk *w, const struct stat *st)
+{
+    if (w->code && !(st->st_mode & S_IWOTH) && is_private_group(st->st_uid, st->st_gid))
+        return false;
+    return st->st_mode & OTHERS;
 }
 
 static const char *kind(mode_t mode)
@@ -80,12 +114,14 @@ static void moved(struct walk *w, int fd, const char *name)
 /* A directory on the way. */
 static int check_dir(struct walk *w, const char *name, const struct stat *st)
 {
-    if (w->strict && !strcmp(w->at, OWN_SERVICES)) { /* which has passed: root alone makes such */
+    if (w->strict && !w->code &&
+        !strcmp(w->at, OWN_SERVICES)) { /* which has passed: root alone makes such */
         w->service = true;
         w->service_uid = st->st_uid;
     }
-    if (!w->strict || ((own_trusts(st->st_uid) || (w->service && st->st_uid == w->service_uid)) &&
-                       (!(st->st_mode & OTHERS) || st->st_mode & S_ISVTX)))
+    if (!w->strict ||
+        ((walk_trusts(w, st->st_uid) || (w->service && st->st_uid == w->service_uid)) &&
+         (!others_write(w, st) || st->st_mode & S_ISVTX)))
         return 0;
     return refuse(w, name, st,
                   "a directory of this user or of root in which nobody else can exchange files");
@@ -139,7 +175,7 @@ static bool may_follow(const struct walk *w, const struct stat *link)
 {
     struct stat dir;
 
-    if (own_trusts(link->st_uid))
+    if (walk_trusts(w, link->st_uid))
         return true;
     if (w->strict || fstat(w->fd, &dir))
         return false;
@@ -320,6 +356,40 @@ void own_file_why(int dir, const char *name, char *why, size_t size)
                  "user %u with one name to which nobody else can write",
                  name, kind(st.st_mode), (unsigned)st.st_uid, (unsigned)st.st_mode & 07777,
                  (unsigned)st.st_nlink, (unsigned)geteuid());
+}
+
+/* ---- code ---- */
+
+static int check_code(const struct walk *w, const char *name, const struct stat *st)
+{
+    if (walk_trusts(w, st->st_uid) && !others_write(w, st))
+        return 0;
+    return refuse(
+        w, name, st,
+        "a file of this user or of root to which nobody else can write: it is to run here");
+}
+
+int own_code_check(const char *path, char *why, size_t size)
+{
+    struct walk w = {.strict = true, .why = why, .size = size, .code = true};
+    char name[NAME_MAX + 1];
+    struct stat st;
+    int rc = start(&w, path);
+
+    w.program_uid = stat("/proc/self/exe", &st) ? geteuid() : st.st_uid;
+    if (size)
+        *why = 0;
+    while (!rc && next(&w, name, sizeof(name))) {
+        if (w.rest[strspn(w.rest, "/")]) /* more follow */
+            rc = step(&w, name);
+        else if (fstatat(w.fd, name, &st, AT_SYMLINK_NOFOLLOW))
+            rc = failed(&w, name, errno);
+        else
+            rc = S_ISLNK(st.st_mode) ? follow(&w, name, &st) : check_code(&w, name, &st);
+    }
+    if (w.fd >= 0)
+        close(w.fd);
+    return rc;
 }
 
 /* ---- output ---- */

@@ -70,6 +70,15 @@ int own_output_open(const char *path, int flags);
 /* Whether the path is below /dev or /proc. */
 bool own_output_is_special(const char *path);
 
+/*
+ * Whether a file may be loaded as code, or run: nobody but this user, root, and the owner of the
+ * running program (who decides what runs already) can write to it, or exchange it or a component of
+ * its path. A group of the owner's own, without other members, is the owner. Those who run a service
+ * are not trusted. Of what kind it is, the loader says. 0, or -errno; -EPERM: why says what was found,
+ * where, and what is expected.
+ */
+int own_code_check(const char *path, char *why, size_t size);
+
 /* Whether a user is this one or root: root's files are trusted. In a user namespace that does not
  * know root, its directories show the owner of "/". */
 bool own_trusts(uid_t uid);

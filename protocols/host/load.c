@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/host/load.h"
 
+#include "base/own_path.h"
 #include "protocols/host/call.h"
 
 #include <dlfcn.h>
@@ -159,15 +160,22 @@ static int check_key(const struct trib_protocol *p, const struct fab_protocol *c
                    k->name, p->name, *list ? list : "it has none");
 }
 
-/* A relative path is found beside the conf, else from the working directory. */
+/* A relative path is found beside the conf, else from the working directory. The conf may be another
+ * user's, as that of a service is: what it names does not run unless this user or root has made it. */
 static int load(const struct fab_protocol *c, char *err)
 {
     const char *slash = strrchr(c->file, '/');
-    char path[sizeof(c->file) + sizeof(c->name)];
+    char path[sizeof(c->file) + sizeof(c->name)], why[OWN_WHY];
+    const char *at = path;
 
     snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - c->file) : 0, c->file,
              c->name);
-    return proto_load(*c->name == '/' || access(path, F_OK) ? c->name : path, err);
+    if (*c->name == '/' || access(path, F_OK))
+        at = c->name;
+    if (own_code_check(at, why, sizeof(why)) != -EPERM) /* what else is wrong proto_load() says */
+        return proto_load(at, err);
+    snprintf(err, PROTO_TEXT, "%.*s", PROTO_TEXT - 1, why);
+    return -EPERM;
 }
 
 /* Seat of the protocol that a conf names. */

@@ -192,6 +192,61 @@ static void output_follows_no_link_of_another_user(void **state)
     assert_int_equal(output("shared/x", last), 0);
 }
 
+static int code(const char *path)
+{
+    return own_code_check(path, why, sizeof(why));
+}
+
+static void code_is_what_nobody_else_can_write(void **state)
+{
+    static const struct {
+        mode_t dir, file;
+        int rc;
+    } row[] = {{0755, 0755, 0},       {0700, 0600, 0},       {01777, 0755, 0},
+               {0777, 0755, -EPERM},  {0755, 0757, -EPERM},  {0757, 0755, -EPERM},
+               {01777, 0766, -EPERM}, {01777, 0757, -EPERM}, {0755, 0666, -EPERM}};
+    int fd;
+
+    (void)state;
+    assert_int_equal(code("c/x.so"), -ENOENT);
+    assert_int_equal(mkdir("c", 0755), 0);
+    fd = open("c/x.so", O_CREAT | O_WRONLY, 0644);
+    assert_true(fd >= 0);
+    close(fd);
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        assert_int_equal(chmod("c", row[i].dir), 0);
+        assert_int_equal(chmod("c/x.so", row[i].file), 0);
+        assert_int_equal(code("c/x.so"), row[i].rc);
+    }
+    assert_non_null(strstr(why, "/c/x.so: found a file of user"));
+    assert_non_null(strstr(why, "mode 0666"));
+    assert_int_equal(chmod("c/x.so", 0644), 0);
+    assert_int_equal(symlink("../c/x.so", "c/link.so"), 0);
+    assert_int_equal(code("./c/../c/link.so"), 0);
+}
+
+static void code_of_another_user_is_refused(void **state)
+{
+    (void)state;
+    code_is_what_nobody_else_can_write(state);
+    need_root();
+    assert_int_equal(chown("c/x.so", OTHER, OTHER), 0);
+    assert_int_equal(code("c/x.so"), -EPERM);
+    assert_non_null(strstr(why, "/c/x.so: found a file of user 65534"));
+    assert_int_equal(code("c/link.so"), -EPERM);
+    assert_int_equal(chown("c/x.so", 0, OTHER), 0);
+    assert_int_equal(code("c/link.so"), 0);
+    assert_int_equal(chmod("c/x.so", 0664), 0); /* of a group that is not the owner's own */
+    assert_int_equal(code("c/x.so"), -EPERM);
+    assert_int_equal(chown("c/x.so", 0, 0), 0); /* root's group has root alone */
+    assert_int_equal(code("c/x.so"), 0);
+    assert_int_equal(lchown("c/link.so", OTHER, OTHER), 0);
+    assert_int_equal(code("c/link.so"), -EPERM);
+    assert_non_null(strstr(why, "link.so: found a link of user 65534"));
+    assert_int_equal(chown("c", OTHER, OTHER), 0);
+    assert_int_equal(code("c/x.so"), -EPERM);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -202,6 +257,8 @@ int main(void)
         T(another_users_directory_or_link_on_the_way_is_refused),
         T(only_a_plain_file_of_ones_own_is_opened),
         T(output_follows_no_link_of_another_user),
+        T(code_is_what_nobody_else_can_write),
+        T(code_of_another_user_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
