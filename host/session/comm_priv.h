@@ -41,6 +41,7 @@ struct trib_comm {
     int64_t wall_ns, patience_ns;
     int64_t looked_ns;             /* for processes that have ended */
     int64_t gone_ns;               /* since when a rank's has, without a word; 0: none */
+    uint32_t gone;                 /* that rank */
     int64_t failed_ns;             /* since when the communicator has failed; 0: it has not */
     bool settled;                  /* ... and what may have ended was looked for */
     char lost[COMM_TEXT / 2];      /* the trib-switch or machine that has died */

@@ -16,20 +16,26 @@
 #define GONE_NS 1000000000LL
 #define GONE_PS 50000000LL
 
-/* A rank that this one counts on, whose process has ended without saying so. */
+static bool is_gone(const struct trib_comm *c, uint32_t r)
+{
+    return c->process[r].space && comm_counts_on(c->comm, r) && liveness_ended(&c->process[r]);
+}
+
+/* A rank that this one counts on, whose process has ended without saying so. Others may end for that
+ * while it is looked at: the first one is the reason. */
 static void look_for_ranks(struct trib_comm *c, int64_t now, uint32_t dilation)
 {
     char why[COMM_TEXT];
-    uint32_t r = 0;
+    uint32_t r = c->gone_ns && is_gone(c, c->gone) ? c->gone : 0;
 
-    while (r < c->cfg.nranks &&
-           !(c->process[r].space && comm_counts_on(c->comm, r) && liveness_ended(&c->process[r])))
+    while (r < c->cfg.nranks && !is_gone(c, r))
         r++;
-    if (r == c->cfg.nranks)
+    if (r == c->cfg.nranks) {
         c->gone_ns = 0;
-    else if (!c->gone_ns)
+    } else if (!c->gone_ns || r != c->gone) {
         c->gone_ns = now;
-    else if (now - c->gone_ns > GONE_NS + GONE_PS / 1000 * dilation) {
+        c->gone = r;
+    } else if (now - c->gone_ns > GONE_NS + GONE_PS / 1000 * dilation) {
         snprintf(why, sizeof(why), "rank %u (%s): its process has ended", r,
                  c->session->fab->nodes[c->session->fab->hosts[c->host[r]]].name);
         comm_abort(c->comm, why);

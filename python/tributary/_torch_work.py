@@ -284,6 +284,7 @@ class Engine:
         self._void = (0, "")  # the last call that this ends, and the reason
         self._closing = False
         self._told = ""
+        self._deaf = ""  # why no notes can be heard any more
         self._thread: Optional[threading.Thread] = None
         self.comm: Optional[coll.Communicator] = None
 
@@ -336,7 +337,7 @@ class Engine:
                 if self._differ:
                     comm = self.comm = self._renew(comm)
             except Exception as e:  # the store's: rank 0 has taken it along
-                self._fail(self._differ or f"{self._name}: its store: {e}")
+                self._fail(self._differ or comm.error or f"{self._name}: its store: {e}")
             if self.comm is None:
                 return
             self._tell(comm)
@@ -388,13 +389,16 @@ class Engine:
         job = self._running[0]
         late = time.monotonic() - job.started > self._timeout_s
         try:
-            if not job.poll(_ANSWER_S if self._refusal else _SLICE_S) and not late:
-                self._hear()
-                return
+            ended = job.poll(_ANSWER_S if self._refusal else _SLICE_S)
             failed = f"{job.work.name}: not done after {self._timeout_s:g} s" if late else ""
         except Exception as e:
-            failed = str(e)
+            ended, failed = True, str(e)
+        if not ended and not late:
+            self._listen()
+            return
         if failed:
+            if late and self._deaf:
+                failed += f"; its store: {self._deaf}"
             self._lose(failed)
             return
         self._running.popleft()
@@ -467,6 +471,16 @@ class Engine:
             by, why = self._heard.get(note["call"], (note["by"], note["why"]))
             self._heard[note["call"]] = min((by, why), (note["by"], note["why"]))
             self._oob.answer(number)
+
+    def _listen(self) -> None:
+        """Notes of others, as long as there is a store. Rank 0 may end and take it along before this rank knows why: what the
+        communicator will say of its operations is the reason, and may be that they go well."""
+        if self._deaf:
+            return
+        try:
+            self._hear()
+        except Exception as e:
+            self._deaf = str(e)
 
     def _refuse(self, refusal: Refusal, comm: coll.Communicator) -> None:
         """Takes part in its call once all have heard who need to."""

@@ -13,6 +13,10 @@ ranks() { timeout -k 5 150 "$root/scripts/trib" exec h0 -- "$python" "$root/test
 fsdp=()
 "$python" -c 'import importlib.metadata as m, sys; sys.exit(m.version("torch").startswith("1."))' 2>/dev/null && fsdp=(fsdp sharp,ring fsdp2 ring)
 
+# Rank 0 may end first and take the store along: the reason is still the communicator's.
+"$python" "$root/tests/tools/torch_store_gone.py" >"$tmp/gone.out" 2>&1
+[ "$(cat "$tmp/gone.out")" = $'fails: all_reduce: rank 2 (h2): its process has ended\ngoes well: well' ] || fail "a store that is gone: $(cat "$tmp/gone.out")"
+
 # A dilation that leaves time for a machine with more ranks than cores.
 trib up leaf-spine-8 --dilation 20 >/dev/null || fail up
 ranks calls sharp,ring faulty sharp,ring differ sharp,ring hooks sharp,ring ddp sharp ddp ring ddp sharp ddp ring zero sharp psgd sharp,ring psgd sharp,ring \
