@@ -11,9 +11,15 @@ enum { SUMS, COLLISIONS, UNSUMMED, DUPLICATES, EVICTED, BAD };
 static const char *const counters[] = {"sums",    "collisions", "unsummed", "duplicates",
                                        "evicted", "bad",        NULL};
 
+#define PASSED 4 /* blocks that an aggregator remembers, of which parts have passed it */
+
 struct aggregator {
     struct trib_slot slot;
     struct head head; /* of what it has */
+    struct {
+        uint32_t seq; /* its low half */
+        uint32_t job; /* trib_job.index + 1; 0: none */
+    } passed[PASSED]; /* the latest first */
     int32_t value[];
 };
 
@@ -51,6 +57,31 @@ static void unsummed(struct trib_switch *s, struct trib_job *job, const struct t
     h.flags |= flags | (pkt->marked ? MARKED : 0);
     s->api->count(s, UNSUMMED, 1);
     s->api->forward(s, job, &h, sizeof(h), NULL, 0);
+}
+
+/* Whether a part of the block has passed here unsummed, as another block had the aggregator: the
+ * other parts pass as well. They would wait in it for the first one until their ranks see a gap. */
+static bool has_passed(const struct trib_job *job, const struct aggregator *a, const struct head *h)
+{
+    for (unsigned i = 0; i < PASSED; i++)
+        if (a->passed[i].job == job->index + 1 && a->passed[i].seq == (uint32_t)h->seq)
+            return true;
+    return false;
+}
+
+static void pass(struct trib_switch *s, struct trib_job *job, struct aggregator *a,
+                 const struct trib_packet *pkt)
+{
+    const struct head *h = pkt->head;
+
+    if (!has_passed(job, a, h)) {
+        memmove(a->passed + 1, a->passed, sizeof(a->passed) - sizeof(a->passed[0]));
+        a->passed[0].seq = (uint32_t)h->seq;
+        a->passed[0].job = job->index + 1;
+        s->api->work(s, sizeof(a->passed), 0);
+    }
+    s->api->count(s, COLLISIONS, 1);
+    unsummed(s, job, pkt, COLLISION);
 }
 
 static void begin(struct trib_switch *s, struct trib_job *job, struct aggregator *a,
@@ -107,9 +138,8 @@ static void part(struct trib_switch *s, struct trib_job *job, struct aggregator 
         unsummed(s, job, pkt, 0);
     } else if (its) {
         sum(s, job, a, pkt);
-    } else if (stands_in_the_way(s, job, a, h)) {
-        s->api->count(s, COLLISIONS, 1);
-        unsummed(s, job, pkt, COLLISION);
+    } else if (has_passed(job, a, h) || stands_in_the_way(s, job, a, h)) {
+        pass(s, job, a, pkt);
     } else {
         begin(s, job, a, pkt);
     }

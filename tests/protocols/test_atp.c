@@ -153,6 +153,34 @@ static void collides_as_the_hash_says(void **state)
     }
 }
 
+/* Blocks whose first part found its aggregator taken wait for no gap: without loss nothing is resent. */
+static void resends_nothing_without_loss(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct star_conf c = perfect;
+        unsigned ranks;
+        struct star *s;
+        int job;
+
+        c.seed = seed;
+        c.buffers = 256;
+        c.leaves = 1 + (unsigned)(seed % 4);
+        c.key[0] = "servers";
+        c.value[0] = (int64_t)(seed % 3);
+        c.key[1] = "aggregators";
+        c.value[1] = 256 << seed % 5;
+        s = star_new(&c);
+        ranks = 2 + (unsigned)(random_next(&star_random) % 15);
+        job = star_job(s, ranks);
+        star_sum(s, &c, job, ranks, 100000, TRIB_INT32, false);
+        if (star_counter(s, "resent"))
+            fail_msg("seed %u: %u parts are sent again", (unsigned)seed,
+                     (unsigned)star_counter(s, "resent"));
+        assert_int_equal(star_free(s), 0);
+    }
+}
+
 static void marks_halve_the_window(void **state)
 {
     struct star_conf c = perfect;
@@ -286,6 +314,7 @@ int main(void)
         cmocka_unit_test(exact_under_faults),
         cmocka_unit_test(jobs_share_aggregators),
         cmocka_unit_test(collides_as_the_hash_says),
+        cmocka_unit_test(resends_nothing_without_loss),
         cmocka_unit_test(marks_halve_the_window),
         cmocka_unit_test(without_a_fixed_point_parts_go_as_floats),
         cmocka_unit_test(silence_is_named),
