@@ -284,8 +284,8 @@ static double busiest_ps(const struct trib_model *m, uint32_t servers, bool back
            last = (double)trib_link_ps(left * size + head, m->rate_bps);
 
     if (rounds > 0)
-        rounds *= m->busiest(m, servers, back);
-    return rounds * full + m->busiest(m, rest, back) * last;
+        rounds *= m->busiest(m, servers, back, NULL);
+    return rounds * full + m->busiest(m, rest, back, NULL) * last;
 }
 
 /*
@@ -299,7 +299,7 @@ static int64_t model(const struct trib_model *m)
     struct shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
                               m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
     uint64_t per = s.bytes / trib_size(m->type), others = m->nranks - 1, blocks, own;
-    double both, parts, server, one, turn;
+    double both, parts, server, one, turn, unit;
     uint32_t bytes, used;
     int64_t across, full, in, out, slow;
 
@@ -315,11 +315,12 @@ static int64_t model(const struct trib_model *m)
     server = (double)own_ps(m, per, blocks, s.servers);
     one = server / (double)own;
     both = busiest_ps(m, s.servers, true, per, blocks);
-    parts = m->busiest(m, used, false);
-    in = across + (int64_t)(both - one);
+    m->busiest(m, s.servers, true, &unit);
+    in = across + (int64_t)(both - unit * one);
+    parts = m->busiest(m, used, false, &unit);
     /* Results begin when the first block is there, and follow each other. */
-    out = 2 * across + (int64_t)(busiest_ps(m, s.servers, false, per, blocks) - one +
-                                 (parts - 1) * (double)full);
+    out = 2 * across + (int64_t)(busiest_ps(m, s.servers, false, per, blocks) - unit * one +
+                                 (parts - unit) * (double)full);
     turn = (double)(others - 1) * m->ranks_a_link * one;
     slow = (int64_t)((double)trib_ceil_div(own, s.window) * (2 * (double)across + turn) + turn);
     in = in > out ? in : out;

@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* Of this header. A protocol that was built with another one is refused by name. */
-#define TRIB_PROTOCOL_VERSION 1
+#define TRIB_PROTOCOL_VERSION 2
 
 #define TRIB_KEYS     8 /* keys and counters of a protocol, at most */
 #define TRIB_COUNTERS 16
@@ -240,8 +240,8 @@ struct trib_model {
     int64_t (*across_ps)(const struct trib_model *m, uint32_t bytes);
     /* Each rank sends a packet to each of the first so many ranks, and gets one from each of them if
      * `back`: how many of them the busiest link carries, in times of a packet on a rank's link that
-     * it does not share. */
-    double (*busiest)(const struct trib_model *m, unsigned servers, bool back);
+     * it does not share. one: the time of one packet on that link, likewise; NULL: not asked. */
+    double (*busiest)(const struct trib_model *m, unsigned servers, bool back, double *one);
     uint64_t tree_bps; /* of the slowest link between switches of the tree, shared by the edges of
                         * the tree that cross it; 0: a switch is all there is of it */
     /* The first switch of ranks sends so many packets to each of the first so many ranks below other

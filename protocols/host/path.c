@@ -276,11 +276,12 @@ static void add_way(const struct proto_ways *w, unsigned from, unsigned to, uint
         load[d[h]]++;
 }
 
-double proto_busiest(const struct proto_ways *w, unsigned servers, bool back, uint64_t rate_bps)
+double proto_busiest(const struct proto_ways *w, unsigned servers, bool back, uint64_t rate_bps,
+                     double *one)
 {
     uint32_t *load = calloc(2ul * w->fab->n_links + 1, sizeof(*load));
     unsigned first = next_member(w, 0);
-    double most = 0;
+    double most = 0, packet = 1;
 
     for (unsigned s = first; load && servers && s < FAB_MAX_MEMBERS; s = next_member(w, s + 1)) {
         for (unsigned m = first; m < FAB_MAX_MEMBERS; m = next_member(w, m + 1)) {
@@ -294,11 +295,16 @@ double proto_busiest(const struct proto_ways *w, unsigned servers, bool back, ui
     }
     for (unsigned d = 0; load && d < 2 * w->fab->n_links; d++) {
         uint64_t rate = w->fab->links[d / 2].rate_bps;
-        double n = load[d] * (rate ? (double)rate_bps / (double)rate : 0);
+        double ratio = rate ? (double)rate_bps / (double)rate : 0;
 
-        most = n > most ? n : most;
+        if (load[d] * ratio > most) {
+            most = load[d] * ratio;
+            packet = ratio;
+        }
     }
     free(load);
+    if (one)
+        *one = packet;
     return most;
 }
 

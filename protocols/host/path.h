@@ -36,7 +36,8 @@ unsigned proto_levels(const struct proto_ways *w);
 /* Switches at which ranks join. */
 unsigned proto_leaves(const struct proto_ways *w);
 /* As trib_model.busiest, of links as fast as rate_bps. */
-double proto_busiest(const struct proto_ways *w, unsigned servers, bool back, uint64_t rate_bps);
+double proto_busiest(const struct proto_ways *w, unsigned servers, bool back, uint64_t rate_bps,
+                     double *one);
 /* The port of a host that its ranks use. */
 uint16_t proto_host_port(const struct proto_ways *w, unsigned host);
 /* The slowest link of a rank, and how many ranks share it at most. */

@@ -239,10 +239,12 @@ static int64_t across(const struct trib_model *m, uint32_t bytes)
 }
 
 /* Trunks are faster than all that comes to them. */
-static double busiest(const struct trib_model *m, unsigned servers, bool back)
+static double busiest(const struct trib_model *m, unsigned servers, bool back, double *one)
 {
     unsigned parts = m->nranks - 1, both = parts + servers - 1;
 
+    if (one)
+        *one = 1;
     return !back ? parts : both > servers ? both : servers;
 }
 

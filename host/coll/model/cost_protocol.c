@@ -29,9 +29,9 @@ static int64_t across_ps(const struct trib_model *m, uint32_t bytes)
     return proto_across_ps(&((const struct asked *)m)->ways, bytes);
 }
 
-static double busiest(const struct trib_model *m, unsigned servers, bool back)
+static double busiest(const struct trib_model *m, unsigned servers, bool back, double *one)
 {
-    return proto_busiest(&((const struct asked *)m)->ways, servers, back, m->rate_bps);
+    return proto_busiest(&((const struct asked *)m)->ways, servers, back, m->rate_bps, one);
 }
 
 static double between(const struct trib_model *m, unsigned servers, double packets)
