@@ -260,7 +260,7 @@ $(BUILD)/bin/%: host/sandbox/bin/%
 	$(Q)install -D -m 755 $< $@
 
 # Started by `trib up` and `trib perf` to supervise a fabric's processes.
-$(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
+$(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c) io/port/port_state_files.c) $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -o $@
 
@@ -296,7 +296,7 @@ $(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c io/lateness.c \
-                       io/bell.c io/shared.c io/silent.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/port/port_state.c io/telemetry_client.c \
+                       io/bell.c io/shared.c io/silent.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/port/port_state.c io/port/port_state_files.c io/telemetry_client.c \
                        io/link_reader.c io/live/process_monitor.c io/live/suspect.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -330,7 +330,7 @@ STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd
 static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 $(BUILD)/static/trib-plan: $(call obj,fabric/report/trib_plan.c) $(call lib,fabric base)
 $(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric base)
-$(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
+$(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c) io/port/port_state_files.c) $(call lib,base)
 $(BUILD)/static/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
 $(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c switch/queue/drops.c) $(call lib,live) $(BUILD)/libagent.a $(call lib,fabric base)
 $(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))

@@ -5,14 +5,34 @@
  * Processes without an end of a cut link reroute around it, too.
  */
 #include "io/loop_impl.h"
+#include "io/port/port_state.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The process of the host's NIC says it; where that one is gone, the other end's, which sees it. */
+void cuts_show_port(const struct loop *l, unsigned link)
+{
+    const struct fab_link *k = &l->fab->links[link];
+    bool up = !atomic_load(&l->page->link_down[link]) && !(atomic_load(&l->page->cut[link]) & 1);
+
+    for (unsigned end = 0; end < 2; end++) {
+        uint16_t node = end ? k->b : k->a;
+        const struct fab_node *n = &l->fab->nodes[node];
+        bool mine = !l->cfg.mine || l->cfg.mine[node];
+
+        if (n->kind != FAB_HOST || n->outside || (up && !mine))
+            continue;
+        (void)(up ? port_state_renew : port_state_write)(l->cfg.rd, n->name,
+                                                         end ? k->b_port : k->a_port, up);
+    }
+}
 
 void cuts_state(struct loop *l, unsigned link, bool cut)
 {
     atomic_store(&l->page->cut[link], (uint64_t)clock_mono_ns() << 1 | cut);
     atomic_fetch_add(&l->page->cuts, 1);
+    cuts_show_port(l, link);
 }
 
 static uint32_t count(const struct shared *sh)

@@ -135,6 +135,7 @@ static inline void loop_take_stamp(struct loop *l, _Atomic int64_t *rung_ns)
 
 /* link_cuts.c: which links are cut because the process at one end is gone. */
 void cuts_state(struct loop *l, unsigned link, bool cut); /* what this process sees */
+void cuts_show_port(const struct loop *l, unsigned link); /* to sysfs, where a host is at its end */
 void cuts_take(struct loop *l, int64_t now_ps);           /* what all see, passed on to the net */
 
 #endif

@@ -195,17 +195,20 @@ struct process {
     char name[FAB_NAME];
 };
 
-/* Of a service, whose users cannot make the files for one another. */
+/* Of a service, whose users cannot make the files for one another; else those that are there, when this
+ * process follows one that has died. */
 static int make_states(const struct process *p)
 {
+    __typeof__(port_state_write) *put =
+        own_dir_is_service(p->rd.path) ? port_state_write : port_state_renew;
     const struct fabric *f = p->fab;
     int rc = 0;
 
-    for (unsigned h = 0; own_dir_is_service(p->rd.path) && h < f->n_hosts; h++) {
+    for (unsigned h = 0; h < f->n_hosts; h++) {
         const struct fab_node *n = &f->nodes[f->hosts[h]];
 
         for (unsigned i = 0; p->mine[f->hosts[h]] && !n->outside && i < n->n_ports && !rc; i++)
-            rc = port_state_write(&p->rd, n->name, i, true);
+            rc = put(&p->rd, n->name, i, true);
     }
     return rc;
 }

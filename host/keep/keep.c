@@ -160,6 +160,8 @@ static const struct child *reap(struct keeper *k, char *how, size_t size)
             snprintf(text, sizeof(text), "%s\n", how);
             dir_write(k->claim.dir, name, text);
         }
+        if (!k->stopped && !k->gone)
+            keep_lose_ports(k->claim.dir, ch->name);
         return ch;
     }
     return NULL;

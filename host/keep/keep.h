@@ -35,6 +35,8 @@ int dir_drop(const char *dir);
 /* Whether `path` still names the file that fd has open. */
 bool dir_is(const char *path, int fd);
 /* Replaces a small file; a failure leaves no file and no message. */
+/* The ports of the hosts of a trib-switch that has ended are down, as sysfs shows them. */
+void keep_lose_ports(int dir, const char *proc);
 void dir_write(int fd, const char *name, const char *text);
 /* Copies the last lines of a file to stderr. false: it has none. */
 bool dir_tail(int fd, const char *name);

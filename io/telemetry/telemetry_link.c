@@ -3,7 +3,6 @@
 
 #include "io/link_change.h"
 #include "io/loop_impl.h"
-#include "io/port/port_state.h"
 #include "switch/nic.h"
 
 #include <errno.h>
@@ -267,27 +266,13 @@ static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
     }
 }
 
-/* What sysfs says to programs that do not ask libibverbs. */
-static void show_hosts(const struct loop *l, unsigned link, bool up)
-{
-    const struct fabric *f = loop_fabric(l);
-    const struct fab_link *k = &f->links[link];
-
-    for (unsigned end = 0; end < 2; end++) {
-        const struct fab_node *n = &f->nodes[end ? k->b : k->a];
-
-        if (n->kind == FAB_HOST && !n->outside)
-            (void)port_state_write(l->cfg.rd, n->name, end ? k->b_port : k->a_port, up);
-    }
-}
-
 /* The HCAs behind a NIC report the link's state to their programs. */
 void telemetry_link_changed(struct loop *l, unsigned link, bool up)
 {
     if (up)
         offenders_open(l, link);
     atomic_store(&l->page->link_down[link], !up);
-    show_hosts(l, link, up);
+    cuts_show_port(l, link); /* to programs that do not ask libibverbs */
 }
 
 /* Rate and latency that a change gives a link: what is not set stays as the queue here has it. */

@@ -60,5 +60,9 @@ within "$(read_one h1 counters/port_xmit_data)" $((2 * words)) "after two proces
 [ "$(read_one h1 counters/port_xmit_packets)" -ge $((2 * 200 * 16)) ] || fail "packets: $(read_one h1 counters/port_xmit_packets)"
 [ "$(read_one h0 hw_counters/out_of_sequence)" = 0 ] || fail "packets were lost"
 run_dir=$(echo "$run"/*/)
+# The only process of the fabric dies: its keeper says so to those who go on reading.
+kill -9 "$(pids_in "$run_dir/proc/fabric.pid")"
+gone() { [ "$(cat "$run_dir"/port/h0/0.state/{state,carrier} 2>/dev/null | tr '\n' ' ')" = "1: DOWN 0 " ]; }
+until_true 5 gone || fail "after the death of trib-switch: $(cat "$run_dir"/port/h0/0.state/*)"
 trib down >/dev/null || fail "down"
 [ ! -e "$run_dir/port" ] || fail "files stay behind: $(find "$run_dir")"

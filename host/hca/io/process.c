@@ -208,7 +208,7 @@ int process_start(struct process_hca *p)
         disconnect_nic(p);
     else {
         p->ep = hca_endpoint(p->hca);
-        hca_link_state(p->hca, !atomic_load(p->link_down), clock_fabric_ps(p->sh));
+        hca_link_state(p->hca, process_link_is_up(p), clock_fabric_ps(p->sh));
         /* The port works without counters too. */
         (void)port_counters_open(&p->counters, &process.rd, process.host->name, p->dev.port);
     }
@@ -295,6 +295,7 @@ static void in_child(void)
         struct process_hca *p = process.port[i];
         struct hca_device dev = p->dev;
         const _Atomic uint8_t *link_down = p->link_down;
+        const _Atomic uint64_t *link_cut = p->link_cut;
 
         if (p->hca)
             hca_kill(p->hca);
@@ -307,6 +308,7 @@ static void in_child(void)
         p->dev = dev;
         p->dev.hca = NULL;
         p->link_down = link_down;
+        p->link_cut = link_cut;
         init_port(p);
     }
     pthread_mutex_init(&process.lock, NULL);
@@ -396,6 +398,7 @@ static int open_port(struct hca_device *d)
 
 static int add_ports(void)
 {
+    static _Atomic uint64_t uncut;
     static _Atomic uint8_t never; /* for a port without a link of the fabric */
     char name[32];
 
@@ -409,6 +412,7 @@ static int add_ports(void)
         p->dev.port = i;
         p->dev.open = open_port;
         p->link_down = &never;
+        p->link_cut = &uncut;
         T_ASSERT(process.n < FAB_MAX_HOST_PORTS, "a host has more ports than a fabric allows");
         init_port(p);
         process.port[process.n++] = p;

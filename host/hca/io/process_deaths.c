@@ -2,7 +2,8 @@
 /*
  * A trib-switch that dies is named on the program's standard error, once: hardware has no fabric that
  * dies, so verbs have no word for it. The asynchronous event of the port (IBV_EVENT_PORT_ERR) tells
- * only of the process that runs this host's NIC, and retries end long after the death of another one.
+ * only of the process that runs this host's NIC or the switch next to it, and retries end long after
+ * the death of another one.
  *
  * The keeper of the port that was opened first looks, since it may open files; a thread that has the
  * program's descriptors prints (process_check_port). Launchers of jobs, which look themselves, say so

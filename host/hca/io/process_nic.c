@@ -35,9 +35,16 @@ void process_find_nic(struct process_hca *p)
     pthread_mutex_unlock(&view_lock);
     pthread_mutex_lock(&p->lock);
     p->nic = nic;
-    if (nic && link != FAB_NONE)
+    if (nic && link != FAB_NONE) {
         p->link_down = &nic->page->link_down[link];
+        p->link_cut = &nic->page->cut[link];
+    }
     pthread_mutex_unlock(&p->lock);
+}
+
+bool process_link_is_up(const struct process_hca *p)
+{
+    return !atomic_load(p->link_down) && !(atomic_load(p->link_cut) & 1);
 }
 
 void process_wake_nic(struct process_hca *p)

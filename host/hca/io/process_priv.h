@@ -37,6 +37,7 @@ struct process_hca {
     struct rundir *rd;
     const struct fab_node *host;
     const _Atomic uint8_t *link_down; /* of the NIC's link */
+    const _Atomic uint64_t *link_cut; /* odd: the process at its other end is gone */
     struct port_page *page;           /* shared with the NIC's process */
     struct bell *bell;                /* of that page */
     const struct switch_view *nic;    /* the NIC's process; NULL: not known */
@@ -129,6 +130,8 @@ void process_say_death(struct process_hca *p);
 void process_deaths_forked(void); /* in the child */
 /* The NIC's process may be another one than before. Without the lock. */
 void process_find_nic(struct process_hca *p);
+/* Neither taken down nor without the process at its other end, as the NIC's process sees it. */
+bool process_link_is_up(const struct process_hca *p);
 /* Passes changes of port and link to the HCA, at intervals. With the lock held. */
 void process_check_port(struct process_hca *p, int64_t now_ns);
 

@@ -58,7 +58,7 @@ void process_check_port(struct process_hca *p, int64_t now_ns)
         return;
     p->checked_ns = now_ns;
     process_say_death(p);
-    hca_link_state(p->hca, !atomic_load(p->link_down), clock_fabric_ps(p->sh));
+    hca_link_state(p->hca, process_link_is_up(p), clock_fabric_ps(p->sh));
     if (p->up && p->lost) {
         p->up = false;
         hca_port_state(p->hca, false, clock_fabric_ps(p->sh));
