@@ -213,17 +213,21 @@ struct fab_transport {
         stored_round_trip_ps; /* the same if every switch stored frames, as aggregation nodes do */
 };
 
-/* One aggregation tree over all hosts that can reach its root. Trees of the scale-out network come
- * before those of GPU nodes. */
+/* One aggregation tree over all hosts that can reach its root. The first trees of all roots come
+ * first, those of the scale-out network before those of GPU nodes; then the second ones of roots
+ * that some host reaches by several ports, and so on. */
+#define FAB_MAX_TREES 1024 /* beyond the first of each root there are no more */
 struct fab_tree {
     uint16_t id;
     uint16_t root;
+    uint16_t turn;    /* among the trees of its root: 0 is the first */
     uint16_t domain;  /* the GPU node that contains the tree; FAB_NONE: a tree of the scale-out
                          network */
     uint16_t depth;   /* levels of ANs: 1 for a single switch */
     uint16_t *parent; /* [n_nodes] next AN towards the root; for a host the AN at which its ranks
                          join; FAB_NONE at the root and outside the tree. It need not be a
                          neighbour: switches that do not reduce are skipped. */
+    uint16_t *port;   /* [n_hosts] by which the host joins; FAB_NONE: it is not on the tree */
 };
 
 /* Who may run programs as hosts of a service's fabric (libconfig list `access`). */

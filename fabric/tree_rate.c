@@ -2,13 +2,16 @@
 #include "fabric/tree_rate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_HOPS 64u
 
+/* Edges of trees over each direction of a link. */
 struct load {
     const struct fabric *f;
-    uint32_t *edges; /* [2 * n_links] that cross a direction of a link */
-    bool *seen;      /* [n_nodes] switches whose edge to the parent is counted */
+    unsigned trees, tree; /* how many, and the one whose edges are counted */
+    uint32_t *edges;      /* [2 * n_links][trees] */
+    bool *seen;           /* [n_nodes] switches whose edge to the parent is counted */
     bool broken;
 };
 
@@ -19,7 +22,7 @@ static void add_edge(struct load *l, uint16_t from, uint16_t port, uint16_t to)
 
     l->broken |= !n;
     for (unsigned i = 0; i < n; i++)
-        l->edges[d[i]]++;
+        l->edges[(size_t)d[i] * l->trees + l->tree]++;
 }
 
 static void add_member(struct load *l, const struct fab_tree *t, const struct fab_members *m,
@@ -37,24 +40,126 @@ static void add_member(struct load *l, const struct fab_tree *t, const struct fa
     }
 }
 
+static bool load_new(struct load *l, const struct fabric *f, unsigned trees)
+{
+    *l = (struct load){.f = f,
+                       .trees = trees,
+                       .edges = calloc(2ul * f->n_links * trees + 1, sizeof(*l->edges)),
+                       .seen = calloc(f->n_nodes + 1ul, sizeof(*l->seen))};
+    return l->edges && l->seen;
+}
+
+static void load_free(struct load *l)
+{
+    free(l->edges);
+    free(l->seen);
+}
+
+/* False: it does not reach all members. */
+static bool add_tree(struct load *l, unsigned k, const struct fab_tree *t,
+                     const struct fab_members *m, bool hosts)
+{
+    uint16_t top = fab_group_top(l->f, t, m);
+
+    if (top == FAB_NONE)
+        return false;
+    l->tree = k;
+    memset(l->seen, 0, l->f->n_nodes * sizeof(*l->seen));
+    for (unsigned id = 0; id < FAB_MAX_MEMBERS; id++)
+        if (fab_members_has(m, id))
+            add_member(l, t, m, id, top, hosts);
+    return !l->broken;
+}
+
 uint64_t fabric_tree_bps(const struct fabric *f, const struct fab_tree *t,
                          const struct fab_members *m, bool hosts)
 {
-    struct load l = {.f = f,
-                     .edges = calloc(2ul * f->n_links + 1, sizeof(*l.edges)),
-                     .seen = calloc(f->n_nodes + 1ul, sizeof(*l.seen))};
-    uint16_t top = fab_group_top(f, t, m);
+    struct load l;
     uint64_t least = 0;
+    bool known = load_new(&l, f, 1) && add_tree(&l, 0, t, m, hosts);
 
-    for (unsigned id = 0; l.edges && l.seen && top != FAB_NONE && id < FAB_MAX_MEMBERS; id++)
-        if (fab_members_has(m, id))
-            add_member(&l, t, m, id, top, hosts);
-    for (uint32_t d = 0; l.edges && !l.broken && d < 2 * f->n_links; d++) {
+    for (uint32_t d = 0; known && d < 2 * f->n_links; d++) {
         uint64_t rate = l.edges[d] ? f->links[d / 2].rate_bps / l.edges[d] : 0;
 
         least = rate && (!least || rate < least) ? rate : least;
     }
-    free(l.edges);
-    free(l.seen);
+    load_free(&l);
     return least;
+}
+
+/* ---- several trees ---- */
+
+/* How much trees without a rate may have each, as far as this direction of a link is concerned: what
+ * the others leave of it. UINT64_MAX: any rate. */
+static uint64_t leaves(const struct load *l, uint32_t d, uint32_t open, const uint64_t *bps)
+{
+    const uint32_t *edges = &l->edges[(size_t)d * l->trees];
+    uint64_t rate = l->f->links[d / 2].rate_bps;
+    uint32_t n = 0;
+
+    for (unsigned k = 0; k < l->trees; k++)
+        if (open >> k & 1)
+            n += edges[k];
+        else
+            rate -= edges[k] * bps[k];
+    return n ? rate / n : UINT64_MAX;
+}
+
+/* The trees without a rate that cross this direction of a link. */
+static uint32_t crossing(const struct load *l, uint32_t d, uint32_t open)
+{
+    uint32_t set = 0;
+
+    for (unsigned k = 0; k < l->trees; k++)
+        if (l->edges[(size_t)d * l->trees + k])
+            set |= 1u << k;
+    return set & open;
+}
+
+/* The rates of all open trees grow alike until a link is full; those that cross it keep their rate,
+ * the others grow on. used: [n_used] directions of links that some tree crosses. */
+static bool fill(const struct load *l, const uint32_t *used, unsigned n_used, uint64_t *bps)
+{
+    uint32_t open = (uint32_t)((1ull << l->trees) - 1);
+
+    while (open) {
+        uint64_t least = UINT64_MAX;
+        uint32_t full = 0;
+
+        for (unsigned i = 0; i < n_used; i++) {
+            uint64_t most = leaves(l, used[i], open, bps);
+
+            if (most < least)
+                least = most, full = 0;
+            if (most == least)
+                full |= crossing(l, used[i], open);
+        }
+        if (!full || !least)
+            return false;
+        for (unsigned k = 0; k < l->trees; k++)
+            if (full >> k & 1)
+                bps[k] = least;
+        open &= ~full;
+    }
+    return true;
+}
+
+bool fabric_tree_rates(const struct fabric *f, const uint16_t *tree, unsigned n,
+                       const struct fab_members *m, uint64_t *bps)
+{
+    struct load l;
+    uint32_t *used = malloc((2ul * f->n_links + 1) * sizeof(*used));
+    unsigned n_used = 0;
+    bool known = n && n <= FAB_TREES_AT_ONCE;
+
+    known &= load_new(&l, f, n) && used;
+    for (unsigned k = 0; known && k < n; k++)
+        known = tree[k] < f->n_trees && add_tree(&l, k, &f->trees[tree[k]], m, true);
+    for (uint32_t d = 0; known && d < 2 * f->n_links; d++)
+        if (crossing(&l, d, UINT32_MAX))
+            used[n_used++] = d;
+    known = known && fill(&l, used, n_used, bps);
+    free(used);
+    load_free(&l);
+    return known;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/trees.h"
 
+#include "fabric/tree_rate.h"
+#include "host/coll/transport/agg.h"
+
 struct choice {
     const struct fabric *f;
     unsigned nranks, n;
@@ -29,12 +32,39 @@ static bool fits(const struct choice *c, const struct fab_tree *t)
     return true;
 }
 
+static uint64_t rate_of(const struct choice *c, unsigned n, const struct fab_members *m)
+{
+    uint64_t bps[COLL_TREES], sum = 0;
+
+    if (!n || !fabric_tree_rates(c->f, c->tree, n, m, bps))
+        return 0;
+    for (unsigned i = 0; i < n; i++)
+        sum += bps[i];
+    return sum;
+}
+
+/* Another tree of a root whose first one is selected: only where all trees together carry more with
+ * it, so that it does not take slots from them for nothing. */
+static bool gains(struct choice *c, unsigned tree)
+{
+    struct fab_members m;
+    uint64_t before, with;
+
+    if (!comm_members(c->f, c->nranks, c->host_of_rank, &m, NULL))
+        return false;
+    before = rate_of(c, c->n, &m);
+    c->tree[c->n] = (uint16_t)tree;
+    with = rate_of(c, c->n + 1, &m);
+    return with > before + before / 64;
+}
+
 static void take(struct choice *c, bool all, bool scale_out)
 {
     for (unsigned i = 0; i < c->f->n_trees && c->n < COLL_TREES; i++) {
         const struct fab_tree *t = &c->f->trees[i];
 
-        if ((t->domain == FAB_NONE) == scale_out && (!all || reaches(c, t)) && (!all || fits(c, t)))
+        if ((t->domain == FAB_NONE) == scale_out && (!all || reaches(c, t)) &&
+            (!all || fits(c, t)) && (!t->turn || (all && gains(c, i))))
             c->tree[c->n++] = (uint16_t)i;
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aggregation trees and groups on them. */
+#include "fabric/tree_rate.h"
 #include "tests/fabric/load.h"
 
 static void add_hosts(const struct fabric *f, struct fab_members *m, const char *const *names,
@@ -296,6 +297,152 @@ static void member_ids_beyond_the_limit_are_nobody(void **state)
     assert_false(fab_members_has(&m, FAB_MAX_MEMBERS));
 }
 
+#define TWO_PORTS                                                                                  \
+    LINKS REDUCE "nodes = ( { name = (\"a\", \"b\", \"c\"); kind = \"host\"; },\n"                 \
+                 "{ name = (\"slow\", \"fast\"); role = \"leaf\"; }"
+
+/* Spines above two leaves, at which hosts have ports of different rates, b in the other order. */
+static struct fabric *load_two_ports(const char *spines)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text),
+             TWO_PORTS ", { name = (%s); role = \"spine\"; } );\n"
+                       "links = ( { a = \"b\"; b = \"fast\"; },\n"
+                       "{ a = (\"a\", \"b\", \"c\"); b = \"slow\"; rate = \"100Gb/s\"; },\n"
+                       "{ a = (\"a\", \"c\"); b = \"fast\"; },\n"
+                       "{ a = (\"slow\", \"fast\"); b = (%s); } );",
+             spines, spines);
+    return load_text(text);
+}
+
+static void a_root_has_a_tree_for_each_port_of_hosts(void **state)
+{
+    struct fabric *f = load_two_ports("\"s0\"");
+
+    (void)state;
+    assert_int_equal(f->n_trees, 2);
+    for (unsigned i = 0; i < f->n_trees; i++) {
+        const struct fab_tree *t = &f->trees[i];
+        uint16_t leaf = node(f, i ? "slow" : "fast"); /* the fastest ports first */
+
+        assert_int_equal(t->root, node(f, "s0"));
+        assert_int_equal(t->turn, i);
+        assert_int_equal(t->parent[leaf], t->root);
+        for (unsigned h = 0; h < f->n_hosts; h++) {
+            const struct fab_node *n = &f->nodes[f->hosts[h]];
+
+            assert_int_equal(t->parent[f->hosts[h]], leaf);
+            assert_int_equal(n->ports[fabric_tree_port(f, t, h)].peer_node, leaf);
+        }
+    }
+    fabric_free(f);
+}
+
+/* As many roots as ports: each port has one without the second trees, which come last. */
+static void roots_begin_with_different_ports(void **state)
+{
+    static const char *const root[] = {"s0", "s1", "s0", "s1"};
+    static const char *const leaf[] = {"fast", "slow", "slow", "fast"};
+    struct fabric *f = load_two_ports("\"s0\", \"s1\"");
+
+    (void)state;
+    assert_int_equal(f->n_trees, 4);
+    for (unsigned i = 0; i < f->n_trees; i++) {
+        const struct fab_tree *t = &f->trees[i];
+
+        assert_int_equal(t->turn, i / 2);
+        assert_int_equal(t->root, node(f, root[i]));
+        for (unsigned h = 0; h < f->n_hosts; h++)
+            assert_int_equal(t->parent[f->hosts[h]], node(f, leaf[i]));
+    }
+    fabric_free(f);
+}
+
+static void ports_at_one_leaf_have_a_tree_each(void **state)
+{
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(LINKS REDUCE
+                  "nodes = ( { name = (\"a\", \"b\"); kind = \"host\"; }, { name = \"one\"; kind = "
+                  "\"host\"; }, { name = \"leaf\"; role = \"leaf\"; } );\n"
+                  "links = ( { a = (\"a\", \"b\"); b = \"leaf\"; }, { a = (\"a\", \"b\"); b = "
+                  "\"leaf\"; rate = \"800Gb/s\"; }, { a = \"one\"; b = \"leaf\"; } );");
+    assert_int_equal(f->n_trees, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(f->trees[i].root, node(f, "leaf"));
+        assert_int_equal(fabric_tree_port(f, &f->trees[i], 0), 1 - i);
+        assert_int_equal(fabric_tree_port(f, &f->trees[i], 2), 0); /* on both by its only port */
+    }
+    fabric_free(f);
+}
+
+/* Leaves that are linked are roots alike; a port is on the tree of its own leaf first. */
+static void a_near_port_comes_before_a_fast_one(void **state)
+{
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(TWO_PORTS
+                  " );\nlinks = ( { a = (\"a\", \"b\", \"c\"); b = \"slow\"; rate = \"100Gb/s\"; "
+                  "}, { a = (\"a\", \"b\", \"c\"); b = \"fast\"; }, { a = \"slow\"; b = "
+                  "\"fast\"; } );");
+    assert_int_equal(f->n_trees, 4);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(f->trees[i].root, node(f, i ? "fast" : "slow"));
+        assert_int_equal(f->trees[i].parent[node(f, "a")], f->trees[i].root);
+        assert_int_equal(f->trees[i].depth, 1);
+    }
+    fabric_free(f);
+}
+
+/* ---- rates of trees that are used at the same time ---- */
+
+static void rates(const struct fabric *f, unsigned n, const uint64_t *gbps)
+{
+    const uint16_t tree[] = {0, 1, 2, 3, 4};
+    struct fab_members m = {.ranks_per_host = 1};
+    uint64_t bps[5];
+
+    for (unsigned h = 0; h < f->n_hosts; h++)
+        fab_members_add(&m, h);
+    assert_true(n <= LEN(tree));
+    assert_true(fabric_tree_rates(f, tree, n, &m, bps));
+    for (unsigned i = 0; i < n; i++)
+        assert_int_equal(bps[i], gbps[i] * 1000000000);
+}
+
+static void trees_divide_the_links_that_they_share(void **state)
+{
+    struct fabric *f = load_two_ports("\"s0\"");
+
+    (void)state;
+    rates(f, 1, (const uint64_t[]){400});
+    rates(f, 2, (const uint64_t[]){400, 100});
+    fabric_free(f);
+    f = load_two_ports("\"s0\", \"s1\"");
+    rates(f, 2, (const uint64_t[]){400, 100});
+    rates(f, 3, (const uint64_t[]){400, 50, 50});
+    rates(f, 4, (const uint64_t[]){200, 50, 50, 200});
+    fabric_free(f);
+    f = load_leaf_spine(2, 4, 2, 1, "");
+    rates(f, 4, (const uint64_t[]){100, 100, 100, 100});
+    fabric_free(f);
+}
+
+/* A slow spine's tree leaves what it cannot use to the others. */
+static void what_a_slow_tree_leaves_others_have(void **state)
+{
+    struct fabric *f = load_leaf_spine(2, 4, 2, 1,
+                                       "links = ( { of = \"leaf0-spine2\"; rate = \"40Gb/s\"; }, "
+                                       "{ of = \"leaf1-spine2\"; rate = \"40Gb/s\"; } );");
+
+    (void)state;
+    rates(f, 4, (const uint64_t[]){120, 120, 40, 120});
+    fabric_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +458,12 @@ int main(void)
         cmocka_unit_test(children_come_by_their_lowest_member),
         cmocka_unit_test(nodes_outside_a_group_have_no_children_in_it),
         cmocka_unit_test(member_ids_beyond_the_limit_are_nobody),
+        cmocka_unit_test(a_root_has_a_tree_for_each_port_of_hosts),
+        cmocka_unit_test(roots_begin_with_different_ports),
+        cmocka_unit_test(ports_at_one_leaf_have_a_tree_each),
+        cmocka_unit_test(a_near_port_comes_before_a_fast_one),
+        cmocka_unit_test(trees_divide_the_links_that_they_share),
+        cmocka_unit_test(what_a_slow_tree_leaves_others_have),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,13 +152,10 @@ void topo_use_trees(struct topo *t, const uint16_t *tree, unsigned n, const stru
     memset(t->sched.tree_bps, 0, sizeof(t->sched.tree_bps));
     if (n < 2 || n > COLL_TREES || !m || !m->ranks_per_host)
         return;
-    for (unsigned i = 0; i < n; i++) {
-        if (tree[i] < t->fab->n_trees)
-            bps[i] = fabric_tree_bps(t->fab, &t->fab->trees[tree[i]], m, true);
-        if (!bps[i])
-            return;
+    if (!fabric_tree_rates(t->fab, tree, n, m, bps))
+        return;
+    for (unsigned i = 1; i < n; i++)
         differ |= bps[i] != bps[0];
-    }
     if (differ)
         memcpy(t->sched.tree_bps, bps, sizeof(bps));
 }
