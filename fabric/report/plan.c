@@ -117,6 +117,7 @@ static void plan_tree(const struct fabric *f, const struct fab_tree *tree, uint1
                       struct table *t)
 {
     unsigned hosts = plan_tree_counts(f, tree, count);
+    char ports[64];
 
     for (unsigned u = 0; u < f->n_nodes; u++) {
         const struct fab_node *n = &f->nodes[u];
@@ -127,6 +128,8 @@ static void plan_tree(const struct fabric *f, const struct fab_tree *tree, uint1
         table_cell(t, "%s", f->nodes[tree->root].name);
         table_cell(t, "%u", tree->depth);
         table_cell(t, "%u", hosts);
+        if (plan_has_turns(f))
+            table_cell(t, "%s", plan_tree_ports(f, tree, ports, sizeof(ports)));
         table_cell(t, "%s", n->name);
         table_cell(t, "%s", tree->parent[u] == FAB_NONE ? "" : f->nodes[tree->parent[u]].name);
         table_cell(t, "%u", count[u]);
@@ -139,8 +142,11 @@ static void plan_trees(const struct fabric *f, FILE *out)
 {
     static const char *const heads[] = {"tree",   "root",     "depth", "hosts", "node",
                                         "parent", "children", "slots", "mbufs", NULL};
+    static const char *const turns[] = {"tree",       "root",  "depth",  "hosts",
+                                        "host ports", "node",  "parent", "children",
+                                        "slots",      "mbufs", NULL};
     uint16_t *count = calloc(f->n_nodes + 1u, sizeof(*count));
-    struct table *t = table_new(heads);
+    struct table *t = table_new(plan_has_turns(f) ? turns : heads);
 
     for (unsigned i = 0; count && i < f->n_trees; i++)
         plan_tree(f, &f->trees[i], count, t);

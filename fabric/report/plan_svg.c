@@ -218,6 +218,8 @@ static unsigned rates(const struct fabric *f, double y, FILE *out)
 
 static void tree_keys(const struct fabric *f, const unsigned *tree, unsigned n, double y, FILE *out)
 {
+    char ports[64];
+
     for (unsigned k = 0; k < n; k++) {
         const struct fab_tree *t = &f->trees[tree[k]];
 
@@ -225,6 +227,8 @@ static void tree_keys(const struct fabric *f, const unsigned *tree, unsigned n, 
                 "<path class=\"tree\" stroke=\"%s\" d=\"M24 %.1f h56\"/><text class=\"key\" "
                 "x=\"88\" y=\"%.1f\">aggregation tree %u, root %s",
                 colours[k], y + k * CAPTION - 4, y + k * CAPTION, t->id, f->nodes[t->root].name);
+        if (plan_has_turns(f))
+            fprintf(out, ", host ports %s", plan_tree_ports(f, t, ports, sizeof(ports)));
         if (k + 1 == n && f->n_trees > n)
             fprintf(out, " (and %u more, not drawn)", f->n_trees - n);
         fputs("</text>\n", out);

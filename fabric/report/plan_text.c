@@ -75,3 +75,24 @@ const char *fab_role_name(enum fab_role role)
 
     return names[role];
 }
+
+bool plan_has_turns(const struct fabric *f)
+{
+    return f->n_trees && f->trees[f->n_trees - 1].turn;
+}
+
+const char *plan_tree_ports(const struct fabric *f, const struct fab_tree *t, char *buf,
+                            size_t size)
+{
+    bool used[FAB_MAX_HOST_PORTS] = {false};
+    size_t len = 0;
+
+    for (unsigned h = 0; h < f->n_hosts; h++)
+        if (t->port[h] < FAB_MAX_HOST_PORTS)
+            used[t->port[h]] = true;
+    buf[0] = 0;
+    for (unsigned p = 0; p < FAB_MAX_HOST_PORTS && len < size; p++)
+        if (used[p])
+            len += (size_t)snprintf(buf + len, size - len, "%s%u", len ? " " : "", p);
+    return buf;
+}
