@@ -15,7 +15,8 @@ struct shape {
     unsigned domain; /* ranks of one */
     unsigned planes; /* channels within a domain */
     unsigned trees;
-    bool deal; /* ranks are dealt to domains in turn, not in blocks */
+    bool deal;                     /* ranks are dealt to domains in turn, not in blocks */
+    uint64_t tree_bps[COLL_TREES]; /* all 0: equal shares */
 };
 
 struct row {
@@ -56,12 +57,15 @@ static struct sched_topo topo_of(const struct row *w)
     current = w->shape;
     for (unsigned r = 0; r < w->n; r++)
         domains[r] = (uint16_t)(w->shape.deal ? r % n : r / per);
-    return (struct sched_topo){.domain = domains,
-                               .channels = channels,
-                               .trees = w->shape.trees,
-                               .rail_trees = w->shape.trees,
-                               .multimem = w->shape.domain > 1,
-                               .steps = w->count % 2};
+    struct sched_topo t = {.domain = domains,
+                           .channels = channels,
+                           .trees = w->shape.trees,
+                           .rail_trees = w->shape.trees,
+                           .multimem = w->shape.domain > 1,
+                           .steps = w->count % 2};
+
+    memcpy(t.tree_bps, w->shape.tree_bps, sizeof(t.tree_bps));
+    return t;
 }
 
 static struct sched_in in_of(const struct row *w, const struct sched_topo *t, unsigned rank)
