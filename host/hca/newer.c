@@ -6,8 +6,7 @@
  * where that is easy, else refused by name. tests/e2e/verbs_symbols.sh compares them with what
  * libibverbs exports.
  *
- * For calls that are newer still, a context's private table is full of unknown_call(): a message
- * and EOPNOTSUPP instead of a fault.
+ * Calls that are newer still: newer_unknown.c.
  *
  * Functions have their names by asm labels, because newer headers declare them, with types that
  * older ones lack.
@@ -15,8 +14,6 @@
 #include "host/hca/hca_priv.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #define NAMED(name) __asm__(#name) EXPORT
@@ -179,39 +176,4 @@ int newer_port_speed(struct ibv_context *v, uint32_t port, uint64_t *speed)
         return EINVAL;
     *speed = c->hca->cfg.rate_bps / 100000000;
     return 0;
-}
-
-/* ---- whatever comes next ---- */
-
-/* Calls that return objects answer NULL; so does one whose name is not known, since new features
- * begin with an object. */
-static void *unknown_call(void)
-{
-    static const char *const makers[] = {"alloc", "create", "reg_", "open", "import"};
-    static _Atomic(const char *) said;
-    const char *call;
-    Dl_info at = {0};
-    bool named = dladdr(__builtin_return_address(0), &at) && at.dli_sname && at.dli_fname &&
-                 strstr(at.dli_fname, "libibverbs") && !strncmp(at.dli_sname, "ibv_", 4);
-
-    call = named ? at.dli_sname : "a call of libibverbs";
-    if (atomic_exchange(&said, call) != call) /* a program may try it in a loop */
-        fprintf(stderr,
-                "tributary: %s: not supported by the emulated HCA: libibverbs is newer than "
-                "libtribverbs\n",
-                call);
-    errno = EOPNOTSUPP;
-    if (!named)
-        return NULL;
-    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
-        if (!strncmp(at.dli_sname + 4, makers[i], strlen(makers[i])))
-            return NULL;
-    return (void *)(intptr_t)EOPNOTSUPP;
-}
-
-void newer_fill(struct verbs_context *v)
-{
-    static void *(*const table[512])(void) = {[0 ... 511] = unknown_call};
-
-    v->priv = (struct verbs_ex_private *)(uintptr_t)table;
 }

@@ -115,7 +115,7 @@ int main(void)
         void *(**table)(void *) = (void *(**)(void *))(void *)verbs_get_ctx(c)->priv;
 
         errno = 0;
-        REFUSED("a slot of the private table", table[slot](c), 0);
+        REFUSED("a slot of the private table", (intptr_t)table[slot](c), EOPNOTSUPP);
     }
     ibv_dealloc_pd(pd);
     ibv_close_device(c);
