@@ -342,7 +342,7 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     bytes = RTE_MAX(l ? l->buffer_bytes : 0, pfc->xoff_bytes + pfc->headroom_bytes);
     pkts = RTE_MAX(l ? l->buffer_pkts : 0, pfc->xoff_pkts + pfc->headroom_pkts);
     np->rx_limit_bytes = 2 * (bytes + nic->nd.max_frame);
-    np->rx_limit_pkts = 2 * RTE_MIN(pkts + 1, EGRESS_MAX_PKTS / 2);
+    np->rx_limit_pkts = 2 * RTE_MIN(pkts + 1, NIC_RX_MAX / 2);
     for (int c = 0; c < FRAME_CLASSES; c++) {
         ec.limit_bytes[c] = bytes;
         ec.limit_pkts[c] = pkts;

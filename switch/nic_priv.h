@@ -9,9 +9,10 @@
 #include "switch/nic.h"
 #include "switch/node_events.h"
 
-#define NIC_STASH 8u
-#define NIC_NEAR  4u /* slots allocated with the port; others are allocated with their process */
-#define NIC_WORDS ((FAB_MAX_SLOTS + 63) / 64)
+#define NIC_STASH  8u
+#define NIC_NEAR   4u /* slots allocated with the port; others are allocated with their process */
+#define NIC_RX_MAX 65536u /* frames that wait for a process */
+#define NIC_WORDS  ((FAB_MAX_SLOTS + 63) / 64)
 #define NIC_FEW                                                                                    \
     8u /* frames that wait in the slot itself rather than in its ring: a power of
                         two */

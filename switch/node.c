@@ -85,19 +85,23 @@ void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     }
 }
 
-/* Frames have left the queue of np's port: releases them at their ingress ports. */
+/* Frames of one class have left the queue of np's port: releases them at their ingress ports. */
 static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
                      uint32_t bytes)
 {
-    const struct node_port *np = ctx;
+    struct node_port *np = ctx;
+    bool own = np->own.on && frame_meta(*m)->cls == FRAME_LOSSLESS;
     uint16_t in = frame_meta(*m)->in_port;
     uint32_t same = 1;
 
     while (same < n && frame_meta(m[same])->in_port == in)
         same++;
     if (likely(same == n)) {
-        if (in == NODE_NO_PORT)
+        if (in == NODE_NO_PORT) {
+            if (own)
+                own_room_give(&np->own, bytes, n);
             return;
+        }
         T_ASSERT_HOT(in < np->nd->n_ports, "a frame in a queue has no ingress port of this node");
         if (likely(!np->nd->np[in].pfc.over)) { /* the neighbour is not paused */
             pfc_leave_quietly(&np->nd->np[in].pfc, bytes, n);
@@ -108,6 +112,8 @@ static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps,
         in = frame_meta(m[i])->in_port;
         if (in != NODE_NO_PORT)
             release(np->nd, in, frame_bytes(m[i]), at_ps[i]);
+        else if (own)
+            own_room_give(&np->own, frame_bytes(m[i]), 1);
     }
 }
 
@@ -146,12 +152,23 @@ static inline int push(struct node *nd, uint16_t in, uint16_t port, struct rte_m
     return push_cut(nd, in, port, m, now_ps);
 }
 
+/* A lossless frame finds no room, or one that nobody waits for. */
+static __rte_noinline void drop_full(struct node *nd, uint16_t in, uint16_t port,
+                                     struct rte_mbuf *m)
+{
+    node_drop(nd, in, m,
+              egress_discards(nd->egress[port]) && frame_meta(m)->cls == FRAME_LOSSLESS
+                  ? DROP_PFC_WATCHDOG
+                  : DROP_QUEUE_FULL);
+}
+
 void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)
 {
     struct frame_meta *meta = frame_meta(m);
+    struct own_room *own = &nd->np[port].own;
     uint16_t in = meta->in_port;
     uint32_t bytes = frame_bytes(m);
-    bool held;
+    bool held, owns;
 
     T_ASSERT_HOT(port < nd->n_ports, "a frame leaves by a port that is not there");
     T_ASSERT_HOT(in < nd->n_ports || in == NODE_NO_PORT,
@@ -165,15 +182,19 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
         return;
     }
     /* Account first: a frame that starts at once is released inside the push. */
-    if (held)
+    owns = !held && own->on && meta->cls == FRAME_LOSSLESS;
+    if (held) {
         account(nd, in, bytes, now_ps);
+    } else if (owns && unlikely(!own_room_take(own, bytes, 1))) {
+        drop_full(nd, in, port, m);
+        return;
+    }
     if (unlikely(push(nd, in, port, m, now_ps) != 0)) {
         if (held)
             node_release(nd, in, bytes, now_ps);
-        node_drop(nd, in, m,
-                  egress_discards(nd->egress[port]) && meta->cls == FRAME_LOSSLESS
-                      ? DROP_PFC_WATCHDOG
-                      : DROP_QUEUE_FULL);
+        else if (owns)
+            own_room_give(own, bytes, 1);
+        drop_full(nd, in, port, m);
     }
 }
 
@@ -194,7 +215,9 @@ void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t
 {
     uint16_t in = frame_meta(*m)->in_port;
     struct pfc *p = &nd->np[in].pfc;
+    struct own_room *own = &nd->np[port].own;
     bool held = frame_meta(*m)->cls == FRAME_LOSSLESS && p->on;
+    bool owns = !held && own->on && frame_meta(*m)->cls == FRAME_LOSSLESS;
 
     T_ASSERT_HOT(port < nd->n_ports && in < nd->n_ports,
                  "a run of frames by a port that is not there");
@@ -202,13 +225,17 @@ void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t
                  "a run of frames of two ports or classes, or of other lengths");
     /* Account first, as in node_send(). */
     if (n > 1 && likely(nd->egress[port] && !nd->np[in].cuts_up &&
-                        (!held || pfc_enter_quietly(p, bytes, n)))) {
+                        (held   ? pfc_enter_quietly(p, bytes, n)
+                         : owns ? own_room_take(own, bytes, n)
+                                : true))) {
         for (uint32_t i = 0; i < n && !held; i++)
             frame_meta(m[i])->in_port = NODE_NO_PORT;
         if (likely(egress_push_run(nd->egress[port], m, n, bytes, now_ps)))
             return;
         if (held)
             pfc_leave_quietly(p, bytes, n);
+        else if (owns)
+            own_room_give(own, bytes, n);
     }
     for (uint32_t i = 0; i < n; i++) {
         frame_meta(m[i])->in_port = in;
@@ -306,11 +333,13 @@ static void init_pfc(struct node *nd, const struct node_cfg *cfg, unsigned n_con
 
 /*
  * Applies the limits of the conf. With PFC, the lossless class can hold the frames that all ports
- * may bring before their pauses take effect, and a burst of the aggregation node, so that no frame
- * is lost because a queue is full.
+ * may bring before their pauses take effect, and beside them, in a switch, a buffer of frames that no
+ * port accounts for, so that no frame is lost because a queue is full.
  */
-static void init_limits(const struct node *nd, const struct fab_link *l, struct egress_cfg *ec)
+static void init_limits(struct node *nd, uint16_t port, const struct fab_link *l,
+                        struct egress_cfg *ec)
 {
+    struct own_room *own = &nd->np[port].own;
     uint64_t bytes = 0, pkts = 0;
 
     for (int c = 0; c < FRAME_CLASSES; c++) {
@@ -329,11 +358,12 @@ static void init_limits(const struct node *nd, const struct fab_link *l, struct 
             pkts += p->xoff_pkts + p->headroom_pkts;
         }
     }
-    bytes += (uint64_t)SW_AN_BURST * nd->max_frame;
-    pkts += SW_AN_BURST;
-    ec->limit_bytes[FRAME_LOSSLESS] = RTE_MAX(ec->limit_bytes[FRAME_LOSSLESS], bytes);
-    ec->limit_pkts[FRAME_LOSSLESS] = (uint32_t)RTE_MIN(
-        RTE_MAX((uint64_t)ec->limit_pkts[FRAME_LOSSLESS], pkts), (uint64_t)EGRESS_MAX_PKTS);
+    own->on = nd->fab->nodes[nd->id].kind == FAB_SWITCH;
+    own->bytes = (uint32_t)RTE_MIN(RTE_MAX(l->buffer_bytes, (uint64_t)SW_AN_BURST * nd->max_frame),
+                                   OWN_ROOM_MAX_BYTES);
+    own->pkts = RTE_MAX(l->buffer_pkts, SW_AN_BURST);
+    ec->limit_bytes[FRAME_LOSSLESS] = bytes + own->bytes;
+    ec->limit_pkts[FRAME_LOSSLESS] = (uint32_t)RTE_MIN(pkts + own->pkts, EGRESS_MAX_PKTS);
 }
 
 /* Whether frames on the link from this port arrive with their header. */
@@ -389,7 +419,7 @@ static int init_egress(struct node *nd, const struct node_cfg *cfg, uint16_t i)
 
     if (!connected(p))
         return 0;
-    init_limits(nd, l, &ec);
+    init_limits(nd, i, l, &ec);
     if (is_cut(cfg->fab, p)) {
         ec.cut_bytes = FAB_CUT_BYTES;
         roce_mac_of_ip(cfg->fab->nodes[p->peer_node].ip, ec.cut_mac);

@@ -11,6 +11,7 @@
 #include "base/cacheline.h"
 #include "fabric/fabric.h"
 #include "roce/endpoint.h"
+#include "switch/own_room.h"
 #include "switch/queue/drops.h"
 #include "switch/queue/egress.h"
 #include "switch/queue/pfc.h"
@@ -49,13 +50,15 @@ struct port_counters {
 /* Context of an egress queue's callbacks. */
 struct node_port {
     struct node *nd;
+    struct own_room own; /* of the egress queue */
     uint16_t port;
     uint8_t down;   /* NODE_*_DOWN: why; 0: up */
-    uint8_t mac[6]; /* source of pause frames */
     bool cuts_up;   /* frames arrive here with their header, and may leave by a faster link */
     struct pfc pfc; /* ingress side */
     struct watchdog dog;
+    uint8_t mac[6]; /* source of pause frames */
 } CACHELINE_ALIGNED;
+_Static_assert(offsetof(struct node_port, pfc.due_ps) == CACHELINE, "one cache line for a frame");
 
 /* Fields in order of use: see struct egress. */
 struct node {

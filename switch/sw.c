@@ -109,9 +109,14 @@ static uint16_t room_everywhere(const struct sw *s)
 {
     uint32_t n = SW_AN_BURST;
 
-    for (uint16_t p = 0; p < s->nd.n_ports && n; p++)
-        if (s->nd.egress[p])
+    for (uint16_t p = 0; p < s->nd.n_ports && n; p++) {
+        const struct own_room *own = &s->nd.np[p].own;
+
+        if (own->on)
+            n = own_room_frames(own, s->nd.max_frame, n);
+        else if (s->nd.egress[p])
             n = egress_room(s->nd.egress[p], FRAME_LOSSLESS, s->nd.max_frame, n);
+    }
     return (uint16_t)n;
 }
 

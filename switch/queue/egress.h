@@ -26,7 +26,7 @@
 
 #include <stdbool.h>
 
-#define EGRESS_MAX_PKTS 65536u /* upper bound of limit_pkts */
+#define EGRESS_MAX_PKTS (1u << 28) /* upper bound of limit_pkts */
 
 struct egress;
 
