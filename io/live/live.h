@@ -44,7 +44,8 @@ struct live_member {
 struct live_group {
     unsigned kind;
     uint64_t tree, id, job;
-    bool open, busy;
+    bool open; /* all is granted, and nobody is awaited */
+    bool busy;
     uint16_t
         owner;    /* host whose process joined first, else the first member's; FAB_NONE: unknown */
     bool founded; /* the owner is known to have joined first */

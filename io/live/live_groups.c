@@ -76,6 +76,7 @@ void live_group_row(struct live_look *k, const uint64_t *v)
     if (!at)
         return;
     at->joined += v[GROUP_joined] != 0;
+    g->open &= v[GROUP_joined] || v[GROUP_left]; /* nobody is awaited */
     if (v[GROUP_founder] && (!g->founded || v[GROUP_born_us] < g->born_us)) {
         g->owner = (uint16_t)(v[GROUP_founder] - 1);
         g->founded = true;
