@@ -24,7 +24,8 @@ jq -e '.schema == 1 and (.fabrics | length) == 1 and (.fabrics[0] | .name == "le
     fail "groups: $(cat "$tmp/groups.json")"
 status --groups >"$tmp/groups.out" || fail "status --groups"
 has '^ +[0-9a-f]{8} +tree +[01] +[0-9]+ +h[0-7] ' "$tmp/groups.out"
-wait $perf || fail "perf: $(cat "$tmp/perf.out")"
+wait $perf # what it measured before --max-wall depends on the machine; that it is right does not
+has 'Out of bounds values : 0 OK' "$tmp/perf.out"
 
 # links: what telemetry counts, by every direction, when the last reports of groups have been sent
 frames() { trib telemetry leaf-spine-8 /trib/totals | jq .fabric.tx_frames; }
@@ -50,13 +51,15 @@ status --watch 0.2 -n 3 --json >"$tmp/watch.out" || fail "--watch"
 jq -se 'length == 3 and .[1].fabrics[0].since_us == .[0].fabrics[0].time_us and .[2].fabrics[0].since_us == .[1].fabrics[0].time_us
         and ([.[2].fabrics[0].links[].GBps] | max) < 0.01 and .[1].fabrics[0].time_us > .[0].fabrics[0].time_us' "$tmp/watch.out" >"$tmp/jq.out" ||
     fail "--watch: $(cat "$tmp/watch.out")"
-timeout 5 "$root/scripts/trib" exec leaf-spine-8 h4 -- ibv_rc_pingpong -g 0 -n 20 >"$tmp/pong.out" 2>&1 &
+timeout 60 "$root/scripts/trib" exec leaf-spine-8 h4 -- ibv_rc_pingpong -g 0 -n 1000 -p $port >"$tmp/pong.out" 2>&1 &
 pong=$!
-port=18515 until_true 5 listens
-timeout 5 "$root/scripts/trib" exec leaf-spine-8 h0 -- ibv_rc_pingpong -g 0 -n 20 127.0.0.1 >"$tmp/ping.out" 2>&1
-kill $pong 2>/dev/null
-wait $pong
-status --links --json | jq -e '[.fabrics[0].links[].drops.lost // 0] | add > 0' >"$tmp/jq.out" || fail "no drops: $(trib status --links)"
+until_true 20 listens || fail "no server: $(cat "$tmp/pong.out")"
+timeout 60 "$root/scripts/trib" exec leaf-spine-8 h0 -- ibv_rc_pingpong -g 0 -n 1000 -p $port 127.0.0.1 >"$tmp/ping.out" 2>&1 &
+ping=$!
+lost() { status --links --json | jq -e '[.fabrics[0].links[].drops.lost // 0] | add > 0' >"$tmp/jq.out"; }
+until_true 30 lost || fail "no drops: $(trib status --links)"
+kill $pong $ping 2>/dev/null
+wait $pong $ping
 status --links >"$tmp/links.out" || fail "--links"
 has '^ +h7 +leaf1 +down ' "$tmp/links.out"
 has ' [0-9]+ lost' "$tmp/links.out"

@@ -47,10 +47,19 @@ on 0 trib status spread --machines --json --watch 0.2 -n 3 >"$tmp/status.out" 2>
 on 0 trib status --machines --nothing >"$tmp/status.out" 2>&1 && fail "an option that is none"
 has 'found --nothing, expected an option' "$tmp/status.out"
 
-# a link that has no end here, while a job runs; the launcher is remembered
-on 0 trib perf --algo ring -b 64K -e 64K -n 20 >"$tmp/perf.out" 2>&1 &
+# jobs run one after another until $tmp/captured is there: however slow the machine is, a capture has frames to see
+jobs_until_captured() {
+    rm -f "$tmp/captured"
+    while [ ! -e "$tmp/captured" ]; do
+        on 0 trib perf --algo ring -b 64K -e 64K -n 20 --max-wall 60 >"$tmp/perf.out" 2>&1 || return 1
+    done
+}
+
+# a link that has no end here, while jobs run; the launcher is remembered
+jobs_until_captured &
 perf=$!
 on 0 trib capture h4-leaf1 h3-leaf0 leaf1-spine1 -o "$tmp/far.pcapng" -t 3 >"$tmp/capture.out" 2>&1 || fail "capture: $(cat "$tmp/capture.out")"
+touch "$tmp/captured"
 has 'capturing h4:0-leaf1:0 on machine m1, h3:0-leaf0:3, leaf1:[0-9]+-spine1:1 on machine m[12] into .* for 3 s' "$tmp/capture.out"
 wait $perf || fail "perf without --rsh: $(cat "$tmp/perf.out")"
 has 'Out of bounds values : 0 OK' "$tmp/perf.out"
@@ -61,10 +70,18 @@ chmod +x "$tmp/brings" "$tmp/bare"
 on 0 env PATH=/usr/bin:/bin "$root/scripts/trib" perf --rsh "$tmp/brings" --algo ring -b 4K -e 4K -n 2 -w 0 --max-wall 3 >"$tmp/perf.out" 2>&1 || fail "perf by a launcher that brings its environment: $(cat "$tmp/perf.out")"
 has 'Out of bounds values : 0 OK' "$tmp/perf.out"
 on 0 env PATH=/usr/bin:/bin TRIB_RSH="$tmp/bare" "$root/scripts/trib" status --machines >"$tmp/status.out" 2>&1 || fail "status from a checkout: $(cat "$tmp/status.out")"
-# until a signal, as timeout sends one; the other machine's part ends with it, when it finds nobody who reads
-on 0 trib perf --algo ring -b 64K -e 64K -n 200 --max-wall 6 >"$tmp/perf.out" 2>&1 &
+# until a signal; the other machine's part ends with it, when it finds nobody who reads
+jobs_until_captured &
 perf=$!
-on 0 timeout --foreground 2.5 "$root/scripts/trib" capture h4-leaf1 -o - --filter 'udp port 4791' 2>"$tmp/capture.out" | cat >"$tmp/one.pcapng"
+cat >"$tmp/until_signal.sh" <<'END'
+trib capture h4-leaf1 -o - --filter 'udp port 4791' >"$1/one.pcapng" 2>"$1/capture.out" &
+pid=$!
+until [ "$(stat -c %s "$1/one.pcapng")" -gt 10000 ] || ! kill -0 $pid; do sleep 0.1; done
+kill -TERM $pid
+wait $pid
+END
+on 0 timeout 60 bash "$tmp/until_signal.sh" "$tmp"
+touch "$tmp/captured"
 has '[0-9]+ frames in -' "$tmp/capture.out"
 no_captures() { ! on 1 pgrep -f trib-capture >/dev/null; }
 until_true 5 no_captures || fail "a capture that nobody reads: $(on 1 pgrep -af trib-capture)"
