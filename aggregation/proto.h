@@ -137,7 +137,11 @@ struct agg_ctl {
     rte_be32_t qpn, psn; /* sender's end of the edge */
     rte_be32_t member;   /* member id; an AN as child: the lowest member id below it */
     rte_be16_t node;     /* fabric index of the sender when it is an AN, else 0xffff */
-    rte_be16_t child;    /* JOIN_REPLY: index among the AN's children */
+    /* JOIN_REPLY: index among the AN's children. JOIN, ABORT: how often the group has been given up and
+     * is made again, from 0: a JOIN with a higher number ends the group of a lower one. */
+    union {
+        rte_be16_t child, attempt;
+    };
     /* ABORT: slot that was open. JOIN: how many groups with this key, which is a job's, the AN can
      * expect, so that they share evenly what is left (8 bits, 0: this one alone); its parent (the 8
      * above them), and so on. */

@@ -20,7 +20,7 @@ local TYPES = {
     "MM_BIND", "MM_BIND_REPLY", "MM_READY", "MM_READY_REPLY", "MM_UNBIND", "MM_UNBIND_REPLY", "MM_ABORT", "MM_ABORT_ACK",
     "MM_MOVE", "MM_MOVE_REPLY",
 }
-local JOIN, JOIN_REPLY, MM_FIRST = 1, 2, 10
+local JOIN, JOIN_REPLY, ABORT, MM_FIRST = 1, 2, 5, 10
 local STATUS = {
     [0] = "ok", "protocol version not supported", "unknown tree", "this aggregation node is not in that tree",
     "not a member of the group", "wrong key for the group", "MTU differs from the group's",
@@ -45,7 +45,7 @@ local RANK_MESSAGES = {
     [0x5452424f] = "OPERATION", -- host/coll/agree.c
     [0x54524246] = "FAILOVER", -- host/coll/recovery/failover_priv.h
 }
-local FAILOVER = { [0] = "none", "ask", "report", "verdict", "end" }
+local FAILOVER = { [0] = "none", "ask", "report", "verdict", "end", "ready" }
 local PHASES = { [0] = "none", "ready", "closing", "failed" }
 
 -- ---- fields ----
@@ -66,7 +66,7 @@ trib.fields = {
     t("window", "uint32", "Window (slots)", base.DEC), t("key", "uint64", "Key", base.HEX),
     t("qpn", "uint32", "Queue pair of the sender's end", base.HEX), t("psn", "uint32", "First PSN of the sender", base.DEC),
     t("member", "uint32", "Member", base.DEC), t("node", "uint16", "Sending node", base.DEC, { [0xffff] = "a member" }),
-    t("child", "uint16", "Child", base.DEC), t("slot", "uint32", "Slot", base.DEC),
+    t("child", "uint16", "Child", base.DEC), t("attempt", "uint16", "Attempt", base.DEC), t("slot", "uint32", "Slot", base.DEC),
     t("expected", "uint32", "Groups of the job, by level", base.HEX),
     t("ranks_per_host", "uint16", "Ranks per host", base.DEC), t("spans", "uint16", "Spans", base.DEC),
     t("members", "string", "Members"), t("text", "string", "Text"),
@@ -197,7 +197,8 @@ end
 local function group_message(buf, tree, kind)
     add(tree, buf, { "trib.tree", 12, 2 }, { "trib.mtu", 14, 2 }, { "trib.group", 16, 4 }, { "trib.window", 20, 4 },
         { "trib.key", 24, 8 }, { "trib.qpn", 32, 4 }, { "trib.psn", 36, 4 }, { "trib.member", 40, 4 }, { "trib.node", 44, 2 },
-        { "trib.child", 46, 2 }, { kind == JOIN and "trib.expected" or "trib.slot", 48, 4 },
+        { (kind == JOIN or kind == ABORT) and "trib.attempt" or "trib.child", 46, 2 },
+        { kind == JOIN and "trib.expected" or "trib.slot", 48, 4 },
         { "trib.ranks_per_host", 52, 2 }, { "trib.spans", 54, 2 })
     if kind == JOIN then tree:add(f["trib.members"], buf(56, 128), members_of(buf, buf(54, 2):uint())) end
     local says = string.format("group %d, tree %d", buf(16, 4):uint(), buf(12, 2):uint())

@@ -179,7 +179,8 @@ struct an_group {
     uint32_t id;
     uint64_t key;
     uint16_t mtu;
-    uint8_t state; /* enum group_state */
+    uint16_t attempt; /* agg_ctl's */
+    uint8_t state;    /* enum group_state */
     bool top;
     struct fab_members members;
     uint32_t window, promised;
@@ -236,7 +237,7 @@ struct an_tombstone {
     uint16_t tree;
     uint32_t id;
     uint64_t key;
-    uint16_t mtu;
+    uint16_t mtu, attempt;
     enum agg_status status;
     uint32_t slot;
     char text[AN_TEXT];

@@ -177,6 +177,12 @@ static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const st
     return st;
 }
 
+/* How much later than `attempt` a message's is. */
+static int later_than(const struct agg_ctl *c, uint16_t attempt)
+{
+    return (int16_t)(rte_be_to_cpu_16(c->attempt) - attempt);
+}
+
 /* Handles a JOIN of a group that has ended. True: it was answered or dropped here. */
 static bool join_too_late(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
@@ -184,7 +190,7 @@ static bool join_too_late(struct an *a, const struct an_addr *from, const struct
                                             rte_be_to_cpu_32(c->group), rte_be_to_cpu_64(c->key));
     struct an_tombstone_peer *q = p ? tombstone_peer(p, from, rte_be_to_cpu_32(c->qpn)) : NULL;
 
-    if (p && p->aborted) {
+    if (p && p->aborted && later_than(c, p->attempt) <= 0) {
         control_refuse(a, from, c, p->status, p->text);
         return true;
     }
@@ -211,6 +217,16 @@ static bool has_other_key(struct an *a, const struct agg_ctl *c)
     return false;
 }
 
+/* The ranks have given the group up and make it again: its members may not have left it yet. */
+static void join_again(struct an_group *g, struct an_edge *e, const struct agg_ctl *c)
+{
+    char who[48];
+
+    group_doom(g, AGG_E_MEMBER_LEFT, e, "%s joins %s again, as attempt %u",
+               group_who(g, e, who, sizeof(who)), group_me(g), rte_be_to_cpu_16(c->attempt));
+    group_abort(g);
+}
+
 static void on_join(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
     struct an_group *g = find_group(a, c);
@@ -223,8 +239,16 @@ static void on_join(struct an *a, const struct an_addr *from, const struct agg_c
 
     if (!g && join_too_late(a, from, c))
         return;
+    if (g && later_than(c, g->attempt) < 0) {
+        a->cnt.joins_stale++;
+        return;
+    }
     if (st == AGG_OK)
         st = check_join(a, from, c, &t, children, &n, &child, text);
+    if (st == AGG_OK && g && later_than(c, g->attempt) > 0) {
+        join_again(g, &g->child[child], c);
+        first = true;
+    }
     if (st == AGG_OK && first)
         st = group_create(a, c, t, children, n, child, &g, text);
     if (st == AGG_OK) {
@@ -314,6 +338,8 @@ static void on_abort(struct an *a, const struct an_addr *from, const struct agg_
         a->cnt.control_forged++;
         return;
     }
+    if (g && later_than(c, g->attempt)) /* of one before it */
+        g = NULL;
     if (g && !g->top && may_speak(a, &g->up, from))
         e = &g->up;
     for (unsigned i = 0; g && i < g->n; i++)

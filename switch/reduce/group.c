@@ -200,6 +200,7 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
     g->id = rte_be_to_cpu_32(c->group);
     g->key = rte_be_to_cpu_64(c->key);
     g->mtu = rte_be_to_cpu_16(c->mtu);
+    g->attempt = rte_be_to_cpu_16(c->attempt);
     T_ASSERT(n && n <= AN_MAX_CHILDREN, "a group of no child, or of more than can be reduced");
     if (agg_members_read(c, &g->members))
         T_ASSERT(0, "a JOIN was accepted whose list of members cannot be read");
@@ -253,6 +254,7 @@ void group_ask(struct an_group *g)
     c.xid = rte_cpu_to_be_32(g->xid);
     c.tree = rte_cpu_to_be_16(g->tree->id);
     c.mtu = rte_cpu_to_be_16(g->mtu);
+    c.attempt = rte_cpu_to_be_16(g->attempt);
     c.group = rte_cpu_to_be_32(g->id);
     c.window = rte_cpu_to_be_32(g->window);
     c.slot = rte_cpu_to_be_32(g->of_job >> 8);

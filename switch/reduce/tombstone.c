@@ -69,6 +69,7 @@ struct an_tombstone *tombstone_new(struct an_group *g, bool aborted)
     p->id = g->id;
     p->key = g->key;
     p->mtu = g->mtu;
+    p->attempt = g->attempt;
     p->status = g->status;
     p->slot = (uint32_t)g->next;
     memcpy(p->text, g->text, sizeof(p->text));
@@ -155,6 +156,7 @@ void tombstone_repeat(struct an *a, struct an_tombstone *p)
             .qpn = rte_cpu_to_be_32(q->own_qpn),
             .psn = rte_cpu_to_be_32(q->own_psn),
             .member = rte_cpu_to_be_32(q->member),
+            .attempt = rte_cpu_to_be_16(p->attempt),
             .slot = rte_cpu_to_be_32(p->slot),
         };
 
