@@ -118,7 +118,7 @@ struct comm_cfg {
      * and those that the collective or the ranks do not have; for a barrier, ring stands for
      * direct. Algorithms that need switches must be in algos. Only failed parts are given up.
      * n_policy 0: sharp, ring. If the list has no alternative left, the communicator fails with the
-     * switch's reason. ALGO_SCHEDULE is in no policy: it has one number of ranks, and needs no
+     * switch's reason. SHARP goes on by the trees that are left. ALGO_SCHEDULE is in no policy: it has one number of ranks, and needs no
      * switch.
      */
     unsigned n_policy;
@@ -169,7 +169,7 @@ const char *comm_fell_back(const struct comm *c);
  * Resources granted by the switches, once READY: the number of trees that the group of all ranks
  * uses, of those requested, and which; the smallest window of these trees in slots, and that of
  * this rank's rail (0: none). why: "" if all requests were granted, else a text that names the
- * switch. Later failures do not change these numbers.
+ * switch. Trees that are given up later count no longer, until they return.
  */
 struct coll_grant {
     unsigned trees, trees_asked;

@@ -178,6 +178,7 @@ static void connect_give_up(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].state == JOIN_ASKED && !(c->failover.stopped & agg_part(&c->agg[i]))) {
+            agg_fails(c, &c->agg[i]);
             failover_begin(c, agg_part(&c->agg[i]), "%s does not answer JOIN",
                            agg_leaf_name(c, &c->agg[i]));
             return;
@@ -372,8 +373,9 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
         comm_destroy(c);
         return rc;
     }
-    agg_use_trees(c);
-    c->topo.sched.rail_trees = agg_trees(c, GROUP_RAIL);
+    c->failover.first = c->failover.trees = agg_in_use(c);
+    agg_use_trees(c, c->failover.first);
+    c->topo.sched.rail_trees = c->n_aggs && c->agg[c->n_aggs - 1].kind == GROUP_RAIL;
     blob_write(c, blob);
     *out = c;
     return 0;

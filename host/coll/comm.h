@@ -23,6 +23,7 @@
  *   fit.c        what they did grant: the ranks agree on it
  *   policy.c     which algorithm comes after one that has failed
  *   failover.c   the ranks agree not to use a failed part of the in-network path
+ *   rejoin.c     trees that are joined again
  *   op_recovery.c  recovery of operations after that
  */
 #ifndef TRIB_HOST_COLL_COMM_H
@@ -126,6 +127,7 @@ struct comm {
     struct agg_group group[2]; /* GROUP_ALL, GROUP_RAIL */
     struct agg agg[COLL_TREES + 1];
     unsigned n_aggs;
+    unsigned trees_shown; /* those that topo.sched has */
     struct plane plane[SCHED_MAX_CHANS];
     unsigned n_planes;
     struct protocols *protocols; /* NULL: none */

@@ -206,6 +206,8 @@ static void begin(struct comm *c, struct coll_req *r)
     comm_event(c, COMM_EV_OP_START, r->id.seq, r->s.in.algo);
     if (c->watch)
         c->watch->begin(c->watch->ctx, r);
+    if (c->failover.missing)
+        rejoin_look(c);
     failover_keep_begin(c, r);
     x->running = true;
     x->ready.n = x->credit.n = x->ready.head = x->credit.head = 0;

@@ -183,7 +183,10 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
         .topo = &c->topo.sched,
         .file = a->file,
     };
-    int rc = policy_schedule(c, r, &in);
+    int rc;
+
+    agg_use_trees(c, failover_trees(c, r->id.seq));
+    rc = policy_schedule(c, r, &in);
 
     if (!rc && c->cfg.device && (rc = sched_stage(&r->s, c->gpudirect != GPUDIRECT_STAGED)))
         sched_free(&r->s);

@@ -115,9 +115,12 @@ int alg_sharp_reduce_scatter(struct alg *a)
 int alg_sharp_barrier(struct alg *a)
 {
     struct step st = {.op = STEP_AGG, .agg = AGG_BARRIER};
+    unsigned tree = 0, n = trees(a, GROUP_ALL);
 
-    if (!trees(a, GROUP_ALL))
+    if (!n)
         return -ENOTSUP;
-    alg_put(a, LANE_AGG, GROUP_ALL, 0, &st);
+    while (tree + 1 < n && !a->s->in.topo->tree_bps[tree] && a->s->in.topo->tree_bps[n - 1])
+        tree++; /* those that carry nothing are not in use */
+    alg_put(a, LANE_AGG, GROUP_ALL, tree, &st);
     return 0;
 }

@@ -12,13 +12,16 @@
  *   END       0 to all: there is no verdict, because that rank does not answer
  *
  * This is a round. Each of the parts (trees of all ranks, rails' trees, multimem, each protocol)
- * fails once, so there are PARTS rounds at most. What fails while a round is under way is taken into it, and the
+ * fails once, but for the trees, which return. What fails while a round is under way is taken into it, and the
  * reports given before no longer count.
  *
  * PART_FIT is a round in which nothing fails: switches have granted some rank smaller windows than
  * it asked for, or not all trees. A REPORT says what the rank was granted, the VERDICT the least of
  * all. All ranks drop a tree that some rank was refused; where a rank has begun an operation, or no
  * tree is left, the trees have failed instead.
+ *
+ * PART_BACK is a round in which trees return: those that have not failed, right after one that gave
+ * up all of them, and later what has been repaired (rejoin.c).
  *
  * Rejected: a rank ends an operation only when all ranks have it. Every operation would pay a round
  * trip for the sake of failures.
@@ -70,8 +73,9 @@ static void explain(struct comm *c, const struct failover_round *f)
 {
     uint64_t least = FAILOVER_ALL;
 
-    for (unsigned k = 0; k < agg_trees(c, GROUP_ALL); k++)
-        least = f->how.cut[k].least < least ? f->how.cut[k].least : least;
+    for (unsigned k = 0; k < COLL_TREES; k++)
+        if (agg_in_use(c) >> k & 1 && f->how.cut[k].least < least)
+            least = f->how.cut[k].least;
     tell_more(c, "%s%.*s", *c->failover.text ? "; then " : "", FAILOVER_TEXT, c->failover.why);
     if (!f->whole && !f->again && f->parts & PART_TREES && least != FAILOVER_ALL)
         tell_more(c, " (from message %llu of the communicator's operation %u on)",
@@ -96,7 +100,7 @@ static void cannot_reach(struct comm *c)
 
 static void stop(struct comm *c, unsigned parts)
 {
-    T_ASSERT(!(parts & ~PARTS_ALL), "a part that does not exist is stopped");
+    T_ASSERT(!(parts & ~FAILOVER_PARTS), "a part that does not exist is stopped");
     c->failover.stopped |= parts;
     agg_stop(c, parts);
     if (parts & PART_MM)
@@ -123,43 +127,63 @@ static int give_up_parts(struct comm *c, const struct failover_round *f, char *e
     if (f->parts & PART_MM)
         planes_leave(c);
     protocols_leave(c, f->parts);
+    rejoin_give_up(c, f);
     return op_recovery(c, f, err);
 }
 
-/* Stopped is what rounds have given up, and `left`, which needs a round of its own. */
+/* Stopped is what rounds have given up and not taken back, and `left`, which needs a round of its own. */
 static void check_stopped(const struct comm *c, unsigned left)
 {
-    unsigned parts = left;
+    unsigned parts = 0;
 
-    for (unsigned i = 0; i < c->failover.n_rounds; i++)
-        parts |= c->failover.round[i].parts;
-    T_ASSERT(c->state == COMM_FAILED || parts == c->failover.stopped,
+    for (unsigned i = 0; i < c->failover.n_rounds; i++) {
+        const struct failover_round *f = &c->failover.round[i];
+
+        if (f->parts != PART_BACK)
+            parts |= f->parts;
+        else if (f->trees)
+            parts &= ~PART_TREES;
+    }
+    T_ASSERT(c->state == COMM_FAILED || (parts | left) == c->failover.stopped,
              "the parts that are stopped are not those that the rounds have given up");
+}
+
+/* Whether an algorithm goes on without what the round gives up: SHARP by the trees that are left. */
+static bool round_goes_on(const struct comm *c, const struct failover_round *f)
+{
+    unsigned parts = f->parts | c->failover.stopped;
+    bool follows = f->parts & PART_TREES ? rejoin_survivors(c, f) : f->back;
+
+    return policy_goes_on(c, follows ? parts & ~PART_TREES : parts);
 }
 
 static void end_round(struct comm *c)
 {
-    T_ASSERT(c->failover.n_rounds < PARTS, "a part fails a second time");
+    T_ASSERT(c->failover.n_rounds < FAILOVER_ROUNDS, "more rounds than a communicator has");
     const struct failover_round *f = &c->failover.round[c->failover.n_rounds++];
-    const unsigned left = c->failover.parts & ~f->parts;
-    const bool fits = f->parts == PART_FIT;
+    unsigned left = c->failover.parts & ~f->parts & ~PART_BACK;
     char err[COMM_TEXT] = "";
+    int rc;
 
     set_state(c, FAILOVER_DONE);
+    c->failover.stopped &= ~PART_BACK;
     comm_event(c, COMM_EV_FAIL_AGREED, f->parts, f->seq);
-    if (!fits && f->parts & ~c->failover.stopped &&
-        !policy_goes_on(c, f->parts | c->failover.stopped)) {
-        /* the verdict has more parts than the round began with */
+    if (!(f->parts & (PART_FIT | PART_BACK)) && !round_goes_on(c, f)) {
         comm_fail(c, "%s", c->failover.why);
         return;
     }
-    if (fits ? fit_apply(c, f, c->failover.why, err) : give_up_parts(c, f, err))
+    c->failover.lost = 0;
+    rc = f->parts == PART_FIT    ? fit_apply(c, f, c->failover.why, err)
+         : f->parts == PART_BACK ? rejoin_apply(c, f, err)
+                                 : give_up_parts(c, f, err);
+    if (rc)
         comm_fail(c, "%s; %s", c->failover.why, err);
     if (is_broken(c))
         cannot_reach(c);
     c->failover.broken = NULL;
     comm_event(c, COMM_EV_FAIL_DONE, c->failover.stopped, c->failover.n_rounds);
     check_stopped(c, left);
+    left |= (c->failover.back ? PART_BACK : 0) | (c->failover.lost ? PART_TREES : 0);
     if (left)
         ask_again(c, left);
     comm_check_ready(c);
@@ -190,6 +214,8 @@ static void on_report(struct comm *c, unsigned rank, const struct failover_msg *
         rte_be_to_cpu_16(m->parts) != c->failover.parts)
         return;
     failover_read_report(m, p);
+    if (!(c->failover.parts & PART_BACK))
+        c->failover.lost |= m->trees & c->failover.trees;
     judge_when_all_are_here(c);
 }
 
@@ -200,6 +226,7 @@ static void on_verdict(struct comm *c, const struct failover_msg *m)
     if (c->failover.state != FAILOVER_ASKING || m->round != c->failover.n_rounds)
         return;
     failover_read_verdict(c, m, f);
+    c->failover.back = f->back;
     if (f->parts & PART_FIT) /* rank 0 has the text of the switch that grants least */
         snprintf(c->failover.why, sizeof(c->failover.why), "%s", m->why);
     end_round(c);
@@ -212,6 +239,8 @@ static void widen(struct comm *c, unsigned parts)
 
     f->parts |= parts;
     stop(c, parts);
+    if (parts & PART_BACK)
+        rejoin_start(c);
     T_ASSERT(!(f->parts & ~f->stopped), "a part that the ranks agree on is still in use");
     if (!c->cfg.rank) {
         memset(f->report, 0, c->cfg.nranks * sizeof(*f->report));
@@ -225,7 +254,8 @@ void failover_fit_known(struct comm *c)
 {
     struct failover *f = &c->failover;
 
-    if (f->state != FAILOVER_ASKING || !(f->parts & PART_FIT) || !failover_can_report(c))
+    if (f->state != FAILOVER_ASKING || !(f->parts & (PART_FIT | PART_BACK)) ||
+        !failover_can_report(c))
         return;
     if (c->cfg.rank) {
         failover_send_report(c);
@@ -235,14 +265,29 @@ void failover_fit_known(struct comm *c)
     }
 }
 
+/* Some algorithm, or SHARP by trees whose failure was not seen: the verdict may know more. */
+static bool may_go_on(const struct comm *c, unsigned parts)
+{
+    const struct failover *f = &c->failover;
+
+    if (parts == PART_BACK)
+        return true;
+    parts |= f->stopped;
+    if (f->back || (c->state == COMM_READY && f->trees & ~f->lost))
+        parts &= ~PART_TREES;
+    return policy_goes_on(c, parts & PARTS_ALL);
+}
+
 static void begin(struct comm *c, unsigned parts, const char *why)
 {
     struct failover *f = &c->failover;
 
     if (c->state == COMM_FAILED || c->closing || !(parts & ~f->stopped))
         return;
-    if (!policy_goes_on(c, parts | f->stopped) || !c->ctl.peer || f->n_rounds == PARTS ||
-        (c->cfg.device && c->exec.head)) {
+    if (!f->round)
+        f->round = calloc(FAILOVER_ROUNDS, sizeof(*f->round));
+    if (!f->round || !may_go_on(c, parts) || !c->ctl.peer || f->n_rounds == FAILOVER_ROUNDS ||
+        (c->cfg.device && c->exec.head && parts != PART_BACK)) {
         /* an operation under way can be taken up again only from host memory */
         comm_fail(c, "%s", why);
         return;
@@ -256,8 +301,9 @@ static void begin(struct comm *c, unsigned parts, const char *why)
     if (f->state != FAILOVER_ASKING) {
         f->parts = 0;
         f->since_ns = c->now_ns;
-        snprintf(f->why, sizeof(f->why), "%s", why);
     }
+    if (f->state != FAILOVER_ASKING || f->parts == PART_BACK)
+        snprintf(f->why, sizeof(f->why), "%s", why);
     set_state(c, FAILOVER_ASKING);
     /* what cannot be cut starts over without any of its parts */
     if (c->exec.running && op_recovery_whole(&c->exec.head->s) & parts)
@@ -314,9 +360,26 @@ void failover_tick(struct comm *c)
         failover_send_report(c);
         return;
     }
+    failover_fit_known(c); /* it may wait for answers to JOINs no longer */
+    if (c->failover.state != FAILOVER_ASKING)
+        return;
     for (unsigned r = 1; r < c->cfg.nranks; r++)
         if (!c->failover.report[r].here)
             failover_send_ask(c, r);
+}
+
+/* What another rank says of the next round, or of the one under way. */
+static void hear(struct comm *c, const struct failover_msg *m)
+{
+    unsigned parts = rte_be_to_cpu_16(m->parts) & FAILOVER_PARTS;
+
+    if (m->type == FAILOVER_READY)
+        return;
+    if (parts & PART_BACK && !c->failover.back)
+        c->failover.back = m->back;
+    if (parts & PART_TREES && m->type == FAILOVER_ASK)
+        c->failover.lost |= m->trees & c->failover.trees;
+    begin(c, parts, m->why);
 }
 
 void failover_input(struct comm *c, const void *msg, size_t len)
@@ -330,18 +393,21 @@ void failover_input(struct comm *c, const void *msg, size_t len)
     m.why[sizeof(m.why) - 1] = 0;
     rank = rte_be_to_cpu_32(m.rank);
     to = rte_be_to_cpu_32(m.to);
-    if (rank >= c->cfg.nranks || rank == c->cfg.rank || to >= c->cfg.nranks || m.round >= PARTS)
+    if (rank >= c->cfg.nranks || rank == c->cfg.rank || to >= c->cfg.nranks ||
+        m.round >= FAILOVER_ROUNDS)
         return;
     if (to != c->cfg.rank) {
         ctl_send_rank(c, to, &m, sizeof(m));
         return;
     }
     if (m.round == c->failover.n_rounds)
-        begin(c, rte_be_to_cpu_16(m.parts) & PARTS_ALL, m.why);
+        hear(c, &m);
     if (m.type == FAILOVER_REPORT && !c->cfg.rank && c->failover.report)
         on_report(c, rank, &m);
     else if (m.type == FAILOVER_VERDICT && rank == 0)
         on_verdict(c, &m);
+    else if (m.type == FAILOVER_READY && !c->cfg.rank && m.round == c->failover.n_rounds)
+        rejoin_ready(c, rank, m.trees);
     else if (m.type == FAILOVER_ASK && rank == 0)
         failover_tick(c);
     else if (m.type == FAILOVER_END && rank == 0 && c->failover.state == FAILOVER_ASKING &&
@@ -352,6 +418,7 @@ void failover_input(struct comm *c, const void *msg, size_t len)
 void failover_destroy(struct comm *c)
 {
     op_recovery_destroy(c);
+    free(c->failover.round);
     free(c->failover.report);
 }
 

@@ -15,11 +15,15 @@ struct conn;
 
 #define FAILOVER_TEXT 116 /* bytes of a reason that goes round the ranks */
 
+#define FAILOVER_ROUNDS 200 /* of a communicator: trees return until few are left */
+
 enum failover_state { FAILOVER_NONE, FAILOVER_ASKING, FAILOVER_DONE, FAILOVER_STATES };
 
 /* What the ranks have agreed on in one round. */
 struct failover_round {
-    unsigned parts; /* that have failed */
+    unsigned parts; /* that have failed; PART_BACK: trees are used again from seq on */
+    unsigned trees; /* PART_BACK: those in use from then on; else those whose failure was seen */
+    unsigned back;  /* failover.back, when the verdict was given */
     uint32_t seq;   /* operation that is cut; those after it do not use them */
     bool whole;     /* it is not cut: no rank has begun it, and it does not use them either */
     bool again;     /* it is not cut: it starts over, from the inputs that were kept */
@@ -40,8 +44,14 @@ struct failover {
     enum failover_state state; /* of the last round */
     unsigned stopped;          /* parts that are not used any more, or that are being agreed on */
     unsigned parts;            /* of the round under way */
+    unsigned first, trees;     /* trees in use at the beginning, and now (agg_bit()) */
+    unsigned lost;             /* of these, whose failure this rank has seen since the last round */
+    unsigned back;             /* that a round of PART_BACK, under way or next, is about */
+    bool missing;              /* some tree is lost (agg.lost) */
+    unsigned attempt;          /* rounds that have given trees up */
+    int64_t look_ps;           /* when lost trees are asked again */
     int64_t since_ns;          /* of ASKING */
-    struct failover_round round[PARTS];
+    struct failover_round *round;   /* [FAILOVER_ROUNDS], from the first one on */
     unsigned n_rounds;              /* over */
     char why[COMM_TEXT];            /* of the round */
     char text[COMM_TEXT];           /* for people, of all rounds */
@@ -72,11 +82,37 @@ void failover_keep_begin(struct comm *c, const struct coll_req *r);
 int failover_started(struct comm *c, struct coll_req *r, char *err);
 /* The parts that the operation of this number must not use. */
 unsigned failover_gone(const struct comm *c, uint32_t seq);
+/* The trees that it may use, if those are not gone. */
+unsigned failover_trees(const struct comm *c, uint32_t seq);
+/* The first operation that no failure has cut. */
+uint32_t failover_floor(const struct comm *c);
+/* A round before this one has cut the same operation: the parts are not in it any more. */
+bool failover_was_cut(const struct comm *c, const struct failover_round *f);
 /* For failover.c: after an agreement. 0, or -errno with a sentence in err. */
 int op_recovery(struct comm *c, const struct failover_round *f, char *err);
+/* Schedules the operations anew that no rank has begun. */
+int op_replan(struct comm *c, char *err);
 /* Parts needed by an operation that cannot be cut, because it has several levels, overwrites what
  * it reads at other ranks, or is a protocol's affair; 0: it can be cut. */
 unsigned op_recovery_whole(const struct sched *s);
 void op_recovery_destroy(struct comm *c);
+
+/* ---- trees that return (rejoin.c) ---- */
+
+/* The trees of the round are given up; those that have not failed are to be joined again at once. */
+void rejoin_give_up(struct comm *c, const struct failover_round *f);
+/* Those that a round would leave for that; 0: none, or it is not possible. */
+unsigned rejoin_survivors(const struct comm *c, const struct failover_round *f);
+void rejoin_start(struct comm *c);       /* joins failover.back */
+bool rejoin_known(const struct comm *c); /* their JOINs are answered */
+/* For join.c: an answer to one of them; a lost tree has been left. */
+void rejoin_answered(struct comm *c);
+void rejoin_left(struct comm *c, struct agg *a);
+/* For exec.c, at the start of an operation, while trees are missing. */
+void rejoin_look(struct comm *c);
+/* At rank 0: a rank has joined these trees again. */
+void rejoin_ready(struct comm *c, unsigned rank, unsigned trees);
+/* After the verdict: f->trees are in use from f->seq on. */
+int rejoin_apply(struct comm *c, const struct failover_round *f, char *err);
 
 #endif

@@ -19,6 +19,8 @@ static struct failover_msg message(const struct comm *c, enum failover_type type
         .parts = rte_cpu_to_be_16((uint16_t)parts),
         .type = (uint8_t)type,
         .round = (uint8_t)round,
+        .trees = (uint8_t)c->failover.lost,
+        .back = (uint8_t)c->failover.back,
     };
 
     snprintf(m.why, sizeof(m.why), "%.*s", FAILOVER_TEXT - 1, c->failover.why);
@@ -94,6 +96,8 @@ void failover_own_report(const struct comm *c, struct failover_report *p)
 
 bool failover_can_report(const struct comm *c)
 {
+    if (c->failover.parts & PART_BACK && !rejoin_known(c))
+        return false;
     return !(c->failover.parts & PART_FIT) || c->failover.stopped & PART_TREES || fit_known(c);
 }
 
@@ -144,6 +148,8 @@ void failover_send_verdict(struct comm *c, unsigned rank, unsigned round)
 
     m.seq = rte_cpu_to_be_32(f->seq);
     m.flag = (f->whole ? WHOLE : 0) | (f->again ? AGAIN : 0);
+    m.trees = (uint8_t)f->trees;
+    m.back = (uint8_t)f->back;
     for (unsigned k = 0; k < COLL_TREES; k++) {
         const struct sched_cut *cut = &f->how.cut[k];
         uint64_t more = cut->most == FAILOVER_ALL ? UINT32_MAX : cut->most - cut->least;
@@ -151,7 +157,7 @@ void failover_send_verdict(struct comm *c, unsigned rank, unsigned round)
         m.cut[k] = (struct failover_cut){.least = least_on_wire(cut->least),
                                          .more = rte_cpu_to_be_32((uint32_t)more),
                                          .from = rte_cpu_to_be_32(cut->from)};
-        if (f->parts == PART_FIT)
+        if (f->parts == PART_FIT || f->parts == PART_BACK)
             m.cut[k] = (struct failover_cut){.more = rte_cpu_to_be_32(f->fit[k]),
                                              .from = rte_cpu_to_be_32(f->rail)};
     }
@@ -161,7 +167,9 @@ void failover_send_verdict(struct comm *c, unsigned rank, unsigned round)
 void failover_read_verdict(const struct comm *c, const struct failover_msg *m,
                            struct failover_round *f)
 {
-    *f = (struct failover_round){.parts = rte_be_to_cpu_16(m->parts) & PARTS_ALL,
+    *f = (struct failover_round){.parts = rte_be_to_cpu_16(m->parts) & FAILOVER_PARTS,
+                                 .trees = m->trees,
+                                 .back = m->back,
                                  .seq = rte_be_to_cpu_32(m->seq),
                                  .whole = m->flag & WHOLE,
                                  .again = m->flag & AGAIN};
@@ -175,6 +183,14 @@ void failover_read_verdict(const struct comm *c, const struct failover_msg *m,
                                            .most = more == UINT32_MAX ? FAILOVER_ALL : least + more,
                                            .from = from % c->cfg.nranks};
     }
+}
+
+void failover_send_ready(struct comm *c, unsigned trees)
+{
+    struct failover_msg m = message(c, FAILOVER_READY, c->failover.n_rounds, 0);
+
+    m.trees = (uint8_t)trees;
+    send_to(c, 0, &m);
 }
 
 void failover_send_end(struct comm *c, unsigned rank, unsigned missing)

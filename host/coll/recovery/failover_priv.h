@@ -5,7 +5,13 @@
 
 #include "host/coll/comm.h"
 
-enum failover_type { FAILOVER_ASK = 1, FAILOVER_REPORT, FAILOVER_VERDICT, FAILOVER_END };
+enum failover_type {
+    FAILOVER_ASK = 1,
+    FAILOVER_REPORT,
+    FAILOVER_VERDICT,
+    FAILOVER_END,
+    FAILOVER_READY
+};
 
 enum failover_flag {
     BEGUN = 1, /* REPORT: the operation runs here */
@@ -28,15 +34,19 @@ struct failover_msg {
     rte_be32_t seq;
     rte_be16_t parts;
     uint8_t type, round;
-    uint8_t flag; /* of failover_flag */
+    uint8_t flag;        /* of failover_flag */
+    uint8_t trees, back; /* as in failover_round; READY: joined again */
     struct failover_cut cut[COLL_TREES];
     char why[FAILOVER_TEXT];
 } __attribute__((packed));
 _Static_assert(sizeof(struct failover_msg) <= CTL_MSG_BYTES, "one datagram");
-_Static_assert(PARTS <= 16, "a bit each in failover_msg.parts");
+#define FAILOVER_PARTS (PARTS_ALL | PART_BACK)
+_Static_assert(PARTS < 16 && COLL_TREES <= 8, "a bit each in failover_msg");
+_Static_assert(FAILOVER_ROUNDS <= UINT8_MAX, "failover_msg.round");
 
 struct failover_report {
     bool here;
+    uint8_t ready; /* trees that the rank has joined again */
     uint32_t fit[COLL_TREES], rail;
     char why[FAILOVER_TEXT]; /* of fit */
     uint8_t flag;
@@ -51,6 +61,7 @@ void failover_own_report(const struct comm *c, struct failover_report *p);
 void failover_send_ask(struct comm *c, unsigned rank);
 void failover_send_report(struct comm *c); /* to rank 0, once it can */
 void failover_send_verdict(struct comm *c, unsigned rank, unsigned round);
+void failover_send_ready(struct comm *c, unsigned trees); /* to rank 0 */
 void failover_send_end(struct comm *c, unsigned rank, unsigned missing);
 void failover_read_report(const struct failover_msg *m, struct failover_report *p);
 void failover_read_verdict(const struct comm *c, const struct failover_msg *m,

@@ -22,7 +22,9 @@ static void judge_fit(const struct comm *c, struct failover_round *f, char *why)
             snprintf(why, COMM_TEXT, "%s", p[r].why);
         }
     }
-    for (unsigned k = 0; k < agg_trees(c, GROUP_ALL); k++) {
+    for (unsigned k = 0; k < COLL_TREES; k++) {
+        if (!(agg_in_use(c) >> k & 1))
+            continue;
         f->fit[k] = UINT32_MAX;
         for (unsigned r = 0; r < c->cfg.nranks; r++) {
             f->fit[k] = p[r].fit[k] < f->fit[k] ? p[r].fit[k] : f->fit[k];
@@ -56,11 +58,48 @@ static struct sched_cut judge_cut(const struct comm *c, const struct failover_ro
     return cut;
 }
 
+/*
+ * Trees return that every rank has joined. From the operation on that no rank has begun: those before it
+ * keep the trees that they have.
+ */
+static void judge_back(const struct comm *c, struct failover_round *f)
+{
+    const struct failover_report *p = c->failover.report;
+
+    f->seq = failover_floor(c);
+    f->trees = c->failover.trees;
+    for (unsigned r = 0; r < c->cfg.nranks; r++) {
+        uint32_t next = p[r].seq + (p[r].flag & BEGUN ? 1 : 0);
+
+        if ((int32_t)(next - f->seq) > 0)
+            f->seq = next;
+    }
+    for (unsigned k = 0; k < COLL_TREES; k++) {
+        uint32_t least = UINT32_MAX;
+
+        if (!(c->failover.back >> k & 1))
+            continue;
+        for (unsigned r = 0; r < c->cfg.nranks; r++)
+            least = p[r].fit[k] < least ? p[r].fit[k] : least;
+        f->fit[k] = least;
+        f->trees |= least ? 1u << k : 0;
+    }
+}
+
 void failover_judge(struct comm *c, struct failover_round *f)
 {
     const struct failover_report *p = c->failover.report;
 
-    *f = (struct failover_round){.parts = c->failover.parts, .seq = p[0].seq, .whole = true};
+    *f = (struct failover_round){.parts = c->failover.parts,
+                                 .trees = c->failover.lost ? c->failover.lost : c->failover.trees,
+                                 .back = c->failover.back,
+                                 .seq = p[0].seq,
+                                 .whole = true};
+    if (f->parts == PART_BACK) {
+        judge_back(c, f);
+        return;
+    }
+    f->parts &= ~PART_BACK; /* what has failed goes first */
     for (unsigned r = 0; r < c->cfg.nranks; r++) {
         T_ASSERT(p[r].here, "rank 0 judges before every rank has reported");
         if ((int32_t)(p[r].seq - f->seq) < 0)

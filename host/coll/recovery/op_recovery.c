@@ -33,7 +33,8 @@ static uint8_t *kept_at(const struct agg *a, uint64_t msg, uint32_t mtu)
 
 int failover_keep_create(struct comm *c, struct agg *a)
 {
-    if (comm_unbacked(c) || c->cfg.device || !policy_goes_on(c, agg_part(a)))
+    if (comm_unbacked(c) || c->cfg.device ||
+        (!policy_goes_on(c, agg_part(a)) && c->cfg.n_trees < 2)) /* or others are left */
         return 0;
     a->n_kept = 2 * a->depth + 2; /* in flight, and of the operation before */
     a->kept = calloc(a->n_kept, AGG_MSG_BYTES(c->mtu));
@@ -99,23 +100,6 @@ void failover_keep_begin(struct comm *c, const struct coll_req *r)
 }
 
 /* ---- the operations ---- */
-
-/* An operation that is cut keeps its schedule; if it starts over later, then without any part that
- * has failed by then. */
-unsigned failover_gone(const struct comm *c, uint32_t seq)
-{
-    unsigned parts = 0;
-    bool anew = false;
-
-    for (unsigned i = c->failover.n_rounds; i--;) {
-        const struct failover_round *f = &c->failover.round[i];
-
-        anew |= f->again && f->seq == seq;
-        if ((int32_t)(seq - f->seq) >= !(f->whole || anew))
-            parts |= f->parts;
-    }
-    return parts & ~PART_FIT;
-}
 
 /* The parts that the rest of an operation needs. */
 static unsigned parts_of(const struct sched *s)
@@ -290,9 +274,12 @@ static bool is_before(const struct comm *c, uint32_t seq)
 static int help_with(struct comm *c, const struct failover_round *f, char *err)
 {
     const struct op_id *id = op_known(c, f->seq);
-    struct coll_req *r = id ? helper(c, id, err) : NULL;
+    struct coll_req *r = id && !failover_was_cut(c, f) ? helper(c, id, err) : NULL;
     unsigned parts = r ? parts_of(&r->s) : 0;
     int rc = 0;
+
+    if (failover_was_cut(c, f)) /* the others finish it by the hosts */
+        return 0;
 
     if (!id)
         return cannot(err, "an operation of long ago", -EBUSY);
@@ -308,6 +295,17 @@ static int help_with(struct comm *c, const struct failover_round *f, char *err)
     return rc;
 }
 
+static int reschedule(struct comm *c, struct coll_req *r, char *err)
+{
+    int rc;
+
+    sched_free(&r->s);
+    rc = op_schedule(c, r, err);
+    if (!rc)
+        rc = op_prepare(c, r, err);
+    return rc ? rc : exec_fit(c, r);
+}
+
 /* Reschedules the operations after the one that was cut: none of them has a result of a failed part
  * yet. */
 static int others(struct comm *c, const struct failover_round *f, char *err)
@@ -321,16 +319,22 @@ static int others(struct comm *c, const struct failover_round *f, char *err)
          * part, but other ranks have one and change the algorithm. */
         if (!((parts_of(&r->s) | policy_parts(r->s.in.algo)) & f->parts) && !f->again)
             continue;
-        sched_free(&r->s);
-        rc = op_schedule(c, r, err);
-        if (!rc)
-            rc = op_prepare(c, r, err);
-        if (!rc)
-            rc = exec_fit(c, r);
+        rc = reschedule(c, r, err);
         if (rc)
             return rc;
     }
     return 0;
+}
+
+int op_replan(struct comm *c, char *err)
+{
+    const uint32_t from = failover_floor(c);
+    int rc = 0;
+
+    for (struct coll_req *r = c->exec.head; !rc && r; r = r->next)
+        if ((int32_t)(r->id.seq - from) >= 0 && !(c->exec.running && r == c->exec.head))
+            rc = reschedule(c, r, err);
+    return rc;
 }
 
 /* ---- an operation that starts over ---- */

@@ -202,7 +202,10 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
 
     if (c->state == COMM_FAILED || c->closing || c->failover.stopped & agg_part(a) || agg_is_out(a))
         return;
+    if (!a->qp || wc->qp_num != a->qp->qp_num) /* of an attempt before */
+        return;
     if (wc->status != IBV_WC_SUCCESS) {
+        agg_fails(c, a);
         failover_begin(c, agg_part(a), "%s: %s", agg_leaf_name(c, a),
                        ibv_wc_status_str(wc->status));
     } else if (WR_KIND(wc->wr_id) == WR_AGG_SEND) {
@@ -224,18 +227,23 @@ static struct port *port_of_tree(struct comm *c, uint16_t tree)
     return &c->port[p < c->n_ports ? p : 0];
 }
 
+static struct edge_cap edge_cap(const struct agg *a)
+{
+    return (struct edge_cap){
+        .send_sge = 2, .recv_sge = 2, .send_wr = a->depth + SEND_SLACK, .recv_wr = a->depth};
+}
+
 static int edge_create(struct comm *c, struct agg *a, uint32_t window)
 {
-    struct edge_cap cap = {.send_sge = 2, .recv_sge = 2};
+    struct edge_cap cap;
     size_t bytes;
     int rc;
 
     a->lane = LANE_NONE;
     a->port = port_of_tree(c, a->tree);
-    a->window = window;
+    a->window = a->asked = window;
     a->depth = a->window / AGG_MSG_PKTS + 1;
-    cap.send_wr = a->depth + SEND_SLACK;
-    cap.recv_wr = a->depth;
+    cap = edge_cap(a);
     rc = port_reserve(a->port, cap.send_wr + cap.recv_wr);
     if (rc)
         return rc;
@@ -250,6 +258,22 @@ static int edge_create(struct comm *c, struct agg *a, uint32_t window)
     if (a->qp && !failover_keep_create(c, a))
         return 0;
     return errno ? -errno : -ENOMEM;
+}
+
+int agg_renew(struct comm *c, struct agg *a)
+{
+    struct edge_cap cap = edge_cap(a);
+
+    if (a->qp)
+        ibv_destroy_qp(a->qp);
+    a->qp = rc_create(a->port, &cap, false);
+    a->psn = comm_psn(c, c->cfg.rank, a->index + (a->attempt + 1u) * (COLL_TREES + 1));
+    a->window = a->asked;
+    a->lane = LANE_NONE;
+    a->slots_out = a->opseq_out = a->opseq_in = 0;
+    a->posted = a->done = a->tx_done = a->op_end = 0;
+    a->probes = 0;
+    return a->qp ? 0 : -ENOMEM;
 }
 
 /* The node at which this rank joins, FAB_NONE: the tree does not reach the whole group. */
@@ -412,31 +436,13 @@ int agg_create(struct comm *c, char *err)
     return rc;
 }
 
+/* One that is lost has a lane while the ranks agree on which trees return. */
 struct agg *agg_of_lane(struct comm *c, const struct lane *l)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].kind == l->peer && c->agg[i].chan == l->chan && !agg_is_out(&c->agg[i]))
+        if (c->agg[i].kind == l->peer && c->agg[i].chan == l->chan && !c->agg[i].out)
             return &c->agg[i];
     return NULL;
-}
-
-void agg_use_trees(struct comm *c)
-{
-    uint16_t tree[COLL_TREES] = {0};
-
-    for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].kind == GROUP_ALL && !agg_is_out(&c->agg[i]) && c->agg[i].chan < COLL_TREES)
-            tree[c->agg[i].chan] = c->agg[i].tree;
-    topo_use_trees(&c->topo, tree, agg_trees(c, GROUP_ALL), &c->group[GROUP_ALL].members);
-}
-
-unsigned agg_trees(const struct comm *c, unsigned kind)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < c->n_aggs; i++)
-        n += c->agg[i].kind == kind && !agg_is_out(&c->agg[i]);
-    return n;
 }
 
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant)

@@ -24,6 +24,8 @@ enum part { PART_TREES = 1, PART_RAIL = 2, PART_MM = 4 };
 #define PARTS               (4 + PROTO_SEATS)
 #define PARTS_ALL           ((1u << PARTS) - 1)
 #define PARTS_PROTOCOLS     (PARTS_ALL & ~(PART_PROTOCOL(0) - 1))
+/* Agreed on too: trees are used again (rejoin.c). */
+#define PART_BACK (1u << PARTS)
 
 /* REFUSED: a switch has no slots, groups or buffers left for it. */
 enum join_state {
@@ -43,16 +45,19 @@ struct agg_group {
     uint16_t *member_of_rank; /* [nranks]; FAB_NONE: not in the group */
 };
 
-#define CHAN_OUT (~0u)
 struct agg {
     unsigned index; /* among the communicator's */
     unsigned kind;  /* of its group, GROUP_ALL or GROUP_RAIL */
-    unsigned chan;  /* of the trees of its group; CHAN_OUT: not used, some rank was refused */
+    unsigned chan;  /* of the trees of its group; schedules leave out those that are not used: */
+    bool out;       /* some rank was refused, for good */
+    bool lost;      /* given up, and joined again when it can be (rejoin.c) */
+    bool wanted;    /* is joined again once it is left */
     uint16_t tree;
     struct agg_group *group;
     /* join.c */
     enum join_state state;
     enum agg_status refused;
+    uint16_t attempt;    /* agg_ctl's */
     uint32_t job_groups; /* of the job at the aggregation node and further up (agg_ctl.slot) */
     uint16_t leaf;       /* node index of our aggregation node */
     struct ibv_ah *ah;
@@ -62,7 +67,7 @@ struct agg {
     struct port *port;
     struct ibv_qp *qp;
     uint32_t psn;
-    uint32_t window; /* slots granted */
+    uint32_t asked, window; /* slots: requested, granted */
     uint32_t slots_out;
     uint32_t depth;      /* messages in flight at most */
     struct agg_hdr *hdr; /* [2 * depth]: sent, received */
@@ -85,12 +90,19 @@ static inline enum part agg_part(const struct agg *a)
 
 static inline bool agg_is_out(const struct agg *a)
 {
-    return a->chan == CHAN_OUT;
+    return a->out || a->lost;
+}
+
+/* A tree of all ranks as a bit. */
+static inline unsigned agg_bit(const struct agg *a)
+{
+    return a->kind == GROUP_ALL ? 1u << a->chan : 0;
 }
 
 int join_start(struct comm *c, char *err);       /* sends the JOINs */
 void join_leave(struct comm *c, unsigned parts); /* the groups of these parts */
 void join_leave_one(struct comm *c, struct agg *a);
+void join_again(struct comm *c, struct agg *a); /* what has been left, refused or aborted */
 /* A message of a switch at this address. False: it is not of one of our aggregation nodes. */
 bool join_input(struct comm *c, uint32_t ip, const struct agg_ctl *m);
 void join_tick(struct comm *c);
@@ -112,10 +124,14 @@ unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t 
 int agg_create(struct comm *c, char *err);
 /* The edge that serves a lane, NULL: there is none. */
 struct agg *agg_of_lane(struct comm *c, const struct lane *l);
-/* How many trees the group of that kind has joined. */
-unsigned agg_trees(const struct comm *c, unsigned kind);
+/* The trees of all ranks that are in use, by agg_bit(). */
+unsigned agg_in_use(const struct comm *c);
 /* Tells schedules which trees the group of all ranks has, and what each carries. */
-void agg_use_trees(struct comm *c);
+void agg_use_trees(struct comm *c, unsigned trees);
+/* A new queue pair for a tree that was given up. 0 or -errno. */
+int agg_renew(struct comm *c, struct agg *a);
+/* The tree fails; failover_begin() says why. */
+void agg_fails(struct comm *c, const struct agg *a);
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
 void agg_stop(struct comm *c, unsigned parts);
 void agg_destroy(struct comm *c);

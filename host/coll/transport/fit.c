@@ -27,7 +27,7 @@ uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES])
     for (unsigned i = 0; i < c->n_aggs; i++) {
         const struct agg *a = &c->agg[i];
 
-        if (agg_is_out(a) || a->state != JOIN_GRANTED)
+        if (a->out || (a->lost && !(c->failover.back & agg_bit(a))) || a->state != JOIN_GRANTED)
             continue;
         if (a->kind == GROUP_RAIL)
             rail = a->window;
@@ -75,7 +75,6 @@ void fit_answered(struct comm *c, const char *why)
 int fit_apply(struct comm *c, const struct failover_round *f, const char *why, char *err)
 {
     const struct failover_round all = {.parts = PART_TREES, .whole = true};
-    unsigned chan = 0;
     bool dropped = false;
 
     snprintf(c->fit.why, sizeof(c->fit.why), "%.*s", (int)sizeof(c->fit.why) - 1, why);
@@ -90,22 +89,21 @@ int fit_apply(struct comm *c, const struct failover_round *f, const char *why, c
             a->window = w && w < a->window ? w : a->window;
         } else if (w) {
             a->window = w < a->window ? w : a->window;
-            a->chan = chan++;
         } else {
             dropped = true;
-            a->chan = CHAN_OUT;
+            a->out = true;
             qp_stop(a->qp);
             join_leave_one(c, a);
         }
     }
-    comm_event(c, COMM_EV_FIT, agg_trees(c, GROUP_ALL), f->fit[0]);
+    comm_event(c, COMM_EV_FIT, (unsigned)__builtin_popcount(agg_in_use(c)), f->fit[0]);
     if (!dropped)
         return 0;
-    if (!chan) {
+    c->failover.first = c->failover.trees = agg_in_use(c);
+    if (!c->failover.trees) {
         snprintf(err, COMM_TEXT, "rank 0 gives up every tree without their failure");
         return -EPROTO;
     }
-    agg_use_trees(c);
     return op_recovery(c, &all, err);
 }
 
@@ -121,7 +119,7 @@ void comm_granted(const struct comm *c, struct coll_grant *g)
         const struct agg *a = &c->agg[i];
 
         g->rail_asked |= a->kind == GROUP_RAIL;
-        failed |= c->failover.stopped & agg_part(a);
+        failed |= a->lost || c->failover.stopped & agg_part(a);
         if (agg_is_out(a) || c->failover.stopped & agg_part(a))
             continue;
         if (a->kind == GROUP_RAIL) {

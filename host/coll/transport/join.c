@@ -25,7 +25,8 @@ static const char *const state_names[JOIN_STATES] = {
 
 static void set_state(struct comm *c, struct agg *a, enum join_state state)
 {
-    T_ASSERT(a->state != JOIN_LEFT, "a group that was left changes its state");
+    T_ASSERT(a->state != JOIN_LEFT || state == JOIN_ASKED,
+             "a group that was left changes its state, and is not joined again");
     T_ASSERT(state != JOIN_GRANTED || a->state == JOIN_ASKED, "a grant that was not requested");
     a->state = state;
     comm_event(c, COMM_EV_JOIN, a->tree, state);
@@ -80,6 +81,7 @@ static void send_ctl(struct comm *c, struct agg *a, enum agg_type type, uint32_t
         .psn = rte_cpu_to_be_32(a->psn),
         .member = rte_cpu_to_be_32(a->group->member_of_rank[c->cfg.rank]),
         .node = rte_cpu_to_be_16(FAB_NONE),
+        .attempt = rte_cpu_to_be_16(a->attempt),
         .slot = rte_cpu_to_be_32(a->job_groups),
     };
 
@@ -105,6 +107,16 @@ int join_start(struct comm *c, char *err)
         send_ctl(c, a, AGG_JOIN, ++a->xid);
     }
     return 0;
+}
+
+void join_again(struct comm *c, struct agg *a)
+{
+    a->attempt = (uint16_t)c->failover.attempt;
+    a->wanted = false;
+    if (agg_renew(c, a))
+        return;
+    set_state(c, a, JOIN_ASKED);
+    send_ctl(c, a, AGG_JOIN, ++a->xid);
 }
 
 void join_leave_one(struct comm *c, struct agg *a)
@@ -143,10 +155,12 @@ void join_probe(struct comm *c)
         if (c->failover.stopped & agg_part(a) || a->state != JOIN_GRANTED || a->lane == LANE_NONE ||
             a->posted == a->done)
             continue;
-        if (a->probes++ < PROBES_MAX)
+        if (a->probes++ < PROBES_MAX) {
             send_ctl(c, a, AGG_PROBE, a->xid);
-        else
+        } else {
+            agg_fails(c, a);
             failover_begin(c, agg_part(a), "%s does not answer any more", agg_leaf_name(c, a));
+        }
     }
 }
 
@@ -201,6 +215,7 @@ __attribute__((format(printf, 4, 5))) static void trouble(struct comm *c, const 
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
+    agg_fails(c, a);
     if (join_recoverable(s))
         failover_begin(c, agg_part(a), "%s", why);
     else
@@ -210,7 +225,7 @@ __attribute__((format(printf, 4, 5))) static void trouble(struct comm *c, const 
 /* The operation can use the other trees when this one is refused. */
 static bool is_spare(const struct comm *c, const struct agg *a, enum agg_status status)
 {
-    return a->kind == GROUP_ALL && agg_trees(c, GROUP_ALL) > 1 &&
+    return a->kind == GROUP_ALL && agg_in_use(c) & ~agg_bit(a) &&
            (status == AGG_E_QUOTA_GROUPS || status == AGG_E_QUOTA_SLOTS ||
             status == AGG_E_QUOTA_BUFFERS || status == AGG_E_QUOTA_HOST || status == AGG_E_PARENT);
 }
@@ -229,6 +244,19 @@ const char *agg_refusal(char *buf, const char *leaf, enum agg_status status, con
     return buf;
 }
 
+/* To a JOIN of a tree that was given up: a refusal is no failure. */
+static void on_again_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
+{
+    enum agg_status status = rte_be_to_cpu_16(m->status);
+    bool granted = status == AGG_OK && !agg_connect(c, a, m);
+
+    set_state(c, a, status == AGG_OK ? JOIN_GRANTED : JOIN_NONE);
+    comm_event(c, granted ? COMM_EV_GRANT : COMM_EV_REFUSE, a->tree, granted ? a->window : status);
+    if (status == AGG_OK && !granted)
+        join_leave_one(c, a);
+    rejoin_answered(c);
+}
+
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
@@ -239,6 +267,10 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
 
     if (a->state != JOIN_ASKED || rte_be_to_cpu_32(m->xid) != a->xid)
         return;
+    if (a->lost) {
+        on_again_reply(c, a, m);
+        return;
+    }
     snprintf(words, sizeof(words), "%.*s", (int)sizeof(m->text) - 1, m->text);
     if (is_spare(c, a, status)) {
         set_state(c, a, JOIN_REFUSED);
@@ -259,6 +291,8 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
     rc = agg_connect(c, a, m);
     set_state(c, a, JOIN_GRANTED);
     comm_event(c, COMM_EV_GRANT, a->tree, a->window);
+    if (rc)
+        agg_fails(c, a);
     if (rc == -EMSGSIZE)
         failover_begin(c, agg_part(a), "%s grants %u slots, less than one message takes (%u)", leaf,
                        rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
@@ -276,11 +310,15 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
     bool known = status < AGG_STATUS_COUNT;
 
     send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
+    if (m->attempt != rte_cpu_to_be_16(a->attempt))
+        return; /* of a group before */
     comm_event(c, COMM_EV_ABORT, a->tree, status);
     if (a->state != JOIN_LEFT) /* an ABORT may be repeated */
         set_state(c, a, JOIN_LEFT);
-    if (c->failover.stopped & agg_part(a) || agg_is_out(a))
+    if (c->failover.stopped & agg_part(a) || agg_is_out(a)) {
+        rejoin_left(c, a);
         return; /* it is given up already */
+    }
     trouble(c, a, status, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
             m->text[0] ? m->text
             : known    ? agg_status_text(status)
@@ -313,14 +351,17 @@ bool join_input(struct comm *c, uint32_t ip, const struct agg_ctl *m)
     case AGG_LEAVE_REPLY:
         if (a->state == JOIN_LEAVING && rte_be_to_cpu_32(m->xid) == a->xid)
             set_state(c, a, JOIN_LEFT);
+        rejoin_left(c, a);
         break;
     case AGG_ABORT:
         on_abort(c, a, m);
         break;
     case AGG_PROBE_REPLY:
         a->probes = 0;
-        if (m->status && a->state == JOIN_GRANTED)
+        if (m->status && a->state == JOIN_GRANTED && !a->lost) {
+            agg_fails(c, a);
             failover_begin(c, agg_part(a), "%s no longer knows the group", agg_leaf_name(c, a));
+        }
         break;
     case AGG_PROBE:
         send_ctl(c, a, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));
