@@ -242,6 +242,11 @@ static bool fixture_run(struct fixture *g, int64_t span, bool ticks,
     return until(g);
 }
 
+static int64_t fixture_now_ps(void *ctx)
+{
+    return ((const struct fixture *)ctx)->now;
+}
+
 /* Communicators of all ranks. bad_key: that rank has another key; FIXTURE_RANKS: none. */
 static void fixture_create(struct fixture *g, unsigned algos, unsigned bad_key)
 {
@@ -258,6 +263,8 @@ static void fixture_create(struct fixture *g, unsigned algos, unsigned bad_key)
                                .group = 7,
                                .key = r == bad_key ? 1 : 0x5ec3e7,
                                .algos = algos,
+                               .now_ps = fixture_now_ps,
+                               .now_ctx = g,
                                .n_policy = g->failover_back ? g->n_policy : 1,
                                .policy = {algos & 1u << ALGO_SHARP ? ALGO_SHARP : ALGO_RING}};
 

@@ -229,6 +229,70 @@ static void an_aggregation_node_that_dies_at_any_moment_costs_no_element(void **
         run(seed, 2 + (unsigned)(seed % 7));
 }
 
+/* One operation of all ranks, by what they run SHARP by now. */
+static enum coll_algo operate(struct fixture *g)
+{
+    struct coll_args a = {.algo = ALGO_SHARP, .count = 1, .type = DT_FP32};
+    enum coll_algo by;
+
+    late = false;
+    n_ops = 1;
+    choose(g, &ops[0]);
+    a.kind = ops[0].kind;
+    by = comm_runs_by(g->comm[0], &a);
+    for (unsigned r = 0; r < g->n; r++) {
+        start(g, 0, r);
+        fixture_run(g, (int64_t)below(3) * PS_PER_US, false, fixture_never);
+    }
+    assert_true(fixture_run(g, 100 * PS_PER_S, true, all_over));
+    for (unsigned r = 0; r < g->n; r++) {
+        check(g, 0, r);
+        free(ops[0].got[r]);
+    }
+    return by;
+}
+
+/* The node dies and lives again, at moments within operations. Its groups are as they were: members
+ * leave them as they notice, and join again. */
+static void come_back(uint64_t seed, unsigned n)
+{
+    struct fixture *g = fixture_new(n, 1 + (unsigned)below(2), 1024, NULL);
+
+    rng = seed;
+    g->failover_back = true;
+    fixture_connect(g, ALGOS, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, true, fixture_ready));
+    for (unsigned death = 1; death <= 3; death++) {
+        char want[48];
+        unsigned i = 0;
+
+        assert_int_equal(operate(g), ALGO_SHARP);
+        g->an_mute = below(2) ? (unsigned)below(1u << n) : 0;
+        g->an_dead = !g->an_mute;
+        operate(g);
+        g->an_dead = true;
+        assert_int_equal(operate(g), ALGO_RING); /* asked in vain */
+        fixture_run(g, (int64_t)(1 + below(100)) * PS_PER_MS, true, fixture_never);
+        operate(g);
+        g->an_dead = false;
+        g->an_mute = 0;
+        for (; i < 20 && operate(g) != ALGO_SHARP; i++)
+            fixture_run(g, 50 * PS_PER_MS, true, fixture_never);
+        if (i == 20)
+            fail_msg("seed %llu: the tree does not return", (unsigned long long)seed);
+        snprintf(want, sizeof(want), "1 of 1 trees from operation");
+        assert_non_null(strstr(comm_fell_back(g->comm[n - 1]), want));
+    }
+    fixture_free(g, true);
+}
+
+static void an_aggregation_node_that_lives_again_is_used_again(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        come_back(seed, 2 + (unsigned)(seed % 7));
+}
+
 static void start_small(struct fixture *g, unsigned r, enum coll_kind kind, enum coll_algo algo,
                         struct coll_req **req)
 {
@@ -310,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_aggregation_node_that_dies_at_any_moment_costs_no_element),
+        cmocka_unit_test(an_aggregation_node_that_lives_again_is_used_again),
         cmocka_unit_test(a_rank_two_operations_ahead_ends_the_job_in_words),
         cmocka_unit_test(a_refused_group_runs_by_the_hosts_and_says_why),
     };
