@@ -7,14 +7,16 @@ struct pair {
     const struct fab_node *a, *b;
     struct fab_channel *ch;
     unsigned max, n;
+    bool turned; /* the caller's hosts are b and a */
 };
 
 static void add(struct pair *k, unsigned p, unsigned q)
 {
     uint64_t ra = k->a->ports[p].rate_bps, rb = k->b->ports[q].rate_bps;
+    unsigned from = k->turned ? q : p, to = k->turned ? p : q;
 
     if (k->n < k->max)
-        k->ch[k->n] = (struct fab_channel){(uint16_t)p, (uint16_t)q, ra < rb ? ra : rb};
+        k->ch[k->n] = (struct fab_channel){(uint16_t)from, (uint16_t)to, ra < rb ? ra : rb};
     k->n++;
 }
 
@@ -71,8 +73,11 @@ unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_
 
     if (host_a >= f->n_hosts || host_b >= f->n_hosts)
         return 0;
-    k.a = &f->nodes[f->hosts[host_a]];
-    k.b = &f->nodes[f->hosts[host_b]];
+    /* Counted from the lower host on: pairs and their order are the same from either end, also where
+     * the two are wired to the same leaves in different order. */
+    k.turned = host_a > host_b;
+    k.a = &f->nodes[f->hosts[k.turned ? host_b : host_a]];
+    k.b = &f->nodes[f->hosts[k.turned ? host_a : host_b]];
     if (k.a == k.b) {
         add(&k, 0, 0);
         return k.n;

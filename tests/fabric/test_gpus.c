@@ -99,6 +99,27 @@ static void channels_are_planes_inside_a_node_and_rails_between_nodes(void **sta
     fabric_free(f);
 }
 
+/* Two leaves that no switch joins, and hosts at them in different order: ends agree on numbers. */
+static void channels_have_the_same_number_from_either_end(void **state)
+{
+    struct fab_channel ab[4], ba[4];
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(LINKS "nodes = ( { name = (\"a\", \"b\"); kind = \"host\"; }, { name = (\"l0\", "
+                        "\"l1\", \"l2\"); role = \"leaf\"; } );\n"
+                        "links = ( { a = \"a\"; b = (\"l0\", \"l1\", \"l2\"); }, { a = \"b\"; b = "
+                        "(\"l2\", \"l1\"); } );");
+    assert_int_equal(fabric_channels(f, 0, 1, ab, LEN(ab)), 2);
+    assert_int_equal(fabric_channels(f, 1, 0, ba, LEN(ba)), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(ab[i].port_a, ba[i].port_b);
+        assert_int_equal(ab[i].port_b, ba[i].port_a);
+        assert_int_equal(ab[i].port_a + ab[i].port_b, 2);
+    }
+    fabric_free(f);
+}
+
 /* Three hosts in a triangle: each cable is a channel; the port is the peer's own. */
 static void a_cable_between_two_hosts_is_their_channel(void **state)
 {
@@ -212,6 +233,7 @@ int main(void)
         cmocka_unit_test(nodes_are_joined_by_any_shared_plane),
         cmocka_unit_test(channels_are_planes_inside_a_node_and_rails_between_nodes),
         cmocka_unit_test(a_cable_between_two_hosts_is_their_channel),
+        cmocka_unit_test(channels_have_the_same_number_from_either_end),
         cmocka_unit_test(paths_go_from_port_to_port_within_one_network),
         cmocka_unit_test(a_host_joins_each_tree_by_the_port_that_leads_there),
         cmocka_unit_test(balanced_paths_of_a_rail_never_share_a_link),
