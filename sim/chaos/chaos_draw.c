@@ -58,6 +58,15 @@ static unsigned scale_out_trees(const struct fabric *f)
     return n ? n : f->n_trees;
 }
 
+/* Of a fabric whose trees differ: more than two in most cases. */
+static void choose_uneven(struct chaos_case *k, struct chaos_job *j, unsigned trees)
+{
+    unsigned most = trees < COLL_TREES ? trees : COLL_TREES;
+
+    j->n_trees = most - (unsigned)below(k, DRAW_UNEVEN, below(k, DRAW_UNEVEN, 2) ? most : 1);
+    j->tree = (uint16_t)below(k, DRAW_UNEVEN, trees - j->n_trees + 1);
+}
+
 static void place_ranks(struct chaos_case *k, struct chaos_job *j)
 {
     unsigned hosts = k->fab->n_hosts < CHAOS_RANKS ? k->fab->n_hosts : CHAOS_RANKS;
@@ -112,6 +121,8 @@ int chaos_draw_ranks(struct chaos_case *k)
     if (trees) {
         j->tree = (uint16_t)below(k, DRAW_RANKS, trees);
         j->n_trees = 1 + (unsigned)below(k, DRAW_RANKS, trees - j->tree < 2 ? 1 : 2);
+        if (k->uneven)
+            choose_uneven(k, j, trees);
     }
     j->window = below(k, DRAW_RANKS, 3) ? 0 : 8u << below(k, DRAW_RANKS, 6);
     for (int a = 0; a < CHAOS_ALGOS; a++)

@@ -105,6 +105,71 @@ static unsigned gpu_node(struct text *t, unsigned gpus, unsigned links)
     return gpus;
 }
 
+/* ---- rates that differ ---- */
+
+static unsigned some_rate(struct chaos_case *k)
+{
+    static const unsigned gbps[] = {40, 100, 200, 400};
+
+    return gbps[below(k, DRAW_UNEVEN, 4)];
+}
+
+static void uneven_link(struct chaos_case *k, struct text *t, const char *a, unsigned i,
+                        const char *b, unsigned n)
+{
+    put(t, "{ a = \"%s%u\"; b = \"%s%u\"; rate = \"%uGb/s\"; }, ", a, i, b, n, some_rate(k));
+}
+
+static void uneven_nodes(struct text *t, const char *what, unsigned n, const char *role)
+{
+    for (unsigned i = 0; i < n; i++)
+        put(t, "{ name = \"%s%u\"; %s; }, ", what, i, role);
+}
+
+/* Hosts with one to three ports, every second host in the other order of leaves, and spines that are
+ * linked to all leaves by rates of their own: then some leaves but the first lack a host. Or leaves
+ * alone. */
+static int uneven(struct chaos_case *k, struct fab_errors *errs)
+{
+    unsigned leaves = 1 + (unsigned)below(k, DRAW_UNEVEN, 3),
+             spines = (unsigned)below(k, DRAW_UNEVEN, leaves > 1 ? 3 : 2),
+             hosts = 2 + (unsigned)below(k, DRAW_UNEVEN, 5), ports = 0;
+    bool scarce = !below(k, DRAW_UNEVEN, 4);
+    char text[8192];
+    struct text t = {text, sizeof(text)};
+
+    put(&t,
+        "name = \"chaos\"; mtu = %u; dilation = 2; link_defaults = { latency = \"300ns\"; };\n"
+        "reduce = { groups = %u; slots = %u; window = 256; };\nnodes = (",
+        256u << below(k, DRAW_UNEVEN, 5), scarce ? 2 : 8,
+        scarce ? 256 + 64 * (unsigned)below(k, DRAW_UNEVEN, 6) : 4096);
+    uneven_nodes(&t, "h", hosts, "kind = \"host\"");
+    uneven_nodes(&t, "leaf", leaves, "role = \"leaf\"");
+    uneven_nodes(&t, "spine", spines, "role = \"spine\"");
+    t.at -= 2, t.room += 2; /* the comma */
+    put(&t, ");\nlinks = (");
+    for (unsigned h = 0; h < hosts; h++)
+        for (unsigned p = 0, n = leaves < 2 ? 2 : leaves; p < n; p++) {
+            unsigned leaf = (h % 2 ? n - 1 - p : p) % leaves;
+
+            if (leaf && spines && !below(k, DRAW_UNEVEN, 6))
+                continue;
+            uneven_link(k, &t, "h", h, "leaf", leaf);
+            ports++;
+        }
+    for (unsigned l = 0; l < leaves; l++)
+        for (unsigned s = 0; s < spines; s++)
+            uneven_link(k, &t, "leaf", l, "spine", s);
+    t.at -= 2, t.room += 2;
+    put(&t, ");\n");
+    snprintf(k->shape, sizeof(k->shape), "uneven, %u leaves, %u spines, %u hosts with %u ports",
+             leaves, spines, hosts, ports);
+    k->uneven = true;
+    k->conf_text = strdup(text);
+    k->own = k->conf_text ? fabric_load_string(text, "chaos", errs) : NULL;
+    return k->own ? 0 : -EINVAL;
+}
+
 static int made_up(struct chaos_case *k, struct fab_errors *errs)
 {
     static const unsigned mtus[] = {256, 512, 1024, 2048, 4096};
@@ -178,7 +243,10 @@ int chaos_draw_fabric(struct chaos_case *k, char *why)
     errs = calloc(1, sizeof(*errs));
     if (!errs)
         return -ENOMEM;
-    rc = below(k, DRAW_FABRIC, 2) ? preset(k, errs) : made_up(k, errs);
+    if (!below(k, DRAW_UNEVEN, 10))
+        rc = uneven(k, errs);
+    else
+        rc = below(k, DRAW_FABRIC, 2) ? preset(k, errs) : made_up(k, errs);
     if (rc)
         snprintf(why, CHAOS_TEXT, "%.200s:%d: %s", errs->e[0].file, errs->e[0].line,
                  errs->e[0].text);

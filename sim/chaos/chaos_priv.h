@@ -20,7 +20,15 @@
 #define CHAOS_PROCESSES (CHAOS_JOBS * CHAOS_RANKS)
 
 /* One stream of draws for each kind of draw, so that one kind can change without the others. */
-enum chaos_stream { DRAW_FABRIC, DRAW_RANKS, DRAW_OPS, DRAW_FAULTS, DRAW_JOBS, DRAW_STREAMS };
+enum chaos_stream {
+    DRAW_FABRIC,
+    DRAW_RANKS,
+    DRAW_OPS,
+    DRAW_FAULTS,
+    DRAW_JOBS,
+    DRAW_UNEVEN, /* fabrics whose links differ, and how many of their trees a job has */
+    DRAW_STREAMS
+};
 
 /* When a job other than the first connects. */
 enum chaos_start {
@@ -64,6 +72,7 @@ struct chaos_case {
     char conf[512];     /* name of a preset, or path (with a '/') of a conf file */
     char *conf_text;    /* contents of a conf file, if it was made up; freed with the case */
     char shape[96];
+    bool uneven;     /* hosts have several ports, and rates of links differ */
     char found[256]; /* of a file: what the case once found */
     struct chaos_report *rep;
     uint64_t seed; /* of the links' draws */
