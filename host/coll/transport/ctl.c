@@ -105,12 +105,40 @@ bool ctl_send_rank(struct comm *c, unsigned rank, void *msg, size_t len)
 
 /* ---- other ranks ---- */
 
+/* Of this rank and, in the tree, of all below it. */
+static enum phase phase_below(const struct comm *c)
+{
+    enum phase phase = comm_phase(c);
+
+    for (unsigned r = 2 * c->cfg.rank + 1; r <= 2 * c->cfg.rank + 2 && r < c->cfg.nranks; r++)
+        if (c->ctl.peer[r].child && c->ctl.peer[r].phase < phase)
+            phase = c->ctl.peer[r].phase;
+    return phase;
+}
+
+/* Our phase, as this rank is told. A failure goes round at once. */
+static enum phase phase_for(const struct comm *c, unsigned rank)
+{
+    const struct peer *to = &c->ctl.peer[rank];
+    enum phase phase = comm_phase(c);
+
+    if (phase == PHASE_FAILED || !(to->parent || to->child))
+        return phase;
+    phase = phase_below(c);
+    if (to->child && c->cfg.rank) {
+        const struct peer *up = &c->ctl.peer[(c->cfg.rank - 1) / 2];
+
+        phase = up->phase < phase ? up->phase : phase;
+    }
+    return phase;
+}
+
 static bool tell(struct comm *c, unsigned rank, bool answer)
 {
     struct peer_msg m = {
         .head.magic = rte_cpu_to_be_32(PEER_MAGIC),
         .version = PEER_VERSION,
-        .phase = (uint8_t)comm_phase(c),
+        .phase = (uint8_t)phase_for(c, rank),
         .seen = (uint8_t)c->ctl.peer[rank].phase,
         .answer = answer,
     };
@@ -146,12 +174,26 @@ void ctl_link(struct comm *c, unsigned rank)
     c->ctl.peer[rank].linked = true;
 }
 
+void ctl_link_tree(struct comm *c)
+{
+    const unsigned me = c->cfg.rank;
+
+    if (me) {
+        ctl_link(c, (me - 1) / 2);
+        c->ctl.peer[(me - 1) / 2].parent = true;
+    }
+    for (unsigned r = 2 * me + 1; r <= 2 * me + 2 && r < c->cfg.nranks; r++) {
+        ctl_link(c, r);
+        c->ctl.peer[r].child = true;
+    }
+}
+
 void ctl_tell(struct comm *c)
 {
     struct ctl *t = &c->ctl;
 
     for (unsigned r = 0; t->peer && r < c->cfg.nranks; r++)
-        if (t->peer[r].linked && t->peer[r].seen < comm_phase(c))
+        if (t->peer[r].linked && t->peer[r].seen < phase_for(c, r))
             t->peer[r].due = t->due = true;
     ctl_pump(c);
 }
@@ -189,8 +231,11 @@ static void peer_input(struct comm *c, unsigned rank, const void *msg, size_t le
     if (m.version != PEER_VERSION || m.phase > PHASE_FAILED || m.seen > PHASE_FAILED)
         return;
     p = &c->ctl.peer[rank];
-    if (m.phase > p->phase)
+    if (m.phase > p->phase) {
         p->phase = m.phase;
+        if (p->parent || p->child)
+            ctl_tell(c); /* what others are told may have risen */
+    }
     if (m.seen > p->seen && m.seen <= comm_phase(c))
         p->seen = m.seen;
     if (m.answer && !tell(c, rank, false))
@@ -325,7 +370,7 @@ void ctl_tick(struct comm *c)
     for (unsigned r = 0; c->ctl.peer && r < c->cfg.nranks; r++) {
         struct peer *p = &c->ctl.peer[r];
 
-        if (p->linked && (p->seen < comm_phase(c) || (c->state == COMM_CONNECTING && !p->phase)))
+        if (p->linked && (p->seen < phase_for(c, r) || (c->state == COMM_CONNECTING && !p->phase)))
             p->due = c->ctl.due = true;
     }
     link_tick(c);

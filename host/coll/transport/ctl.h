@@ -23,18 +23,25 @@ enum phase { PHASE_NONE, PHASE_READY, PHASE_CLOSING, PHASE_FAILED, PHASES };
 /* Why a datagram is dropped. */
 enum ctl_refusal { CTL_FORGED, CTL_REPEATED, CTL_STRANGER, CTL_REFUSALS };
 
-/* Another rank. Linked ranks exchange phases and wait for each other: neighbours in the ring of
- * ranks, so that a phase reaches all, and ranks with a connection between them. */
+/*
+ * Another rank. Linked ranks exchange phases and wait for each other: neighbours in the ring of
+ * ranks, so that a phase reaches all, and ranks with a connection between them.
+ *
+ * Where every rank is to wait for all of them (aggregation protocols: a rank may need what any other
+ * has kept), those of a binary tree are linked as well: rank r to (r - 1) / 2. A rank is in a phase
+ * for its parent once all ranks below it are, and for its children once its parent is for it. So
+ * who is told of a phase by all linked ranks knows that all ranks have reached it.
+ */
 struct peer {
     union ibv_gid gid; /* of its datagram queue pair */
     uint32_t qpn;      /* 0: it cannot be reached */
     unsigned port;     /* ours */
     struct ibv_ah *ah;
-    bool linked;
-    bool due;      /* our phase goes out as soon as a send buffer is free */
-    uint8_t phase; /* enum phase: theirs, as far as known */
-    uint8_t seen;  /* ours, as far as they have confirmed it */
-    uint32_t sent; /* messages to it */
+    bool linked, parent, child; /* parent, child: in the tree */
+    bool due;                   /* our phase goes out as soon as a send buffer is free */
+    uint8_t phase;              /* enum phase: theirs, as far as known */
+    uint8_t seen;               /* ours, as far as they have confirmed it */
+    uint32_t sent;              /* messages to it */
     struct seal_seen got;
     struct conn *conns;
 };
@@ -73,6 +80,7 @@ bool ctl_send(struct comm *c, unsigned port, struct ibv_ah *ah, uint32_t qpn, co
 bool ctl_send_rank(struct comm *c, unsigned rank, void *msg, size_t len);
 void ctl_complete(struct comm *c, const struct ibv_wc *wc);
 void ctl_link(struct comm *c, unsigned rank);
+void ctl_link_tree(struct comm *c);
 /* Our phase changed: tells the linked ranks until they have confirmed it. */
 void ctl_tell(struct comm *c);
 void ctl_tick(struct comm *c);

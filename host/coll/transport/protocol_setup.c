@@ -202,9 +202,7 @@ int protocols_start(struct comm *c, char *err)
 
     if (!c->protocols)
         return 0;
-    for (unsigned r = 0; r < c->cfg.nranks; r++)
-        if (r != c->cfg.rank)
-            ctl_link(c, r);
+    ctl_link_tree(c);
     for (unsigned i = 0; i < c->protocols->n && !rc; i++)
         rc = open_half(c, &c->protocols->p[i], err);
     if (!rc)
