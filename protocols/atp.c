@@ -50,13 +50,13 @@ bool atp_supports(enum trib_type type, enum trib_sum op)
     return op == TRIB_SUM && (type == TRIB_INT32 || type == TRIB_UINT32 || type == TRIB_FLOAT32);
 }
 
-bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t nranks)
+bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t below)
 {
     const struct head *h = pkt->head;
 
     return pkt->head_bytes == sizeof(*h) && (h->kind == PART || h->kind == RESULT) &&
            atp_supports(h->type, TRIB_SUM) && h->count && h->count <= elements &&
-           pkt->data_bytes == h->count * 4u && trib_set_below(&h->ranks, nranks) &&
+           pkt->data_bytes == h->count * 4u && trib_set_below(&h->ranks, below) &&
            (h->kind == RESULT || trib_set_count(&h->ranks));
 }
 

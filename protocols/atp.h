@@ -28,7 +28,7 @@ enum { RESEND = 1, COLLISION = 2, MARKED = 4, FLOATS = 8 };
 
 struct head {
     uint64_t seq;
-    struct trib_set ranks; /* whose parts the data is the sum of */
+    struct trib_set ranks; /* whose parts the data is the sum of: places below the first switch */
     uint16_t window;       /* of the sender: it has the result of seq - window */
     uint16_t count;        /* elements */
     uint8_t kind, flags, type;
@@ -44,8 +44,8 @@ uint32_t atp_elements(const int64_t *key, uint32_t payload);
 struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload, uint32_t buffers,
                            uint64_t rate_bps, int64_t round_trip);
 bool atp_supports(enum trib_type type, enum trib_sum op);
-/* Whether lengths and fields are possible; ranks in the bitmap are below nranks. */
-bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t nranks);
+/* Whether lengths and fields are possible; places in the bitmap are below `below`. */
+bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t below);
 /* The largest integer that a rank may send: n of them fit into 31 bits. */
 static inline int32_t atp_limit(uint32_t nranks)
 {

@@ -20,16 +20,22 @@ struct sums {
 struct rank {
     struct trib_server v; /* a server's blocks are a lane */
     struct atp_shape shape;
-    uint32_t below;        /* ranks below my first switch */
-    struct trib_set above; /* of a server: lowest ranks of switches with other ranks */
-    int32_t *values;       /* a packet, as integers */
+    uint32_t below, place;   /* ranks below my first switch; how many of them are before me */
+    struct trib_ranks above; /* of a server: lowest ranks of switches with other ranks */
+    int32_t *values;         /* a packet, as integers */
+    /* Of a server: ranks by first switch, those of one in their order; and, of a switch's lowest
+     * rank, where they begin there and how many they are. */
+    uint16_t *order, *begin, *count;
 };
 
 /* ---- life ---- */
 
 static void atp_close(struct trib_rank *r)
 {
-    free(((struct rank *)r->self)->values);
+    struct rank *me = r->self;
+
+    free(me->values);
+    free(me->order);
     trib_server_close(r);
 }
 
@@ -41,6 +47,41 @@ static int64_t round_ps(const struct trib_rank *r, const struct atp_shape *s)
     uint64_t bytes = 2ull * s->window * (s->elements * 4ull + sizeof(struct head));
 
     return 2 * r->round_trip_ps + trib_link_ps(bytes, trib_slowest_bps(r, true));
+}
+
+/* Ranks by their first switches. */
+static int find_places(struct trib_rank *r)
+{
+    struct rank *me = r->self;
+    const uint16_t *sw = r->switch_of;
+    uint16_t at = 0;
+
+    for (unsigned i = 0; i < r->nranks; i++) {
+        me->below += sw[i] == sw[r->rank];
+        me->place += i < r->rank && sw[i] == sw[r->rank];
+        if (i != r->rank)
+            trib_ranks_add(&me->above, sw[i]);
+    }
+    if (me->below > TRIB_MAX_CHILDREN)
+        return trib_refuse(r, "found %u ranks below a switch, expected at most %d", me->below,
+                           TRIB_MAX_CHILDREN);
+    if (!me->v.block)
+        return 0;
+    me->order = calloc(3ul * r->nranks, sizeof(*me->order));
+    if (!me->order)
+        return -ENOMEM;
+    me->begin = me->order + r->nranks;
+    me->count = me->begin + r->nranks;
+    for (unsigned i = 0; i < r->nranks; i++)
+        me->count[sw[i]]++;
+    for (unsigned i = 0; i < r->nranks; i++) {
+        me->begin[i] = at;
+        at += me->count[i];
+        me->count[i] = 0;
+    }
+    for (unsigned i = 0; i < r->nranks; i++)
+        me->order[me->begin[sw[i]] + me->count[sw[i]]++] = (uint16_t)i;
+    return 0;
 }
 
 static int atp_open(struct trib_rank *r)
@@ -62,11 +103,6 @@ static int atp_open(struct trib_rank *r)
         return rc;
     me = r->self;
     me->shape = s;
-    for (unsigned i = 0; i < r->nranks; i++) {
-        me->below += r->switch_of[i] == r->switch_of[r->rank];
-        if (i != r->rank)
-            trib_set_add(&me->above, r->switch_of[i]);
-    }
     for (uint32_t i = 0; me->v.block && i < slots; i++) {
         struct sums *b = me->v.block[i].own;
 
@@ -75,6 +111,8 @@ static int atp_open(struct trib_rank *r)
     }
     me->values = calloc(s.elements, sizeof(*me->values));
     rc = me->values ? trib_window_lanes(r, s.servers, slots > GAP ? GAP : slots - 1) : -ENOMEM;
+    if (!rc)
+        rc = find_places(r);
     if (rc)
         atp_close(r);
     return rc;
@@ -82,7 +120,8 @@ static int atp_open(struct trib_rank *r)
 
 /* ---- as a worker ---- */
 
-static void part_input(struct trib_rank *r, const struct head *h, const void *data, bool marked);
+static void part_input(struct trib_rank *r, unsigned from, const struct head *h, const void *data,
+                       bool marked);
 
 static bool atp_send(struct trib_rank *r, const struct trib_flight *f)
 {
@@ -96,7 +135,7 @@ static bool atp_send(struct trib_rank *r, const struct trib_flight *f)
                      .type = me->v.w.op.type};
     const void *data = trib_window_from(&me->v.w, f->seq);
 
-    trib_set_add(&h.ranks, r->rank);
+    trib_set_add(&h.ranks, me->place);
     h.fan_in = (uint8_t)(me->below - (r->switch_of[server] == r->switch_of[r->rank]));
     if (h.type == TRIB_FLOAT32) {
         if (trib_to_fixed(me->values, data, h.count, (double)r->key[KEY_SCALE],
@@ -109,7 +148,7 @@ static bool atp_send(struct trib_rank *r, const struct trib_flight *f)
     }
     if (server == r->rank) {
         if (!f->tries) /* else it is there already */
-            part_input(r, &h, data, false);
+            part_input(r, r->rank, &h, data, false);
         return true;
     }
     if (f->tries)
@@ -174,8 +213,9 @@ static void complete(struct trib_rank *r, struct trib_block *b)
 
 /* The first sum, or one that has no rank of those before it. */
 static void add(struct trib_rank *r, struct trib_block *b, const struct head *h, const void *data,
-                bool marked)
+                bool marked, const uint16_t *ranks, unsigned n)
 {
+    struct rank *me = r->self;
     struct sums *s = b->own;
 
     if (!b->n_seen) {
@@ -194,28 +234,55 @@ static void add(struct trib_rank *r, struct trib_block *b, const struct head *h,
     else
         r->api->reduce(r, s->sum, data, h->count, TRIB_INT32, TRIB_SUM);
     s->first.flags |= (h->flags & (FLOATS | MARKED)) | (marked ? MARKED : 0);
-    if (trib_server_seen(b, &h->ranks, r->nranks))
+    if (trib_server_seen(&me->v, b, ranks, n))
         complete(r, b);
 }
 
-static void part_input(struct trib_rank *r, const struct head *h, const void *data, bool marked)
+/* The ranks of a sum, whose last part `from` has sent; at most TRIB_MAX_CHILDREN. */
+static unsigned ranks_of(const struct trib_rank *r, unsigned from, const struct head *h,
+                         uint16_t *rank)
+{
+    const struct rank *me = r->self;
+    const uint16_t *of = me->order + me->begin[r->switch_of[from]];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < me->count[r->switch_of[from]]; i++)
+        if (trib_set_has(&h->ranks, i))
+            rank[n++] = of[i];
+    return n;
+}
+
+static void part_input(struct trib_rank *r, unsigned from, const struct head *h, const void *data,
+                       bool marked)
 {
     struct rank *me = r->self;
     struct trib_block *b = trib_server_block(&me->v, h->seq);
-    enum trib_part part = trib_server_part(&me->v, b, h->seq, &h->ranks);
-    struct trib_set others = h->ranks;
+    uint16_t rank[TRIB_MAX_CHILDREN];
+    unsigned n = ranks_of(r, from, h, rank);
+    enum trib_part part = trib_server_part(&me->v, b, h->seq, rank, n);
 
     if (part == TRIB_PART_NEW) {
-        add(r, b, h, data, marked);
+        add(r, b, h, data, marked, rank, n);
     } else if (part == TRIB_PART_TWICE) { /* others of the sum come again by themselves */
         r->api->count(r, OVERLAPS, 1);
     } else if (part == TRIB_PART_KEPT && h->flags & RESEND) {
         r->api->count(r, AGAIN, 1);
-        trib_set_remove(&others, r->rank);
-        trib_server_owe(r, b, NULL, &others);
+        for (unsigned i = 0; i < n; i++)
+            if (rank[i] != r->rank)
+                trib_server_owe_rank(r, b, rank[i]);
     } else {
         r->api->count(r, DUPLICATES, 1);
     }
+}
+
+/* Whether a part names the rank that has sent it, and none that its first switch does not have. */
+static bool comes_from_below(const struct trib_rank *r, const struct trib_packet *pkt)
+{
+    const struct rank *me = r->self;
+
+    return pkt->from >= 0 && pkt->from < (int)r->nranks &&
+           trib_set_below(&((const struct head *)pkt->head)->ranks,
+                          me->count[r->switch_of[pkt->from]]);
 }
 
 static void atp_packet(struct trib_rank *r, const struct trib_packet *pkt)
@@ -225,12 +292,12 @@ static void atp_packet(struct trib_rank *r, const struct trib_packet *pkt)
 
     if (me->v.w.failed)
         return;
-    if (!atp_valid(pkt, me->shape.elements, r->nranks) || h->window != me->shape.window)
+    if (!atp_valid(pkt, me->shape.elements, TRIB_MAX_CHILDREN) || h->window != me->shape.window)
         r->api->count(r, BAD, 1);
     else if (h->kind == RESULT)
         result_input(r, h, pkt->data, pkt->marked);
-    else if (h->seq % me->v.servers == r->rank)
-        part_input(r, h, pkt->data, pkt->marked);
+    else if (h->seq % me->v.servers == r->rank && comes_from_below(r, pkt))
+        part_input(r, (unsigned)pkt->from, h, pkt->data, pkt->marked);
     else
         r->api->count(r, BAD, 1);
 }

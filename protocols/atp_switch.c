@@ -153,7 +153,7 @@ static void atp_packet(struct trib_switch *s, struct trib_job *job, const struct
 
     if (pkt->from == TRIB_PARENT) /* a multicast for the ranks of a switch above */
         return;
-    if (!atp_valid(pkt, atp_elements(s->key, s->payload), job->nranks) ||
+    if (!atp_valid(pkt, atp_elements(s->key, s->payload), job->n_below) ||
         (h->kind == PART && !TRIB_IS(pkt->from, TRIB_CHILD(0)))) {
         s->api->count(s, BAD, 1);
         return;

@@ -94,6 +94,7 @@ struct block {
 struct rank {
     struct trib_server v;
     struct shape shape;
+    struct trib_ranks others; /* all but this one */
 };
 
 static bool ps_send(struct trib_rank *r, const struct trib_flight *f);
@@ -118,6 +119,9 @@ static int ps_open(struct trib_rank *r)
     me = r->self;
     me->shape = s;
     me->v.first = (r->rank + 1) % r->nranks;
+    for (unsigned i = 0; i < r->nranks; i++)
+        if (i != r->rank)
+            trib_ranks_add(&me->others, i);
     return 0;
 }
 
@@ -185,7 +189,6 @@ static void send_result(struct trib_rank *r, struct trib_block *b)
     struct rank *me = r->self;
     const struct block *own = b->own;
     struct head h = own->first;
-    struct trib_set others = {0};
     char *result = ((struct block *)b->own)->data + r->nranks * (size_t)me->shape.bytes;
 
     memcpy(result, own->data, h.count * trib_size(h.type));
@@ -193,10 +196,7 @@ static void send_result(struct trib_rank *r, struct trib_block *b)
         r->api->reduce(r, result, own->data + i * (size_t)me->shape.bytes, h.count, h.type, h.op);
     h.kind = RESULT;
     trib_server_complete(&me->v, b, &h, result, h.count * trib_size(h.type));
-    for (unsigned i = 0; i < r->nranks; i++)
-        if (i != r->rank)
-            trib_set_add(&others, i);
-    trib_server_owe(r, b, NULL, &others);
+    trib_server_owe(r, b, NULL, &me->others);
     result_input(r, r->rank, &h, result);
 }
 
@@ -205,15 +205,13 @@ static void part_input(struct trib_rank *r, unsigned from, const struct head *h,
     struct rank *me = r->self;
     struct trib_block *b = trib_server_block(&me->v, h->seq);
     struct block *own = b->own;
-    struct trib_set one = {0};
-    enum trib_part part;
+    const uint16_t rank = (uint16_t)from;
+    enum trib_part part = trib_server_part(&me->v, b, h->seq, &rank, 1);
 
-    trib_set_add(&one, from);
-    part = trib_server_part(&me->v, b, h->seq, &one);
     if (part == TRIB_PART_KEPT) { /* its result was lost */
         if (from != r->rank) {
             r->api->count(r, RESULTS_AGAIN, 1);
-            trib_server_owe(r, b, NULL, &one);
+            trib_server_owe_rank(r, b, from);
         }
     } else if (part != TRIB_PART_NEW) {
         r->api->count(r, DUPLICATES, 1);
@@ -223,7 +221,7 @@ static void part_input(struct trib_rank *r, unsigned from, const struct head *h,
     } else {
         own->first = *h;
         memcpy(own->data + from * (size_t)me->shape.bytes, data, h->count * trib_size(h->type));
-        if (trib_server_seen(b, &one, r->nranks))
+        if (trib_server_seen(&me->v, b, &rank, 1))
             send_result(r, b);
     }
 }

@@ -35,11 +35,12 @@ extern "C" {
 /* Of this header. A protocol that was built with another one is refused by name. */
 #define TRIB_PROTOCOL_VERSION 2
 
-#define TRIB_KEYS     8 /* keys and counters of a protocol, at most */
-#define TRIB_COUNTERS 16
-#define TRIB_RANKS    128 /* of a job, at most */
-#define TRIB_HEAD     64u /* bytes of a packet's head, at most */
-#define TRIB_NEVER    INT64_MAX
+#define TRIB_KEYS         8 /* keys and counters of a protocol, at most */
+#define TRIB_COUNTERS     16
+#define TRIB_RANKS        4096 /* of a job, at most */
+#define TRIB_MAX_CHILDREN 128  /* of a switch in a job */
+#define TRIB_HEAD         64u  /* bytes of a packet's head, at most */
+#define TRIB_NEVER        INT64_MAX
 
 /* A received packet, valid until the function returns. */
 struct trib_packet {

@@ -20,8 +20,8 @@
 #include <string.h>
 
 struct trib_block {
-    uint64_t seq;         /* it collects this block; its result is of the block a window before */
-    struct trib_set seen; /* ranks whose part is there */
+    uint64_t seq;           /* it collects this block; its result is of the block a window before */
+    struct trib_ranks seen; /* ranks whose part is there */
     uint32_t n_seen;
     void *own; /* memory of the protocol, aligned to 16 bytes */
     /* The rest is the server's own: the result that it keeps (bytes 0: none), and who is owed it. */
@@ -29,13 +29,14 @@ struct trib_block {
     uint32_t bytes;
     bool queued;
     uint64_t head[TRIB_HEAD / 8];
-    struct trib_set switches, ranks; /* first switches, by their lowest rank; ranks */
+    struct trib_ranks switches, ranks; /* first switches, by their lowest rank; ranks */
 };
 
 struct trib_server {
-    struct trib_window w;     /* of the rank as a worker: flight q mod n carries block q */
-    uint32_t servers;         /* ranks that are servers: the first so many */
-    uint32_t slots;           /* blocks that each of them collects at once */
+    struct trib_window w; /* of the rank as a worker: flight q mod n carries block q */
+    uint32_t servers;     /* ranks that are servers: the first so many */
+    uint32_t slots;       /* blocks that each of them collects at once */
+    uint32_t nranks;
     unsigned first;           /* whom results go to first; others follow in order of rank */
     struct trib_block *block; /* NULL: this rank is no server */
     /* The rest is the server's own. */
@@ -44,7 +45,7 @@ struct trib_server {
     uint32_t *queue; /* of blocks that owe results: a ring */
 };
 
-/* What a part of block seq by these ranks is to its slot. */
+/* What a part of block seq by some ranks is to its slot. */
 enum trib_part {
     TRIB_PART_NEW,
     TRIB_PART_TWICE, /* of a rank that is in */
@@ -105,6 +106,7 @@ static inline int trib_server_open(struct trib_rank *r, size_t bytes, uint32_t s
     v = (struct trib_server *)r->self;
     v->servers = servers;
     v->slots = slots;
+    v->nranks = r->nranks;
     v->head_bytes = head_bytes;
     rc = r->rank < servers ? trib_server_blocks(r, own) : 0;
     if (rc)
@@ -120,22 +122,25 @@ static inline struct trib_block *trib_server_block(const struct trib_server *v, 
 
 static inline enum trib_part trib_server_part(const struct trib_server *v,
                                               const struct trib_block *b, uint64_t seq,
-                                              const struct trib_set *ranks)
+                                              const uint16_t *ranks, unsigned n)
 {
     if (b->bytes && seq == b->seq - (uint64_t)v->slots * v->servers)
         return TRIB_PART_KEPT;
     if (seq != b->seq)
         return TRIB_PART_LATE;
-    return trib_set_meets(&b->seen, ranks) ? TRIB_PART_TWICE : TRIB_PART_NEW;
+    for (unsigned i = 0; i < n; i++)
+        if (trib_ranks_has(&b->seen, ranks[i]))
+            return TRIB_PART_TWICE;
+    return TRIB_PART_NEW;
 }
 
-/* Adds ranks to a block. True: all nranks are there. */
-static inline bool trib_server_seen(struct trib_block *b, const struct trib_set *ranks,
-                                    uint32_t nranks)
+/* Adds ranks to a block. True: all are there. */
+static inline bool trib_server_seen(const struct trib_server *v, struct trib_block *b,
+                                    const uint16_t *ranks, unsigned n)
 {
-    trib_set_join(&b->seen, ranks);
-    b->n_seen += trib_set_count(ranks);
-    return b->n_seen == nranks;
+    for (unsigned i = 0; i < n; i++)
+        b->n_seen += trib_ranks_add(&b->seen, ranks[i]);
+    return b->n_seen == v->nranks;
 }
 
 /* A block is complete: keeps its head and result (data stays the protocol's, and as it is until the
@@ -148,22 +153,24 @@ static inline void trib_server_complete(struct trib_server *v, struct trib_block
     b->bytes = bytes;
     b->seq += (uint64_t)v->slots * v->servers;
     b->n_seen = 0;
-    b->seen = b->switches = b->ranks = (struct trib_set){};
+    trib_ranks_clear(&b->seen, v->nranks);
+    trib_ranks_clear(&b->switches, v->nranks);
+    trib_ranks_clear(&b->ranks, v->nranks);
 }
 
 /* Sends a block's result to these. False: no buffer is free. */
 static inline bool trib_server_send(const struct trib_server *v, struct trib_rank *r,
-                                    const struct trib_block *b, struct trib_set *to, bool ranks)
+                                    const struct trib_block *b, struct trib_ranks *to, bool ranks)
 {
-    for (unsigned i = 0; i < r->nranks; i++) {
-        unsigned t = (v->first + i) % r->nranks;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        unsigned end = turn ? v->first : v->nranks;
 
-        if (!trib_set_has(to, t))
-            continue;
-        if (!r->api->send(r, ranks ? TRIB_RANK((int)t) : TRIB_SWITCH_OF((int)t), b->head,
-                          v->head_bytes, b->data, b->bytes))
-            return false;
-        trib_set_remove(to, t);
+        for (unsigned t = turn ? 0 : v->first; (t = trib_ranks_next(to, t, end)) < end;) {
+            if (!r->api->send(r, ranks ? TRIB_RANK((int)t) : TRIB_SWITCH_OF((int)t), b->head,
+                              v->head_bytes, b->data, b->bytes))
+                return false;
+            trib_ranks_remove(to, t);
+        }
     }
     return true;
 }
@@ -185,21 +192,35 @@ static inline void trib_server_pay(struct trib_rank *r)
     }
 }
 
-/* Sends the kept result to first switches (by their lowest rank) and ranks, NULL: to none of these,
- * now or when there are buffers. */
-static inline void trib_server_owe(struct trib_rank *r, struct trib_block *b,
-                                   const struct trib_set *switches, const struct trib_set *ranks)
+/* Sends what a block owes now, or when there are buffers. */
+static inline void trib_server_queue(struct trib_rank *r, struct trib_block *b)
 {
     struct trib_server *v = (struct trib_server *)r->self;
 
-    if (switches)
-        trib_set_join(&b->switches, switches);
-    if (ranks)
-        trib_set_join(&b->ranks, ranks);
     if (!b->queued)
         v->queue[(v->at + v->queued++) % v->slots] = (uint32_t)(b - v->block);
     b->queued = true;
     trib_server_pay(r);
+}
+
+/* Sends the kept result to first switches (by their lowest rank) and ranks, NULL: to none of these,
+ * now or when there are buffers. */
+static inline void trib_server_owe(struct trib_rank *r, struct trib_block *b,
+                                   const struct trib_ranks *switches,
+                                   const struct trib_ranks *ranks)
+{
+    if (switches)
+        trib_ranks_join(&b->switches, switches, r->nranks);
+    if (ranks)
+        trib_ranks_join(&b->ranks, ranks, r->nranks);
+    trib_server_queue(r, b);
+}
+
+/* The same to one rank. */
+static inline void trib_server_owe_rank(struct trib_rank *r, struct trib_block *b, unsigned rank)
+{
+    trib_ranks_add(&b->ranks, rank);
+    trib_server_queue(r, b);
 }
 
 static inline void trib_server_room(struct trib_rank *r)

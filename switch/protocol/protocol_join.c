@@ -25,11 +25,11 @@ static void grant(struct pn_job *j, unsigned i)
 /* Members below this node of the tree. */
 static unsigned count_below(const struct pn_job *j, uint16_t node, unsigned depth)
 {
-    struct fab_child *k = calloc(TRIB_RANKS, sizeof(*k));
+    struct fab_child *k = calloc(TRIB_MAX_CHILDREN, sizeof(*k));
     unsigned n, below = 0;
 
-    n = k ? fab_group_children(j->p->cfg.fab, j->tree, node, &j->members, k, TRIB_RANKS) : 0;
-    for (unsigned i = 0; i < n && i < TRIB_RANKS; i++)
+    n = k ? fab_group_children(j->p->cfg.fab, j->tree, node, &j->members, k, TRIB_MAX_CHILDREN) : 0;
+    for (unsigned i = 0; i < n && i < TRIB_MAX_CHILDREN; i++)
         below += k[i].is_member ? 1 : depth ? count_below(j, k[i].node, depth - 1) : 0;
     free(k);
     return below;
@@ -130,7 +130,7 @@ struct join {
     unsigned seat, n, child;
     const struct fab_tree *tree;
     struct fab_members members;
-    struct fab_child children[TRIB_RANKS];
+    struct fab_child children[TRIB_MAX_CHILDREN];
 };
 
 /* Checks of a JOIN that do not depend on others. */
@@ -164,8 +164,8 @@ static enum agg_status check_join(struct protocol_node *p, const struct pn_reque
                   fab_members_count(&x->members), TRIB_RANKS);
         return AGG_E_MISMATCH;
     }
-    st = join_child(f, p->cfg.node, x->tree, &x->members, r->ip, r->c, x->children, TRIB_RANKS,
-                    &x->n, &x->child, text);
+    st = join_child(f, p->cfg.node, x->tree, &x->members, r->ip, r->c, x->children,
+                    TRIB_MAX_CHILDREN, &x->n, &x->child, text);
     if (st != AGG_OK)
         return st;
     if (rte_be_to_cpu_32(r->c->qpn) != r->qpn || (!member && r->qpn != PROTO_QPN)) {

@@ -29,10 +29,17 @@ says() { # says KEYS TEXT: both jobs that are refused say so
 }
 says 'groups = 1; slots = 1024; window = 256;' 'has 1 groups, at most 1 \(E_QUOTA_GROUPS'
 
-# A protocol is added to a conf's `reduce`: `slots` beside `groups` stays SHARP's. Its limit is named.
+# A protocol is added to a conf's `reduce`: `slots` beside `groups` stays SHARP's. Its limit, children of a switch, is named.
 sed 's/^reduce = {/reduce = { protocol = "switchml";/' "$conf/single-switch-4.conf" >more.conf
 trib sim more.conf --algo switchml,sharp -b 64K -e 64K -J more.json >more.out 2>&1 || fail "switchml beside quotas: $(cat more.out)"
 jq -e '[.results[].wrong] | length > 0 and all(. == 0)' more.json >/dev/null || fail "$(cat more.out)"
-sed 's/leaves = 8/leaves = 20/; s/^ *leaves *= *8/    leaves = 20/; s/^reduce = {/reduce = { protocol = "switchml";/' "$conf/leaf-spine-64.conf" >many.conf
-trib sim many.conf --algo switchml -b 4K -e 4K >many.out 2>&1 && fail "160 ranks of a protocol"
-has 'found switchml with 160 ranks, expected at most 128 of a protocol' many.out
+leaves() { # leaves LEAVES HOSTS_PER_LEAF
+    echo "mtu = 256; leaf_spine = { leaves = $1; spines = 1; hosts_per_leaf = $2; host_link = { rate = \"400Gb/s\"; latency = \"300ns\"; };
+        spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; }; }; reduce = { };"
+}
+leaves 20 8 >many.conf
+trib sim many.conf --algo switchml,atp,ps -d int32 -b 4K -e 4K -w 0 -n 1 --place out -J many.json >many.out 2>&1 || fail "160 ranks: $(tail -n 3 many.out)"
+jq -e '[.results[].wrong] | length == 3 and all(. == 0)' many.json >/dev/null || fail "160 ranks: $(cat many.out)"
+leaves 1 130 >wide.conf
+trib sim wide.conf --algo atp -b 4K -e 4K >wide.out 2>&1 && fail "130 ranks of a switch"
+has 'protocol atp does not start: found 130 ranks below a switch, expected at most 128' wide.out

@@ -6,7 +6,7 @@
 #include "tests/protocols/star.h"
 
 #define JOBS     8
-#define LEAVES   16
+#define LEAVES   32
 #define OVERHEAD 60
 #define ROOT     LEAVES
 

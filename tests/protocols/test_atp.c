@@ -4,6 +4,7 @@
 #include "protocols/builtin.h"
 #include "tests/protocols/star_sum.h"
 
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,6 +50,36 @@ static void exact_at_every_length(void **state)
                 star_job_end(s, job);
                 assert_int_equal(star_free(s), 0);
             }
+}
+
+/* Places below a switch are those of the whole job's ranks at the server; more than a switch may have
+ * are refused. */
+static void exact_with_all_ranks_there_are(void **state)
+{
+    (void)state;
+    for (unsigned lost = 0; lost < 2; lost++) {
+        struct star_conf c = perfect;
+        struct star *s;
+        int job;
+
+        c.leaves = TRIB_RANKS / TRIB_MAX_CHILDREN;
+        c.loss_ppm = lost * 1000;
+        c.key[0] = "servers";
+        c.value[0] = 3;
+        s = star_new(&c);
+        job = star_job(s, TRIB_RANKS);
+        star_sum(s, &c, job, TRIB_RANKS, 600, TRIB_INT32, false);
+        assert_int_equal(star_counter(s, "bad"), 0);
+        assert_int_equal(star_counter(s, "resent") > 0, lost);
+        if (!lost) {
+            c.leaves--;
+            star_job_end(s, job);
+            assert_int_equal(star_free(s), 0);
+            s = star_new(&c);
+            assert_int_equal(star_job(s, TRIB_RANKS), -EINVAL);
+        }
+        assert_int_equal(star_free(s), 0);
+    }
 }
 
 static void exact_under_faults(void **state)
@@ -311,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_at_every_length),
+        cmocka_unit_test(exact_with_all_ranks_there_are),
         cmocka_unit_test(exact_under_faults),
         cmocka_unit_test(jobs_share_aggregators),
         cmocka_unit_test(collides_as_the_hash_says),

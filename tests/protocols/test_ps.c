@@ -72,6 +72,23 @@ static void exact_of_every_type(void **state)
         }
 }
 
+static void exact_with_all_ranks_there_are(void **state)
+{
+    struct star_conf c = {.protocol = &trib_ps, .leaves = 1, .seed = 1};
+    struct star *s;
+    int job;
+
+    (void)state;
+    c.key[0] = "servers";
+    c.value[0] = 2;
+    c.key[1] = "window";
+    c.value[1] = 1;
+    s = star_new(&c);
+    job = star_job(s, TRIB_RANKS);
+    assert_null(reduce(s, job, TRIB_RANKS, 600, TRIB_INT32, TRIB_SUM, false));
+    assert_int_equal(star_free(s), 0);
+}
+
 static void exact_under_faults(void **state)
 {
     (void)state;
@@ -185,9 +202,13 @@ static void takes_what_the_formula_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_of_every_type),     cmocka_unit_test(exact_under_faults),
-        cmocka_unit_test(receive_buffers_suffice), cmocka_unit_test(silence_is_named),
-        cmocka_unit_test(garbage_is_ignored),      cmocka_unit_test(takes_what_the_formula_says),
+        cmocka_unit_test(exact_of_every_type),
+        cmocka_unit_test(exact_with_all_ranks_there_are),
+        cmocka_unit_test(exact_under_faults),
+        cmocka_unit_test(receive_buffers_suffice),
+        cmocka_unit_test(silence_is_named),
+        cmocka_unit_test(garbage_is_ignored),
+        cmocka_unit_test(takes_what_the_formula_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

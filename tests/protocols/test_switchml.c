@@ -46,6 +46,21 @@ static void exact_at_every_length(void **state)
         }
 }
 
+static void exact_with_all_ranks_there_are(void **state)
+{
+    struct star_conf c = perfect;
+    struct star *s;
+    int job;
+
+    (void)state;
+    c.leaves = TRIB_RANKS / TRIB_MAX_CHILDREN;
+    s = star_new(&c);
+    job = star_job(s, TRIB_RANKS);
+    star_sum(s, &c, job, TRIB_RANKS, 300, TRIB_INT32, false);
+    assert_int_equal(star_counter(s, "resent"), 0);
+    assert_int_equal(star_free(s), 0);
+}
+
 static void exact_under_faults(void **state)
 {
     (void)state;
@@ -229,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_at_every_length),
+        cmocka_unit_test(exact_with_all_ranks_there_are),
         cmocka_unit_test(exact_under_faults),
         cmocka_unit_test(floats_repeat),
         cmocka_unit_test(extreme_floats),

@@ -336,7 +336,7 @@ static void other_versions_and_names_are_refused_by_name(void **state)
     (void)state;
     p.version = TRIB_PROTOCOL_VERSION + 1;
     assert_int_equal(proto_add(&p, err), -EPROTO);
-    assert_non_null(strstr(err, "found version 2 of the protocol interface, expected 1"));
+    assert_non_null(strstr(err, "found version 3 of the protocol interface, expected 2"));
     p = protocol;
     p.name = "Upper";
     assert_int_equal(proto_add(&p, err), -EINVAL);
