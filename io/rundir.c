@@ -84,19 +84,29 @@ int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_
     return rundir_path(rd, buf, size, "link/%s.sock", link);
 }
 
-static int default_path(char *buf, size_t size, const char *fabric_name)
+int rundir_default(char *buf, size_t size, const char *parent, const char *fabric)
 {
-    const char *run = getenv("TRIB_RUN"), *xdg = getenv("XDG_RUNTIME_DIR");
+    const char *xdg = getenv("XDG_RUNTIME_DIR");
     int n;
 
+    parent = parent ? parent : xdg && *xdg ? xdg : "/tmp";
+    n = snprintf(buf, size, "%s/tributary-%u%s%s", parent, (unsigned)getuid(), fabric ? "/" : "",
+                 fabric ? fabric : "");
+    return n < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+static int find_path(char *buf, size_t size, const char *fabric_name)
+{
+    const char *run = getenv("TRIB_RUN");
+    int rc;
+
     if (run && *run)
-        n = snprintf(buf, size, "%s", run);
+        rc = snprintf(buf, size, "%s", run) < (int)size ? 0 : -ENAMETOOLONG;
     else if (fabric_name)
-        n = snprintf(buf, size, "%s/tributary-%u/%s", xdg && *xdg ? xdg : "/tmp",
-                     (unsigned)getuid(), fabric_name);
+        rc = rundir_default(buf, size, NULL, fabric_name);
     else
         return complain(EINVAL, "no run directory: set TRIB_RUN or name a fabric");
-    return n < (int)size ? 0 : complain(ENAMETOOLONG, "run directory %.60s...", buf);
+    return rc ? complain(ENAMETOOLONG, "run directory %.60s...", buf) : 0;
 }
 
 /* Opens the directory and those above it, and refuses what other users could exchange: -EPERM, with a
@@ -222,7 +232,7 @@ int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, boo
                  ? 0
                  : complain(ENAMETOOLONG, "run directory %.60s...", dir);
     else
-        rc = default_path(rd->path, sizeof(rd->path), fabric_name);
+        rc = find_path(rd->path, sizeof(rd->path), fabric_name);
     for (len = strlen(rd->path); len > 1 && rd->path[len - 1] == '/'; len--)
         rd->path[len - 1] = 0;
     rc = rc ? rc : own_dir(rd, create);

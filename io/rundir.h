@@ -86,6 +86,10 @@ int rundir_proc_pid(const struct rundir *rd, const char *name);
 int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Where a fabric's run directory is unless TRIB_RUN says so: in parent (NULL: XDG_RUNTIME_DIR, else /tmp)
+ * below a directory of this user's. fabric NULL: that one. 0 or -ENAMETOOLONG. */
+int rundir_default(char *buf, size_t size, const char *parent, const char *fabric);
+
 /* Paths below the run directory; 0 or -ENAMETOOLONG. */
 int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -141,14 +141,13 @@ static bool is_among_processes(struct rundir *rd, const char *fabric, const char
  */
 static bool find_fabric(struct rundir *rd, const char *fabric, const char *host)
 {
-    const char *run = getenv("TRIB_RUN"), *xdg = getenv("XDG_RUNTIME_DIR");
+    const char *run = getenv("TRIB_RUN");
     char dir[PATH_MAX];
 
     if (run && *run && is_in(rd, run, fabric, host))
         return true;
-    snprintf(dir, sizeof(dir), "%s/tributary-%u/%s", xdg && *xdg ? xdg : "/tmp", (unsigned)getuid(),
-             fabric);
-    if (is_in(rd, dir, fabric, host) || is_among_processes(rd, fabric, host))
+    if ((!rundir_default(dir, sizeof(dir), NULL, fabric) && is_in(rd, dir, fabric, host)) ||
+        is_among_processes(rd, fabric, host))
         return true;
     fprintf(stderr,
             "trib-perf: found no fabric %s with host %s that user %u runs on this machine, neither "

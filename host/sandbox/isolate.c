@@ -164,9 +164,8 @@ static int cover_base(const char *parent, const char *but)
     char base[RUN_PATH + 64];
     struct stat st;
 
-    if (snprintf(base, sizeof(base), "%s/tributary-%u", parent, (unsigned)geteuid()) >=
-            (int)sizeof(base) ||
-        !strcmp(base, but) || lstat(base, &st) || !S_ISDIR(st.st_mode))
+    if (rundir_default(base, sizeof(base), parent, NULL) || !strcmp(base, but) ||
+        lstat(base, &st) || !S_ISDIR(st.st_mode))
         return 0;
     return cover(base, "mode=700,size=64k");
 }

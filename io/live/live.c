@@ -116,14 +116,11 @@ static void look_at(struct live *l, const char *path)
 
 static void look_at_all(struct live *l)
 {
-    const char *xdg = getenv("XDG_RUNTIME_DIR");
     char base[RUN_PATH], path[RUN_PATH];
     struct dirent *e;
     DIR *d;
 
-    snprintf(base, sizeof(base), "%.150s/tributary-%u", xdg && *xdg ? xdg : "/tmp",
-             (unsigned)getuid());
-    d = opendir(base);
+    d = rundir_default(base, sizeof(base), NULL, NULL) ? NULL : opendir(base);
     while (d && (e = readdir(d)))
         if (e->d_name[0] != '.' &&
             snprintf(path, sizeof(path), "%s/%s", base, e->d_name) < (int)sizeof(path))
