@@ -40,6 +40,27 @@ for f in usr/share/man/man1/trib.1.gz usr/share/man/man3/tributary_coll.3.gz usr
 done
 PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/pkgconfig pkg-config --exists tributary || fail "pkg-config"
 
+# Where policy-rc.d says that nothing is started or stopped here, an upgrade and a removal do neither to services.
+mkdir -p "$root/run/systemd/system"
+printf '#!/bin/sh\necho "$@" >>/tmp/asked\nexit $(cat /tmp/policy)\n' >"$root/usr/sbin/policy-rc.d"
+printf '#!/bin/sh\necho "$@" >>/tmp/done\n' >"$root/usr/local/bin/systemctl"
+chmod +x "$root/usr/sbin/policy-rc.d" "$root/usr/local/bin/systemctl"
+for policy in 101 0; do
+    echo $policy >"$root/tmp/policy"
+    rm -f "$root/tmp/asked" "$root/tmp/done"
+    for script in 'postinst configure 0.1' 'prerm remove'; do
+        # shellcheck disable=SC2086
+        inside sh /var/lib/dpkg/info/tributary.$script >>"$root/tmp/out" 2>&1 || fail "$script, policy $policy"
+    done
+    [ "$(cat "$root/tmp/asked")" = $'tributary@*.service try-restart\ntributary@*.service stop' ] || fail "policy-rc.d was asked: $(cat "$root/tmp/asked")"
+    case $policy in
+    101) ! grep -qE 'restart|stop' "$root/tmp/done" ;;
+    0) [ "$(grep -cE '^(try-restart|stop) tributary@' "$root/tmp/done")" = 2 ] ;;
+    esac || fail "policy $policy: $(cat "$root/tmp/done")"
+done
+rm -rf "$root/run/systemd/system" "$root/usr/sbin/policy-rc.d" "$root/usr/local/bin/systemctl"
+rmdir "$root/run/systemd" 2>/dev/null
+
 inside dpkg -P tributary >"$root/tmp/out" 2>&1 || fail "dpkg -P"
 rm -f "$root"/srv/user/*.json "$root"/srv/user/*.csv
 files | diff "$build/deb/before" - >"$build/deb/left" || fail "left behind: $(cat "$build/deb/left")"

@@ -36,6 +36,11 @@ for f in passwd group; do
     cp -p /etc/\$f /run/\$f
     mount --bind /run/\$f /etc/\$f
 done
+if [ -e /usr/sbin/policy-rc.d ]; then # of this machine; what this test says counts in there
+    { echo "#!/bin/sh"; echo "exit \\\$(cat /run/policy-says)"; } >/run/policy
+    chmod +x /run/policy && echo 0 >/run/policy-says
+    mount --bind /run/policy /usr/sbin/policy-rc.d
+fi
 mount --make-rshared /
 exec env -i PATH=/usr/local/bin:/usr/bin:/bin container=other "$systemd" --system --unit=multi-user.target --log-target=null --show-status=no'
 END
@@ -173,6 +178,14 @@ done
 # an upgrade starts again what runs, and nothing else; a removal leaves neither processes nor links
 first=$(main)
 install_all
+if [ -e /usr/sbin/policy-rc.d ]; then # nothing is to be started or stopped here
+    inside sh -c 'echo 101 >/run/policy-says'
+    package postinst configure 0.1
+    has 'policy-rc.d returned 101' "$tmp/package.out"
+    package prerm remove
+    [ "$(main)" = "$first" ] && state active || fail "policy-rc.d is not asked: it is $(inside systemctl is-active tributary@lab)"
+    inside sh -c 'echo 0 >/run/policy-says'
+fi
 package prerm upgrade 9.9
 package postinst configure 0.1
 again || fail "after an upgrade the old programs run on"
