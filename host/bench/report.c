@@ -31,6 +31,8 @@ static void add_extras(json_t *j, const struct row *r, int place)
         json_object_set_new(j, "fell_back", json_string(r->run[place].fell_back));
         json_object_set_new(j, "aggregated_iters",
                             json_integer((json_int_t)r->run[place].aggregated));
+        if (r->run[place].end.goes_on)
+            json_object_set_new(j, "goes_on", json_true());
     }
     if (r->run[place].counted.n)
         json_object_set_new(j, "protocol", row_counters_json(&r->run[place].counted));

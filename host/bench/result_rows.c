@@ -212,7 +212,12 @@ static void print_fell_back(FILE *out, const struct row *r, bool wide)
 
         if (!run->valid || !*run->fell_back)
             continue;
-        if (run->aggregated >= run->iters)
+        if (run->end.goes_on)
+            table_line(out, wide,
+                       "#            fell back, %s, %" PRIu32 " of %u operations wholly by %s: %s",
+                       place_name[p], run->aggregated, run->iters, row_algo_name(r),
+                       run->fell_back);
+        else if (run->aggregated >= run->iters)
             table_line(out, wide, "#            fell back, %s, after the timed operations: %s",
                        place_name[p], run->fell_back);
         else

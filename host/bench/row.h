@@ -24,6 +24,12 @@ static inline unsigned row_late(unsigned nranks, unsigned k)
 #define ROW_OPS 12
 
 #define ROW_CUT 96
+/* How a row's ranks stood at the end of its timed operations. */
+struct run_end {
+    bool goes_on;     /* the next would run by the row's algorithm: SHARP by what trees there are */
+    bool lacks_trees; /* comm_lacks_trees() */
+};
+
 struct run_result {
     bool valid;
     double time_us;        /* of one operation, fabric time, of the last rank */
@@ -34,9 +40,11 @@ struct run_result {
     unsigned iters;    /* timed operations; fewer than requested if --max-wall requires it */
     uint32_t dilation;
     struct fidelity fid;
-    struct link_use link;        /* of all iters; emulated rows only */
-    char fell_back[COMM_TEXT];   /* why it ran by another algorithm, in part at least; "": not */
-    uint32_t aggregated;         /* timed operations by its own */
+    struct link_use link;      /* of all iters; emulated rows only */
+    char fell_back[COMM_TEXT]; /* why it ran by another algorithm, or by fewer trees, in part at
+                                    least; "": not */
+    uint32_t aggregated;       /* timed operations by its own */
+    struct run_end end;
     struct row_counters counted; /* of a protocol */
     char cut[ROW_CUT];           /* what --max-wall has left out of it; "": nothing */
     struct json_t

@@ -165,6 +165,10 @@ int64_t comm_deadline(const struct comm *c);
 /* Why parts of the in-network path are no longer used, since which operation (counted from 1) and,
  * if it was running, since which message. NULL: nothing has failed. */
 const char *comm_fell_back(const struct comm *c);
+/* Trees of all ranks were given up and have not returned. */
+bool comm_lacks_trees(const struct comm *c);
+/* Operations so far that a failure has cut, or made start over. */
+unsigned comm_cut(const struct comm *c);
 /*
  * Resources granted by the switches, once READY: the number of trees that the group of all ranks
  * uses, of those requested, and which; the smallest window of these trees in slots, and that of

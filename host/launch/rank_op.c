@@ -145,6 +145,14 @@ int64_t rank_wait_for_start(const struct rank *k, int64_t start_ps, int64_t *lat
     return start_ps;
 }
 
+/* Whether the row runs by the algorithm that was asked for. */
+static bool goes_on(struct rank *k)
+{
+    struct coll_args a = args_of(k);
+
+    return !comm_fell_back(k->comm) || comm_runs_by(k->comm, &a) == a.algo;
+}
+
 /* Runs run->n operations, or fewer after a STOP; ends: [n] when each ended. */
 static int run_all(struct rank *k, const struct msg_run *run, struct msg_done *d, int64_t *ends)
 {
@@ -174,6 +182,8 @@ static int run_all(struct rank *k, const struct msg_run *run, struct msg_done *d
     k->op = k->stop_after = 0;
     d->late_ns = late;
     d->staging_ns = staging_ns(k) - staged;
+    d->goes_on = goes_on(k);
+    d->lacks_trees = comm_lacks_trees(k->comm);
     comm_counted(k->comm, k->row.algo, d->counted);
     for (unsigned i = 0; i < TRIB_COUNTERS; i++)
         d->counted[i] -= before[i];

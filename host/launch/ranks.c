@@ -349,6 +349,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
         dilation_compare(&run->fid, &s->tries, run->dilation, run->time_us);
     run->valid = true;
     run->aggregated = a->aggregated;
+    run->end = a->end;
     run->counted.n = 0;
     row_counters_add_ranks(&run->counted, a->by, a->counted);
     run->staging_us = (double)a->staging_ns * 1e-3 / run->iters / run->dilation;
@@ -468,7 +469,8 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
     }
     if (rc == -ETIMEDOUT)
         snprintf(run->cut, sizeof(run->cut), run->valid ? "not checked" : "not measured");
-    if (!rc && (run->aggregated < run->iters || strcmp(a->before, s->fell_back) != 0))
+    if (!rc && (run->aggregated < run->iters || strcmp(a->before, s->fell_back) != 0 ||
+                (run->end.lacks_trees && r->algo == ALGO_SHARP)))
         memcpy(run->fell_back, s->fell_back, sizeof(run->fell_back));
     if (!rc)
         rc =

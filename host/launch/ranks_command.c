@@ -89,6 +89,7 @@ int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
     for (unsigned i = 0; i < TRIB_COUNTERS; i++)
         a->counted[i] += d.counted[i];
     a->algo = d.algo;
+    a->end = (struct run_end){d.goes_on, d.lacks_trees};
     ranks_timeline_done(a->s, rank, &d);
     if (*d.fell_back)
         memcpy(a->s->fell_back, d.fell_back, sizeof(d.fell_back));

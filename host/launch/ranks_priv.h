@@ -28,6 +28,7 @@ struct answers {
     int64_t entered_ps, left_ps; /* a barrier's last rank to enter, and its first one to leave */
     struct ulp ulp;
     uint32_t aggregated, algo, ops;
+    struct run_end end;                 /* of a run */
     uint64_t counted[TRIB_COUNTERS];    /* by all ranks' halves of a protocol */
     bool sampled;                       /* some elements of the row are samples.h's */
     enum coll_algo by;                  /* what runs the row */

@@ -23,6 +23,7 @@ struct bench {
     bool background_flow_failed;
     uint64_t *sent, *sent_before; /* [2 * n_links] bytes on each direction; before the timed part */
     unsigned aggregated; /* operations of the loop that rank 0 started by the row's own algorithm */
+    unsigned cut;        /* comm_cut() before it */
     /* the running loop */
     const struct row *row;
     int place;

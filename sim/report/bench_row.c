@@ -226,6 +226,7 @@ static int operate_loop(struct bench *b, const char *what, unsigned n, struct jo
     b->what = what;
     b->ops = n;
     b->aggregated = 0;
+    b->cut = comm_cut(job_comm(b->j, 0));
     b->begun_ps = world_now(b->w);
     b->begun_s = b->shown_s = wall_s();
     b->shown_events = b->begun_events = world_events(b->w);
@@ -352,11 +353,15 @@ static int check(struct bench *b, struct run_result *run, char *err)
  * row's own algorithm. */
 static void note_failover(struct bench *b, struct run_result *run)
 {
+    bool changed = strcmp(b->fell_back, fell_back(b)) != 0;
+
     run->aggregated = run->iters;
-    if (bench_runs_by(b, b->row) == b->row->algo)
+    run->end.goes_on = bench_runs_by(b, b->row) == b->row->algo;
+    if (run->end.goes_on && !changed &&
+        !(b->row->algo == ALGO_SHARP && comm_lacks_trees(job_comm(b->j, 0))))
         return;
     snprintf(run->fell_back, sizeof(run->fell_back), "%s", fell_back(b));
-    run->aggregated = b->aggregated ? b->aggregated - 1 : 0;
+    run->aggregated = b->aggregated - RTE_MIN(b->aggregated, comm_cut(job_comm(b->j, 0)) - b->cut);
 }
 
 /* Bytes that every direction of every link has carried so far. */

@@ -65,3 +65,15 @@ bool failover_was_cut(const struct comm *c, const struct failover_round *f)
             return true;
     return false;
 }
+
+unsigned comm_cut(const struct comm *c)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < c->failover.n_rounds; i++) {
+        const struct failover_round *f = &c->failover.round[i];
+
+        n += !(f->parts & (PART_BACK | PART_FIT)) && !f->whole && !failover_was_cut(c, f);
+    }
+    return n;
+}

@@ -36,6 +36,11 @@ static int64_t fabric_now(const struct comm *c)
     return t.tv_sec * PS_PER_S + t.tv_nsec * PS_PER_NS;
 }
 
+bool comm_lacks_trees(const struct comm *c)
+{
+    return c->failover.missing;
+}
+
 static bool may_return(const struct comm *c)
 {
     return c->failover.n_rounds + ROUNDS_KEPT < FAILOVER_ROUNDS;
