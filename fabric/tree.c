@@ -12,8 +12,8 @@
  *
  * A host is on a tree by one port. A root that hosts reach by several ports has a tree for each of
  * them: the fastest ports of all hosts are on one tree, the next ones on another, so that no tree
- * waits for a slow port of one host behind fast ones of others. Roots begin with different ports:
- * their first trees alone use all ports where there are as many roots.
+ * waits for a slow port of one host behind fast ones of others. Roots of the same hosts begin with
+ * different ports: their first trees alone use all ports where there are as many roots.
  */
 #include "fabric/build.h"
 
@@ -27,7 +27,7 @@
 struct walk {
     const struct fabric *f;
     struct fab_tree *t;
-    unsigned first;  /* number of the root: selects the port with which it begins */
+    unsigned first;  /* selects the port with which the root begins */
     unsigned spread; /* selects one of several equal next switches */
     unsigned ports;  /* by which some host reaches the root, at most */
 };
@@ -144,13 +144,14 @@ static unsigned add_host(struct walk *w, unsigned host_index)
 struct root {
     uint16_t node;
     unsigned ports; /* of a host that reach it, at most: it has as many trees */
+    unsigned alike; /* roots before it that the same hosts reach */
 };
 
 static int add_tree(struct build *b, struct root *root, unsigned number, unsigned turn)
 {
     struct fabric *f = b->f;
     struct fab_tree *t = &f->trees[f->n_trees];
-    struct walk w = {.f = f, .t = t, .first = number, .spread = number + turn};
+    struct walk w = {.f = f, .t = t, .first = root->alike, .spread = number + turn};
 
     t->id = f->n_trees;
     t->root = root->node;
@@ -230,6 +231,13 @@ static int add_turns(struct build *b, struct root *root, unsigned n)
     return 0;
 }
 
+/* Those of the same hosts begin with different ports; a rail's only root begins with the fastest. */
+static void count_alike(const struct build *b, struct root *root, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        root[n].alike += !memcmp(b->reach[root[i].node], b->reach[root[n].node], sizeof(*b->reach));
+}
+
 void tree_build(struct build *b)
 {
     struct fabric *f = b->f;
@@ -243,6 +251,7 @@ void tree_build(struct build *b)
             if ((f->nodes[f->switches[s]].domain != FAB_NONE) == inside &&
                 is_root(b, f->switches[s])) {
                 root[n].node = f->switches[s];
+                count_alike(b, root, n);
                 if (!add_tree(b, &root[n], n, 0))
                     n++;
             }

@@ -397,6 +397,30 @@ static void a_near_port_comes_before_a_fast_one(void **state)
     fabric_free(f);
 }
 
+/* Two rails of two GPU nodes: each has one tree, by the faster NIC of its GPUs. */
+static void the_root_of_each_rail_begins_with_the_fastest_port(void **state)
+{
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(
+        LINKS REDUCE
+        "nodes = ( { name = (\"a0\", \"a1\", \"b0\", \"b1\"); kind = \"host\"; },\n"
+        "{ name = (\"n0\", \"n1\"); role = \"nvswitch\"; reduce = false; },\n"
+        "{ name = (\"r0\", \"r1\"); role = \"leaf\"; },\n"
+        "{ name = \"s\"; role = \"spine\"; reduce = false; } );\n"
+        "links = ( { a = (\"a0\", \"a1\"); b = \"n0\"; }, { a = (\"b0\", \"b1\"); b = \"n1\"; },\n"
+        "{ a = (\"a0\", \"b0\"); b = \"r0\"; rate = \"100Gb/s\"; },\n"
+        "{ a = (\"a0\", \"b0\"); b = \"r0\"; }, { a = (\"r0\", \"r1\"); b = \"s\"; },\n"
+        "{ a = (\"a1\", \"b1\"); b = \"r1\"; rate = \"100Gb/s\"; },\n"
+        "{ a = (\"a1\", \"b1\"); b = \"r1\"; } );");
+    assert_int_equal(f->n_trees, 4);
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned h = 0; h < f->n_hosts; h++)
+            assert_int_equal(fabric_tree_port(f, &f->trees[i], h), h % 2 == i ? 2 : FAB_NONE);
+    fabric_free(f);
+}
+
 /* ---- rates of trees that are used at the same time ---- */
 
 static void rates(const struct fabric *f, unsigned n, const uint64_t *gbps)
@@ -462,6 +486,7 @@ int main(void)
         cmocka_unit_test(roots_begin_with_different_ports),
         cmocka_unit_test(ports_at_one_leaf_have_a_tree_each),
         cmocka_unit_test(a_near_port_comes_before_a_fast_one),
+        cmocka_unit_test(the_root_of_each_rail_begins_with_the_fastest_port),
         cmocka_unit_test(trees_divide_the_links_that_they_share),
         cmocka_unit_test(what_a_slow_tree_leaves_others_have),
     };
