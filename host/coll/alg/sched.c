@@ -10,9 +10,10 @@
 
 /* ---- building ---- */
 
+/* Spread also where peers are few multiples apart: all of them have lanes of the same kinds. */
 static unsigned bucket_of(enum lane_kind kind, unsigned peer, unsigned chan)
 {
-    return (peer * 8 + chan * 5 + kind) % SCHED_BUCKETS;
+    return (peer * 97 + chan * 5 + kind) % SCHED_BUCKETS;
 }
 
 bool sched_has_lane(const struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan,

@@ -126,7 +126,7 @@ static inline struct step *lane_step(const struct lane *l, uint64_t i)
 {
     return (struct step *)(void *)(l->steps + i * lane_stride(l));
 }
-#define SCHED_BUCKETS 64u
+#define SCHED_BUCKETS 256u
 
 /* The fabric as algorithms see it. */
 struct sched_topo {

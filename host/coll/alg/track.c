@@ -12,6 +12,9 @@
 #define PARTS     4096u
 #define PART_MIN  4096u
 #define PER_CHUNK 256u
+/* Readers of a run among which a lane's earlier step is looked for. A block that is sent to all
+ * ranks has as many readers, of as many lanes. */
+#define LATEST 8u
 
 struct reader {
     struct reader *next;
@@ -191,6 +194,7 @@ int track_ask(struct track *t, uint64_t off, uint64_t len, bool write, track_fn 
 static int note_run(struct track *t, struct run *r, void *arg)
 {
     struct question *q = arg;
+    struct reader *x = r->readers;
     union node *n;
 
     if (q->write) {
@@ -198,7 +202,7 @@ static int note_run(struct track *t, struct run *r, void *arg)
         r->readers = NULL;
         return 0;
     }
-    for (struct reader *x = r->readers; x; x = x->next)
+    for (unsigned i = 0; x && i < LATEST; i++, x = x->next)
         if (x->d.lane == q->d.lane) {
             x->d.count = q->d.count; /* steps are noted in order */
             return 0;
