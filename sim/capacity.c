@@ -47,13 +47,15 @@ static unsigned direct_frames(const struct ranks *s)
     return s->algos & (1u << ALGO_DIRECT | 1u << ALGO_PXN) ? bench_frames(0) + node_ways(s) : 0;
 }
 
-/* Where each rank sends to all of its peers at once, each way has a message's last frame, and an ACK
- * of it. Connecting has a window (link.c), and needs less. */
+/* Where each rank sends to all of its peers at once, directly or over the rails, each way has a
+ * message's last frame, and an ACK of it. Connecting has a window (link.c), and needs less. */
 static unsigned peer_frames(const struct ranks *s)
 {
     uint64_t n = bench_frames(s->n) + 2ull * s->n * s->peers;
 
-    return s->algos >> ALGO_DIRECT & 1 ? (unsigned)RTE_MIN(n, (uint64_t)INT32_MAX) : 0;
+    return s->algos & (1u << ALGO_DIRECT | 1u << ALGO_PXN)
+               ? (unsigned)RTE_MIN(n, (uint64_t)INT32_MAX)
+               : 0;
 }
 
 static unsigned frames_of(const struct ranks *s)

@@ -19,3 +19,9 @@ read -r peak pool <<<"$(used pairwise 1)"
 read -r peak pool <<<"$(used direct 10)"
 ((peak > 128 * 128 && peak <= 2 * 128 * 128)) || fail "$peak frames of 128 x 128 messages"
 ((pool >= 2 * 128 * 128 + 65536)) || fail "a pool of $pool frames for $peak"
+
+# in two hops over rails
+echo 'mtu = 4096; ecmp = "balanced"; gpu_nodes = { nodes = 16; gpus = 8; planes = ( 5, 4, 4, 5 ); nvlink = { rate = "25GB/s"; latency = "300ns"; };
+    nic = { rate = "400Gb/s"; latency = "300ns"; }; };
+rails = { leaves = 8; spines = 1; spine_link = { rate = "400Gb/s"; latency = "300ns"; }; };' >"$tmp/rails.conf"
+trib sim "$tmp/rails.conf" alltoall --algo pxn --payload none -b 64K -e 64K -n 1 -w 0 --place out >"$tmp/sim.out" 2>&1 || fail "pxn: $(cat "$tmp/sim.out")"

@@ -257,6 +257,22 @@ static uint64_t count_for(const struct model *m, unsigned some, unsigned n, uint
     return m->in.kind == COLL_ALLREDUCE ? count * some / n : count; /* blocks are parts of it */
 }
 
+/* Links along the first rank's rail to the last node of the first n ranks. */
+static unsigned rail_links(const struct model *m, unsigned n)
+{
+    const uint16_t *d = m->topo.sched.domain;
+    struct fab_channel ch;
+    struct model_path p;
+    unsigned k = n - 1;
+
+    while (k && d[k - 1] == d[k])
+        k--;
+    if (!topo_channels(&m->topo, 0, k, &ch, 1))
+        return 0;
+    model_path(m, model_node(m, 0), ch.port_a, model_node(m, k), ch.port_b, &p);
+    return p.n;
+}
+
 /* Large nodes: those that work in turns, inside and among them, do nearly the same in two nodes as
  * in many. */
 static struct samples choose_samples(struct model *m, unsigned n, uint64_t count)
@@ -275,6 +291,10 @@ static struct samples choose_samples(struct model *m, unsigned n, uint64_t count
     s.few = whole_nodes(m, s.many / 2);
     if ((in_switches(m) && shares_vector(m)) || (m->in.sparse && m->in.sparse <= s.many / 4))
         s.few = 0;
+    /* Rails that leave a unit are longer, which is no reason to be longer still with more ranks:
+     * all messages leave at once. */
+    if (s.few && m->in.algo == ALGO_PXN && rail_links(m, s.few) < rail_links(m, s.many))
+        s.few = whole_nodes(m, s.many * 3 / 4);
     return s;
 }
 
