@@ -460,6 +460,7 @@ unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_
  */
 struct fab_level {
     enum fab_role role; /* of its switches; FAB_ROLE_HOST: none, hosts are linked to each other */
+    unsigned tier;      /* of its switches, 0: NVSwitches or none */
     unsigned groups, switches, cables; /* cables: from the level below */
     unsigned hosts, members; /* of a group; members are GPUs, then groups of the level below */
     uint64_t member_bps;     /* bandwidth of one member's links to the group, each direction */

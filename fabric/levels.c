@@ -157,7 +157,7 @@ static bool add_level(struct sets *s, unsigned level, uint16_t *below, struct fa
     const struct fabric *f = s->f;
     bool there = false;
 
-    *lv = (struct fab_level){.role = FAB_ROLE_HOST};
+    *lv = (struct fab_level){.role = FAB_ROLE_HOST, .tier = level == PLANES ? 0 : level};
     add_island(s, level, lv);
     for (unsigned i = 0; i < f->n_nodes; i++)
         below[i] = find(s, (uint16_t)i);

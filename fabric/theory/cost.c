@@ -27,6 +27,7 @@ void cost_levels(const struct fabric *f, struct cost_levels *l)
     l->n = fabric_levels(f, lv, FAB_MAX_LEVELS);
     for (unsigned i = 0; i < l->n; i++)
         l->lv[i] = (struct cost_level){.role = lv[i].role,
+                                       .tier = lv[i].tier,
                                        .below = lv[i].hosts / lv[i].members,
                                        .hosts = lv[i].hosts,
                                        .switches = lv[i].switches / lv[i].groups,
@@ -69,8 +70,7 @@ double cost_gpu_Bps(const struct cost_levels *l, unsigned i, struct cost_axis a)
     return w;
 }
 
-/* The longest of what a level is given. */
-static void record_time(struct cost *c, unsigned i, double s)
+void cost_record(struct cost *c, unsigned i, double s)
 {
     c->level_s[i] = most(c->level_s[i], s);
     if (s > c->s) {
@@ -97,7 +97,7 @@ static struct cost by_levels(const struct cost_levels *l, struct cost_axis a, do
             continue;
         if (through && l->lv[i].role != FAB_ROLE_NVSWITCH)
             d = (double)a.inner * (double)a.degree / most((double)a.inner, l->lv[i].below);
-        record_time(&c, i,
+        cost_record(&c, i,
                     once(l, i, a, bytes) * (way[i] == COST_REDUCED      ? 1
                                             : way[i] == COST_ALL_REDUCE ? 2 * (d - 1) / d
                                                                         : (d - 1) / d));
@@ -124,7 +124,7 @@ struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double b
 
     for (unsigned i = 0; i < l->n; i++)
         if (cost_children(l, i, a) > 1)
-            record_time(&c, i, (reduce ? 2 : 1) * (n - 1) / n * once(l, i, a, bytes));
+            cost_record(&c, i, (reduce ? 2 : 1) * (n - 1) / n * once(l, i, a, bytes));
     return c;
 }
 
@@ -169,10 +169,10 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
         double flows = ring_flows(l, i, a);
 
         if (flows > 0)
-            record_time(&c, i, flows * sent / ((double)a.inner * v->island_Bps));
+            cost_record(&c, i, flows * sent / ((double)a.inner * v->island_Bps));
         if (cost_children(l, i, a) <= 1)
             continue;
-        record_time(&c, i,
+        cost_record(&c, i,
                     node || first ? sent / ((double)a.inner * cost_gpu_Bps(l, i, a))
                                   : sent / most(v->child_Bps, 1));
         first &= node;
@@ -240,7 +240,7 @@ struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, dou
 
         if (v->role == FAB_ROLE_NVSWITCH || (vectors > 0 && cost_children(l, i, a) <= 1))
             continue;
-        record_time(&c, i, bytes * (vectors > 0 ? vectors : v->below) / v->child_Bps);
+        cost_record(&c, i, bytes * (vectors > 0 ? vectors : v->below) / v->child_Bps);
         vectors = v->switches;
     }
     return c;
@@ -271,7 +271,7 @@ struct cost cost_alltoall_forwarded(const struct cost_levels *l, struct cost_axi
                reached = v->role == FAB_ROLE_NVSWITCH ? least(v->hosts / (double)a.inner, n) : n;
 
         if (cost_children(l, i, a) > 1)
-            record_time(&c, i,
+            cost_record(&c, i,
                         bytes * h * (reached - h) / (n * n) /
                             (most((double)a.inner, v->below) * cost_gpu_Bps(l, i, a)) *
                             cost_share(s, k, n / h));
@@ -325,7 +325,19 @@ struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, doubl
     double n = (double)a.degree;
 
     for (unsigned i = 0; i < l->n; i++)
-        record_time(&c, i, between_islands(l, i, a, bytes / ((double)a.inner * n * n), s, k));
+        cost_record(&c, i, between_islands(l, i, a, bytes / ((double)a.inner * n * n), s, k));
+    return c;
+}
+
+struct cost cost_alltoall_rails(const struct cost_levels *l, struct cost_axis a, double bytes)
+{
+    struct cost c = cost_alltoall_forwarded(l, a, bytes, COST_DENSE, 0);
+    double n = (double)a.degree, local = l->n ? cost_children(l, 0, a) : 1;
+
+    /* Of a node's members each gets what is for its rail from each other one. */
+    if (local > 1 && l->lv[0].role == FAB_ROLE_NVSWITCH)
+        cost_record(&c, 0,
+                    bytes / (double)a.inner * (local - 1) / (local * n) / cost_gpu_Bps(l, 0, a));
     return c;
 }
 

@@ -20,6 +20,7 @@
 
 struct cost_level {
     enum fab_role role;
+    uint32_t tier;         /* of its switches */
     uint32_t below, hosts; /* GPUs of a child, S_(i-1); of a group of this level, S_i */
     uint32_t switches;     /* of a group */
     double child_Bps;      /* W_i */
@@ -59,6 +60,8 @@ enum cost_way {
 };
 
 void cost_levels(const struct fabric *f, struct cost_levels *l);
+/* Level i takes s, unless it has been given more. */
+void cost_record(struct cost *c, unsigned i, double s);
 
 /* D_i of an axis: children of level i that it spans, 1: it stays below the level. */
 double cost_children(const struct cost_levels *l, unsigned i, struct cost_axis a);
@@ -112,6 +115,9 @@ struct cost cost_alltoall_forwarded(const struct cost_levels *l, struct cost_axi
  * node. */
 struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, double bytes,
                           enum cost_sparsity s, double k);
+/* In two hops: within the node to the GPU on the destination's rail, and along that rail. So a
+ * node's planes carry all blocks for other rails, too. */
+struct cost cost_alltoall_rails(const struct cost_levels *l, struct cost_axis a, double bytes);
 
 /* Bytes at a switch of N GPUs, and at one GPU. */
 struct cost_bytes {

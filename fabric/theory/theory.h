@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 struct json_t;
+struct cost_links;
 
 /* One algorithm of a collective at one size. */
 struct model_row {
@@ -23,12 +24,14 @@ struct model_row {
                        vector */
     unsigned steps; /* sequential messages */
     struct cost cost;
+    double wire_s;       /* of an all-to-all: with headers, acknowledgements and latency; else 0 */
     double algbw, busbw; /* bytes per second, as nccl-tests define them */
 };
 
 struct model_ask {
-    struct cost_axis axis; /* the members */
-    unsigned sparse;       /* alltoall: k, 0: dense */
+    struct cost_axis axis;          /* the members */
+    unsigned sparse;                /* alltoall: k, 0: dense */
+    const struct cost_links *links; /* of the axis. NULL: levels alone are known */
 };
 
 #define MODEL_MAX_ROWS 16

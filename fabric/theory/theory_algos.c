@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabric/theory/cost_links.h"
 #include "fabric/theory/theory.h"
 
 #include <math.h>
@@ -41,6 +42,7 @@ struct algo {
     /* How GPU nodes and the network beyond take part; or one of the two below. */
     enum cost_way node, out;
     enum { BY_LEVELS, BY_RING, BY_RINGS, BY_HALVING, BY_FLAT_SHARP } form;
+    enum cost_flows flows;
     bool (*there)(const struct shape *s, struct cost_axis a);
 };
 
@@ -84,19 +86,19 @@ static bool nvls_sharp(const struct shape *s, struct cost_axis a)
 }
 
 static const struct algo reduce_algos[] = {
-    {"ring", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RING, always},
-    {"rings", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RINGS, hier},
-    {"halving", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_HALVING, power_of_two},
-    {"hier", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_LEVELS, hier},
-    {"sharp", COST_REDUCED, COST_REDUCED, BY_FLAT_SHARP, sharp},
-    {"nvls", COST_REDUCED, COST_REDUCED, BY_LEVELS, nvls},
-    {"hier_sharp", COST_ALL_REDUCE, COST_REDUCED, BY_LEVELS, hier_sharp},
-    {"nvls_sharp", COST_REDUCED, COST_REDUCED, BY_LEVELS, nvls_sharp},
+    {"ring", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RING, COST_FLOWS_RING, always},
+    {"rings", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RINGS, COST_FLOWS_RINGS, hier},
+    {"halving", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_HALVING, COST_FLOWS_NONE, power_of_two},
+    {"hier", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_LEVELS, COST_FLOWS_RAILS, hier},
+    {"sharp", COST_REDUCED, COST_REDUCED, BY_FLAT_SHARP, COST_FLOWS_NONE, sharp},
+    {"nvls", COST_REDUCED, COST_REDUCED, BY_LEVELS, COST_FLOWS_NONE, nvls},
+    {"hier_sharp", COST_ALL_REDUCE, COST_REDUCED, BY_LEVELS, COST_FLOWS_TREES, hier_sharp},
+    {"nvls_sharp", COST_REDUCED, COST_REDUCED, BY_LEVELS, COST_FLOWS_TREES, nvls_sharp},
 };
 static const struct algo gather_algos[] = {
-    {"ring", COST_GATHER, COST_GATHER, BY_RING, always},
-    {"rings", COST_GATHER, COST_GATHER, BY_RINGS, hier},
-    {"hier", COST_GATHER, COST_GATHER, BY_LEVELS, hier},
+    {"ring", COST_GATHER, COST_GATHER, BY_RING, COST_FLOWS_RING, always},
+    {"rings", COST_GATHER, COST_GATHER, BY_RINGS, COST_FLOWS_RINGS, hier},
+    {"hier", COST_GATHER, COST_GATHER, BY_LEVELS, COST_FLOWS_RAILS, hier},
 };
 
 static const struct collective {
@@ -164,6 +166,9 @@ static void run(const struct cost_levels *l, const struct algo *g, const struct 
         r->cost = cost_flat_sharp(l, ask->axis, (double)r->bytes);
         r->steps -= shape_of(l, ask->axis).node && shape_of(l, ask->axis).out ? 2 : 0;
     }
+    if (ask->links) /* a tree carries the vector once, and once each way */
+        cost_raise(ask->links, g->flows,
+                   (double)r->bytes * (reduce && g->flows != COST_FLOWS_TREES ? 2 : 1), &r->cost);
 }
 
 static void bandwidths(struct model_row *r, double factor)
@@ -172,26 +177,44 @@ static void bandwidths(struct model_row *r, double factor)
     r->busbw = r->algbw * factor;
 }
 
+/* All messages at once: where links are shared, those of pairwise exchange meet more often. */
+static void alltoall_row(const struct cost_levels *l, const struct model_ask *ask, bool rails,
+                         enum cost_sparsity s, struct model_row *r)
+{
+    static const char *const names[] = {"direct", "sparse", "drawn"};
+    double n = (double)ask->axis.degree, all = (double)r->bytes * n;
+
+    r->algo = rails ? "pxn" : names[s];
+    r->collective = "alltoall";
+    r->steps = (unsigned)ask->axis.degree - 1;
+    r->cost = rails ? cost_alltoall_rails(l, ask->axis, all)
+                    : cost_alltoall(l, ask->axis, all, s, ask->sparse);
+    if (s == COST_SPARSE && ask->sparse < ask->axis.degree)
+        r->steps = ask->sparse;
+    if (ask->links && s == COST_DENSE) {
+        enum cost_flows flows = rails ? COST_FLOWS_PXN : COST_FLOWS_DIRECT;
+
+        cost_raise(ask->links, flows, all, &r->cost);
+        r->wire_s = cost_wire(ask->links, flows, &r->cost, (double)r->bytes / n);
+    }
+    bandwidths(r, (n - 1) / n);
+}
+
 static unsigned alltoall(const struct cost_levels *l, const struct model_ask *ask, uint64_t bytes,
                          struct model_row *rows)
 {
-    /* All messages at once: where links are shared, those of pairwise exchange meet more often. */
-    static const char *const names[] = {"direct", "sparse", "drawn"};
-    double n = (double)ask->axis.degree;
-    unsigned most = ask->sparse ? 3 : 1;
+    unsigned most = ask->sparse ? 3 : 1, n = 0;
+    struct shape shape = shape_of(l, ask->axis);
 
-    for (unsigned s = 0; s < most; s++) {
-        rows[s] = (struct model_row){.collective = "alltoall",
-                                     .algo = names[s],
-                                     .bytes = bytes,
-                                     .steps = (unsigned)ask->axis.degree - 1,
-                                     .cost = cost_alltoall(l, ask->axis, (double)bytes * n,
-                                                           (enum cost_sparsity)s, ask->sparse)};
-        if (s == COST_SPARSE && ask->sparse < ask->axis.degree)
-            rows[s].steps = ask->sparse;
-        bandwidths(&rows[s], (n - 1) / n);
+    for (unsigned s = 0; s < most; s++, n++) {
+        rows[n] = (struct model_row){.bytes = bytes};
+        alltoall_row(l, ask, false, (enum cost_sparsity)s, &rows[n]);
     }
-    return most;
+    if (hier(&shape, ask->axis)) {
+        rows[n] = (struct model_row){.bytes = bytes};
+        alltoall_row(l, ask, true, COST_DENSE, &rows[n++]);
+    }
+    return n;
 }
 
 unsigned model_rows(const struct cost_levels *l, const char *collective,

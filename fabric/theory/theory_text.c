@@ -89,6 +89,30 @@ static const char *level_name(const struct cost_levels *l, unsigned i)
     return l->lv[i].role == FAB_ROLE_HOST ? "mesh" : fab_role_name(l->lv[i].role);
 }
 
+static void print_wire(const struct model_row *rows, unsigned n, FILE *out)
+{
+    static const char *const heads[] = {"collective", "algorithm",    "size (B)",
+                                        "time (us)",  "algbw (GB/s)", NULL};
+    struct table *t = NULL;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct model_row *r = &rows[i];
+
+        if (!(r->wire_s > 0))
+            continue;
+        t = t ? t : table_new(heads);
+        table_cell(t, "%s", r->collective);
+        table_cell(t, "%s", r->algo);
+        table_cell(t, "%" PRIu64, r->bytes);
+        table_cell(t, "%.2f", r->wire_s * 1e6);
+        table_cell(t, "%.2f", (double)r->bytes / r->wire_s / GB);
+    }
+    if (!t)
+        return;
+    fprintf(out, "\nWith headers and latency (all messages leave at once)\n");
+    table_print(t, out);
+}
+
 void model_print_rows(const struct cost_levels *l, const struct model_row *rows, unsigned n,
                       FILE *out, json_t *json)
 {
@@ -114,6 +138,8 @@ void model_print_rows(const struct cost_levels *l, const struct model_row *rows,
         put(e, "algorithm", json_string(r->algo));
         put(e, "bytes", json_integer((json_int_t)r->bytes));
         put(e, "time_s", json_real(r->cost.s));
+        if (r->wire_s > 0)
+            put(e, "wire_s", json_real(r->wire_s));
         put(e, "algbw_Bps", json_real(r->algbw));
         put(e, "busbw_Bps", json_real(r->busbw));
         put(e, "steps", json_integer(r->steps));
@@ -124,6 +150,7 @@ void model_print_rows(const struct cost_levels *l, const struct model_row *rows,
     }
     fprintf(out, "\nCollectives (bandwidth term)\n");
     table_print(t, out);
+    print_wire(rows, n, out);
 }
 
 static void bytes_row(struct table *t, json_t *list, const char *what, struct cost_bytes b)

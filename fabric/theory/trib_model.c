@@ -4,6 +4,7 @@
  */
 #include "base/atomic_output.h"
 #include "base/options.h"
+#include "fabric/theory/cost_links.h"
 #include "fabric/theory/theory.h"
 
 #include <errno.h>
@@ -158,9 +159,11 @@ static const struct option_program program = {
     .summary = "print predictions for a fabric by closed forms",
     .synopsis = "[OPTION...] CONF [COLLECTIVE]\n[OPTION...] CONF --workload FILE\n--bom GPUS "
                 "[--node DEVICE]",
-    .text = "Prints levels and their bandwidths, the time of collectives by algorithm with the "
-            "level that binds, rooflines of training, and bills of materials, by closed forms. "
-            "Nothing is started or simulated. Times are bandwidth terms.",
+    .text =
+        "Prints levels and their bandwidths, the time of collectives by algorithm with the "
+        "level that binds, rooflines of training, and bills of materials, by closed forms. "
+        "Nothing is started or simulated. Times are bandwidth terms; for all-to-all a second table "
+        "adds headers and latency.",
     .words = words,
     .n_words = 2,
     .groups = groups,
@@ -242,7 +245,7 @@ static int members(const struct asked *a, const struct fabric *f, const struct c
         snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " GPUs", a->inner, gpus);
         return bad("-y", text, "a whole part of them, a half at most");
     }
-    *ask = (struct model_ask){{a->inner, gpus / a->inner}, (unsigned)a->sparse};
+    *ask = (struct model_ask){{a->inner, gpus / a->inner}, (unsigned)a->sparse, NULL};
     uneven = model_uneven(l, ask->axis);
     if (uneven >= 0) {
         fprintf(stderr,
@@ -300,6 +303,7 @@ static int model_fabric(const struct asked *a, json_t *json)
     static struct fab_errors errs;
     struct fabric *f = fabric_load(a->conf, &errs);
     struct cost_levels l;
+    struct cost_links links;
     struct model_ask ask;
     int rc = 0;
 
@@ -310,6 +314,11 @@ static int model_fabric(const struct asked *a, json_t *json)
     cost_levels(f, &l);
     if (!a->workload && members(a, f, &l, &ask))
         rc = 2;
+    if (!rc && !a->workload && cost_links(f, &l, ask.axis, &links)) {
+        fprintf(stderr, "trib-model: no memory\n");
+        rc = 1;
+    }
+    ask.links = &links;
     if (!rc) {
         printf("Fabric %s (%s): %u hosts\n", f->name, f->path, f->n_hosts);
         json_object_set_new(json, "fabric", json_string(f->name));

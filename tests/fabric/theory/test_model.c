@@ -52,7 +52,7 @@ static void algorithms_are_those_that_the_levels_allow(void **state)
     (void)state;
     for (unsigned i = 0; i < LEN(rows); i++) {
         struct cost_levels l = levels_of(rows[i].conf);
-        struct model_ask ask = {{rows[i].inner, rows[i].degree}, 0};
+        struct model_ask ask = {{rows[i].inner, rows[i].degree}, 0, NULL};
         struct model_row out[MODEL_MAX_ROWS];
         unsigned n = model_rows(&l, rows[i].coll, &ask, 1 << 20, out);
         const struct model_row *r = find(out, n, rows[i].algo);
@@ -72,7 +72,7 @@ static void algorithms_are_those_that_the_levels_allow(void **state)
 static void a_sparse_alltoall_has_both_factors(void **state)
 {
     struct cost_levels l = levels_of("h100-node");
-    struct model_ask ask = {{1, 8}, 3};
+    struct model_ask ask = {{1, 8}, 3, NULL};
     struct model_row out[MODEL_MAX_ROWS];
     const struct model_row *dense, *sparse, *drawn;
     unsigned n = model_rows(&l, "alltoall", &ask, 1 << 20, out);
@@ -148,7 +148,7 @@ static void rails_are_joined_by_their_spines_alone(void **state)
     for (unsigned i = 0; i < LEN(rows); i++) {
         static struct fab_errors errs;
         struct fabric *f = fabric_load_string(rows[i].conf, "rails.conf", &errs);
-        struct model_ask ask = {{rows[i].inner, rows[i].degree}, 0};
+        struct model_ask ask = {{rows[i].inner, rows[i].degree}, 0, NULL};
         struct model_row out[MODEL_MAX_ROWS];
         const struct model_row *r;
         struct cost_levels l;

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabric/theory/cost_links.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHANNELS FAB_MAX_HOST_PORTS
+#define HOPS     32u
+
+/* On the link: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, of the link 24; of the last frame of a
+ * message 4 more; an acknowledgement has 4 instead of payload. Long blocks are sent in slices. */
+#define HEADERS   82.0
+#define IMMEDIATE 4.0
+#define ACK       86.0
+#define SLICE     65536.0
+
+struct count {
+    const struct fabric *f;
+    struct cost_axis a;
+    unsigned local; /* members of a node, in each group */
+    double *flows;  /* [2 * links] over each direction */
+    bool *seen;     /* [nodes] */
+    uint16_t *leaf; /* [members of a group] the first one behind the same switches */
+    uint32_t *many; /* [members of a group] so many are there, besides those of a sender's node */
+};
+
+/* Host of a member of a group. */
+static unsigned host_at(const struct count *k, unsigned group, unsigned member)
+{
+    return group + member * (unsigned)k->a.inner;
+}
+
+static bool is_plane(const struct fabric *f, const struct fab_port *p)
+{
+    return f->nodes[p->peer_node].role == FAB_ROLE_NVSWITCH;
+}
+
+/* n flows from host to host, divided among their channels by rate. to_leaf: without the last link.
+ * Ways over the planes of a node are left out: nothing shares them. */
+static void add_flows(struct count *k, unsigned from, unsigned to, double n, bool to_leaf)
+{
+    const struct fabric *f = k->f;
+    const struct fab_node *a = &f->nodes[f->hosts[from]];
+    struct fab_channel ch[CHANNELS];
+    unsigned chans = fabric_channels(f, from, to, ch, CHANNELS);
+    double rate = 0;
+
+    chans = chans < CHANNELS ? chans : CHANNELS;
+    for (unsigned i = 0; i < chans; i++)
+        rate += (double)ch[i].rate_bps;
+    for (unsigned i = 0; i < chans && rate > 0; i++) {
+        uint32_t d[HOPS];
+        unsigned hops;
+
+        if (is_plane(f, &a->ports[ch[i].port_a]))
+            return;
+        hops =
+            fabric_path_ports(f, f->hosts[from], ch[i].port_a, f->hosts[to], ch[i].port_b, d, HOPS);
+        for (unsigned h = 0; h + to_leaf < hops; h++)
+            k->flows[d[h]] += n * (double)ch[i].rate_bps / rate;
+    }
+}
+
+static bool same_switches(const struct fabric *f, unsigned x, unsigned z)
+{
+    const struct fab_node *a = &f->nodes[f->hosts[x]], *b = &f->nodes[f->hosts[z]];
+
+    if (a->n_ports != b->n_ports)
+        return false;
+    for (unsigned p = 0; p < a->n_ports; p++)
+        if (!is_plane(f, &a->ports[p]) && a->ports[p].peer_node != b->ports[p].peer_node)
+            return false;
+    return true;
+}
+
+static void find_leaves(struct count *k, unsigned group)
+{
+    for (unsigned i = 0; i < k->a.degree; i++) {
+        k->leaf[i] = (uint16_t)i;
+        for (unsigned z = 0; z < i; z++)
+            if (k->leaf[z] == z &&
+                same_switches(k->f, host_at(k, group, i), host_at(k, group, z))) {
+                k->leaf[i] = (uint16_t)z;
+                break;
+            }
+    }
+}
+
+/* From one member to all of other nodes: those behind one leaf are reached by one way up to it. */
+static void add_to_all(struct count *k, unsigned group, unsigned from)
+{
+    unsigned n = (unsigned)k->a.degree, node = from / k->local;
+
+    for (unsigned i = 0; i < n; i++)
+        k->many[i] = 0;
+    for (unsigned i = 0; i < n; i++)
+        k->many[k->leaf[i]] += i / k->local != node;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned to = i;
+
+        while (k->many[i] && (k->leaf[to] != i || to / k->local == node))
+            to++;
+        if (k->many[i])
+            add_flows(k, host_at(k, group, from), host_at(k, group, to), k->many[i], true);
+    }
+}
+
+/* Where ring c of nodes of n GPUs leaves a node that it entered at GPU c. */
+static unsigned ring_exit(unsigned c, unsigned n)
+{
+    return (n % 2 ? c + (n + 1) / 2 : c + n / 2) % n;
+}
+
+static void add_rings(struct count *k, unsigned group)
+{
+    unsigned local = k->local, nodes = (unsigned)k->a.degree / local;
+
+    for (unsigned d = 0; d < nodes; d++)
+        for (unsigned c = 0; c < local; c++) {
+            unsigned out = d % 2 ? c : ring_exit(c, local),
+                     in = d + 1 == nodes && nodes % 2 ? c : out;
+
+            add_flows(k, host_at(k, group, d * local + out),
+                      host_at(k, group, (d + 1) % nodes * local + in), 1, false);
+        }
+}
+
+/* A vector each way between each two aggregation nodes of a group's tree. The members' own links
+ * are not counted: the leaf level has them. */
+static void add_tree(struct count *k, const struct fab_tree *t, uint16_t top,
+                     const struct fab_members *m, unsigned group, unsigned place)
+{
+    const struct fabric *f = k->f;
+
+    memset(k->seen, 0, f->n_nodes * sizeof(*k->seen));
+    for (unsigned i = place; i < k->a.degree; i += k->local) {
+        uint16_t at = fab_group_leaf(f, t, host_at(k, group, i), m);
+
+        for (; at != top && at != FAB_NONE && !k->seen[at]; at = t->parent[at]) {
+            uint32_t d[HOPS];
+            unsigned hops = fabric_path(f, at, t->parent[at], d, HOPS);
+
+            k->seen[at] = true;
+            for (unsigned h = 0; h < hops; h++)
+                k->flows[d[h]]++;
+        }
+    }
+}
+
+/* The members of one place in their nodes take the first tree that reaches all of them. */
+static void add_trees(struct count *k, unsigned group)
+{
+    const struct fabric *f = k->f;
+
+    for (unsigned place = 0; place < k->local; place++) {
+        struct fab_members m = {.ranks_per_host = 1};
+
+        for (unsigned i = place; i < k->a.degree; i += k->local)
+            fab_members_add(&m, host_at(k, group, i));
+        for (unsigned t = 0; t < f->n_trees; t++) {
+            uint16_t top =
+                f->trees[t].domain == FAB_NONE ? fab_group_top(f, &f->trees[t], &m) : FAB_NONE;
+
+            if (top == FAB_NONE)
+                continue;
+            add_tree(k, &f->trees[t], top, &m, group, place);
+            break;
+        }
+    }
+}
+
+static void add_group(struct count *k, unsigned group, enum cost_flows flows)
+{
+    unsigned n = (unsigned)k->a.degree, local = k->local;
+
+    if (flows == COST_FLOWS_RINGS)
+        add_rings(k, group);
+    if (flows == COST_FLOWS_TREES)
+        add_trees(k, group);
+    if (flows == COST_FLOWS_DIRECT)
+        find_leaves(k, group);
+    for (unsigned i = 0; i < n; i++)
+        switch (flows) {
+        case COST_FLOWS_RING:
+            add_flows(k, host_at(k, group, i), host_at(k, group, (i + 1) % n), 1, false);
+            break;
+        case COST_FLOWS_RAILS:
+            add_flows(k, host_at(k, group, i), host_at(k, group, (i + local) % n), 1, false);
+            break;
+        case COST_FLOWS_PXN:
+            for (unsigned to = i % local; to < n; to += local)
+                if (to != i)
+                    add_flows(k, host_at(k, group, i), host_at(k, group, to), 1, false);
+            break;
+        case COST_FLOWS_DIRECT:
+            add_to_all(k, group, i);
+            break;
+        default:
+            return;
+        }
+}
+
+/* Members of the first one's node in its group; 0: nodes differ. */
+static unsigned members_of_node(const struct fabric *f, struct cost_axis a)
+{
+    unsigned local = 1, n = (unsigned)a.degree, inner = (unsigned)a.inner;
+    uint16_t node = fabric_domain(f, 0);
+
+    while (node != FAB_NONE && local < n && fabric_domain(f, local * inner) == node)
+        local++;
+    for (unsigned i = 0; i < n; i++)
+        if (fabric_domain(f, i * inner) != fabric_domain(f, i / local * local * inner))
+            return 0;
+    return n % local ? 0 : local;
+}
+
+/* Of the scale-out network. The next one that does not exist: none. */
+static unsigned level_of_tier(const struct cost_levels *l, unsigned tier)
+{
+    unsigned i = 0;
+
+    while (i < l->n && (l->lv[i].role == FAB_ROLE_NVSWITCH || l->lv[i].tier != tier))
+        i++;
+    return i;
+}
+
+static unsigned level_of(const struct count *k, const struct cost_levels *l, uint32_t d)
+{
+    const struct fab_link *x = &k->f->links[d / 2];
+    unsigned a = k->f->nodes[x->a].tier, z = k->f->nodes[x->b].tier;
+
+    return level_of_tier(l, a > z ? a : z);
+}
+
+static bool has_mesh(const struct cost_levels *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->lv[i].role == FAB_ROLE_HOST)
+            return true;
+    return false;
+}
+
+/* Share of the vector that a flow has. */
+static double flow_share(const struct count *k, enum cost_flows flows)
+{
+    double n = (double)k->a.degree, local = k->local, nodes = n / local,
+           group = 1 / (double)k->a.inner;
+
+    switch (flows) {
+    case COST_FLOWS_RING:
+        return (n - 1) / n * group;
+    case COST_FLOWS_RINGS:
+        return (n - 1) / n * group / local;
+    case COST_FLOWS_RAILS:
+        return (nodes - 1) / nodes * group / local;
+    case COST_FLOWS_TREES:
+        return group / local;
+    case COST_FLOWS_PXN:
+        return local * group / (n * n);
+    default:
+        return group / (n * n);
+    }
+}
+
+static void count_flows(struct count *k, const struct cost_levels *l, enum cost_flows flows,
+                        double *s)
+{
+    const struct fabric *f = k->f;
+
+    memset(k->flows, 0, 2u * f->n_links * sizeof(*k->flows));
+    for (unsigned g = 0; g < k->a.inner; g++)
+        add_group(k, g, flows);
+    for (uint32_t d = 0; d < 2u * f->n_links; d++) {
+        unsigned i = k->flows[d] > 0 ? level_of(k, l, d) : l->n;
+        double t = k->flows[d] * flow_share(k, flows) * 8 / (double)f->links[d / 2].rate_bps;
+
+        if (i < l->n && t > s[i])
+            s[i] = t;
+    }
+}
+
+/* From the axis's first member to another one. */
+static struct cost_route find_way(const struct fabric *f, struct cost_axis a, unsigned member)
+{
+    unsigned to = (unsigned)a.inner * member;
+    struct cost_route w = {0, 0};
+    struct fab_channel ch;
+    uint32_t d[HOPS];
+    unsigned hops;
+
+    if (!member || !fabric_channels(f, 0, to, &ch, 1))
+        return w;
+    hops = fabric_path_ports(f, f->hosts[0], ch.port_a, f->hosts[to], ch.port_b, d, HOPS);
+    for (unsigned h = 0; h < hops; h++) {
+        w.s += (double)fabric_latency(f, d[h]) * 1e-12;
+        w.byte_s += 8 / (double)f->links[d[h] / 2].rate_bps;
+    }
+    return w;
+}
+
+int cost_links(const struct fabric *f, const struct cost_levels *l, struct cost_axis a,
+               struct cost_links *o)
+{
+    struct count k = {.f = f, .a = a, .local = members_of_node(f, a)};
+    unsigned n = (unsigned)a.degree, local = k.local;
+    int rc = 0;
+
+    *o = (struct cost_links){.mtu = f->mtu,
+                             .spine = level_of_tier(l, 2),
+                             .members = n,
+                             .local = local,
+                             .far = find_way(f, a, n - 1),
+                             .rail = find_way(f, a, local ? n - local : 0),
+                             .plane = find_way(f, a, local > 1 ? 1 : 0)};
+    if (f->ecmp != FAB_ECMP_BALANCED || !k.local || has_mesh(l))
+        return 0;
+    k.flows = calloc(2u * f->n_links + 1u, sizeof(*k.flows));
+    k.seen = calloc(f->n_nodes + 1u, sizeof(*k.seen));
+    k.leaf = calloc(a.degree + 1, sizeof(*k.leaf));
+    k.many = calloc(a.degree + 1, sizeof(*k.many));
+    if (!k.flows || !k.seen || !k.leaf || !k.many)
+        rc = -ENOMEM;
+    for (unsigned i = COST_FLOWS_NONE + 1; i < COST_N_FLOWS && !rc; i++)
+        count_flows(&k, l, (enum cost_flows)i, o->s[i]);
+    free(k.flows);
+    free(k.seen);
+    free(k.leaf);
+    free(k.many);
+    return rc;
+}
+
+void cost_raise(const struct cost_links *k, enum cost_flows flows, double bytes, struct cost *c)
+{
+    for (unsigned i = 0; i < FAB_MAX_LEVELS; i++)
+        cost_record(c, i, k->s[flows][i] * bytes);
+}
+
+static double way(const struct cost_route *w, double bytes)
+{
+    return w->s + w->byte_s * bytes;
+}
+
+double cost_wire(const struct cost_links *k, enum cost_flows flows, const struct cost *c,
+                 double bytes)
+{
+    double mtu = k->mtu,
+           wire = bytes + ceil(bytes / mtu) * HEADERS + ceil(bytes / SLICE) * IMMEDIATE,
+           frame = wire < mtu + HEADERS ? wire : mtu + HEADERS, stretch = wire / bytes,
+           far = k->members - k->local; /* messages that leave the node, of one member */
+    const struct cost_route *w = flows == COST_FLOWS_PXN ? &k->rail : &k->far;
+    double wait = 0;
+
+    if (flows == COST_FLOWS_PXN && k->local)
+        wait = way(&k->plane, frame) - c->s * stretch / k->local;
+    else if (k->local > 2 && far > 0)
+        wait = (k->local - 2) * c->level_s[k->spine] * stretch / far * frame / wire;
+    return c->s * stretch + way(w, frame) + way(w, ACK) + (wait > 0 ? wait : 0);
+}
