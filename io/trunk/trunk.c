@@ -207,6 +207,7 @@ int trunk_begin(struct trunk **out, struct page_server **pages, const struct tru
     rc = peers_create(t);
     rc = rc ? rc : ends_create(t);
     rc = rc ? rc : cuts_create(t);
+    rc = rc ? rc : orders_create(t);
     rc = rc ? rc : counts_create(t);
     if (rc)
         fprintf(stderr, "trib-switch: the trunk cannot start: %s\n", strerror(-rc));
@@ -339,6 +340,7 @@ void trunk_end(struct trunk *t)
     pthread_mutex_destroy(&t->lock);
     free(t->cuts);
     free(t->cuts_sent);
+    free(t->terms);
     free(t);
 }
 

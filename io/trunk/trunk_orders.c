@@ -4,10 +4,13 @@
  * know, or to take the fabric down. An order is said several times, since datagrams may be lost, and
  * carried out once. A later one replaces one that is still being said.
  */
+#include "fabric/link_terms.h"
+#include "io/link_change.h"
 #include "io/telemetry_client.h"
 #include "io/trunk/trunk_priv.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <jansson.h>
 #include <rte_common.h>
 #include <signal.h>
@@ -49,6 +52,61 @@ void orders_tick(struct trunk *t)
 {
     if (t->given.left)
         say(t);
+}
+
+/* ---- rates and latencies ---- */
+
+int orders_create(struct trunk *t)
+{
+    t->terms = calloc(t->fab->n_links + 1u, sizeof(*t->terms));
+    for (unsigned i = 0; t->terms && i < t->fab->n_links; i++)
+        t->terms[i] = link_terms_of_conf(t->fab, i);
+    return t->terms ? 0 : -ENOMEM;
+}
+
+/* Of all links, those to the outside keep their terms. */
+static int check_link(const struct trunk *t, unsigned link, bool all, const struct link_change *c,
+                      char *why, size_t size)
+{
+    const struct link_terms conf = link_terms_of_conf(t->fab, link);
+    const struct link_terms after = link_change_terms(c, &t->terms[link], &conf);
+    char what[LINK_TERMS_WHY];
+
+    if (!link_change_sets_terms(c) || (all && link_terms_fixed(t->fab, link)) ||
+        !link_terms_check(t->fab, link, &after, what, sizeof(what)))
+        return 0;
+    if (all)
+        snprintf(why, size, "%s (%s)", what, t->fab->links[link].name);
+    else
+        snprintf(why, size, "%s", what);
+    return -EINVAL;
+}
+
+int orders_check(struct trunk *t, const char *params, char *why, size_t size)
+{
+    const size_t len = strcspn(params, ",");
+    struct link_change c = {0};
+    char name[128];
+    int link, rc = 0;
+    bool all;
+
+    snprintf(name, sizeof(name), "%.*s", (int)len, params);
+    all = !strcmp(name, "all");
+    link = all ? 0 : fabric_link_by_name(t->fab, name);
+    if (link < 0 || !params[len]) /* the processes here refuse it */
+        return 0;
+    if (link_change_parse(&c, params + len + 1, why, size))
+        return -EINVAL;
+    for (unsigned i = all ? 0 : (unsigned)link; !rc && i < (all ? t->fab->n_links : link + 1u); i++)
+        rc = check_link(t, i, all, &c, why, size);
+    for (unsigned i = all ? 0 : (unsigned)link; !rc && i < (all ? t->fab->n_links : link + 1u);
+         i++) {
+        const struct link_terms conf = link_terms_of_conf(t->fab, i);
+
+        if (!link_terms_fixed(t->fab, i))
+            t->terms[i] = link_change_terms(&c, &t->terms[i], &conf);
+    }
+    return rc;
 }
 
 /* ---- carried out, in a thread: switch processes may take a while to answer ---- */
@@ -123,8 +181,14 @@ void orders_heard(struct trunk *t, unsigned from, const uint8_t *body, size_t by
     if (!t->sh || be32toh(o.number) <= p->order || p->other_conf)
         return;
     p->order = be32toh(o.number);
-    if (be32toh(o.what) == TRUNK_LINK)
+    if (be32toh(o.what) == TRUNK_LINK) {
+        char text[TRUNK_ORDER_TEXT + 1], why[192];
+
+        snprintf(text, sizeof(text), "%.*s",
+                 (int)RTE_MIN(bytes - sizeof(o), (size_t)TRUNK_ORDER_TEXT),
+                 (const char *)body + sizeof(o));
+        (void)orders_check(t, text, why, sizeof(why)); /* whoever gave it has said why not */
         begin_change(t, body + sizeof(o), bytes - sizeof(o));
-    else if (be32toh(o.what) == TRUNK_DOWN)
+    } else if (be32toh(o.what) == TRUNK_DOWN)
         take_down(t, from);
 }

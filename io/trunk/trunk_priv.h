@@ -106,6 +106,7 @@ struct trunk {
         pthread_t thread;
         bool begun, counts; /* the thread is to be joined; it is under way */
     } counts;
+    struct link_terms *terms;  /* [n_links] that links have by now: each change goes to all */
     uint8_t *cuts, *cuts_sent; /* [bytes of a bit per link] */
     int64_t cuts_ns;
     pthread_t receiver;
@@ -198,6 +199,10 @@ void cuts_look(struct trunk *t, int64_t now_ns); /* what is cut here: to the oth
 void cuts_heard(struct trunk *t);                /* what is cut elsewhere: to the processes here */
 
 /* trunk_orders.c */
+int orders_create(struct trunk *t);
+/* Whether links may be changed so, by the rules of the processes at their ends: 0, or -EINVAL and why.
+ * Then they count as changed. */
+int orders_check(struct trunk *t, const char *params, char *why, size_t size);
 /* Passes an order on to all machines that are there. text: less than TRUNK_ORDER_TEXT characters. */
 void orders_give(struct trunk *t, enum trunk_what what, const char *text);
 void orders_tick(struct trunk *t); /* says it again */

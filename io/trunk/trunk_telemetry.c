@@ -176,9 +176,15 @@ static void say_told(const struct trunk *t, const char *link, size_t len, struct
 static void change_link(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     const char *comma = params ? strchr(params, ',') : NULL;
+    char why[192];
 
     if (!comma) {
         rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+        return;
+    }
+    if (orders_check(t, params, why, sizeof(why))) {
+        rte_tel_data_start_dict(d);
+        rte_tel_data_add_dict_string(d, "error", why);
         return;
     }
     if (strlen(params) < TRUNK_ORDER_TEXT)

@@ -49,6 +49,18 @@ on 1 trib link leaf1-spine1 up >"$tmp/link.out" 2>&1
 is_up() { ! on 2 trib link leaf1-spine1 | grep -q 'down'; }
 until_true 3 is_up || fail "a link that is up again: $(on 2 trib link leaf1-spine1)"
 on 0 trib link nothing down >"$tmp/link.out" 2>&1 && fail "a link that is none"
+# what it cannot have is refused where it is asked for, by what the link has by then
+for change in "leaf1-spine1 latency=10us" "leaf1-spine1 rate=900Gb/s" "all rate=900Gb/s" "leaf1-spine1 rate=fast"; do
+    on 0 trib link $change >"$tmp/link.out" 2>&1 && fail "trib link $change: $(cat "$tmp/link.out")"
+    has 'found (10us|900Gb/s|.*fast)' "$tmp/link.out"
+done
+on 0 trib link leaf1-spine1 rate=100Gb/s latency=700ns >"$tmp/link.out" 2>&1 || fail "trib link: $(cat "$tmp/link.out")"
+is_slow() { on 2 trib link leaf1-spine1 | grep -q 'rate=100Gb/s latency=700ns'; }
+until_true 3 is_slow || fail "a link that is slower: $(on 2 trib link leaf1-spine1)"
+on 0 trib link leaf1-spine1 rate=400Gb/s >"$tmp/link.out" 2>&1 && fail "a link too long for its rate: $(cat "$tmp/link.out")"
+on 0 trib link leaf1-spine1 clear >"$tmp/link.out" 2>&1 || fail "trib link: $(cat "$tmp/link.out")"
+is_as_before() { ! on 2 trib link leaf1-spine1 | grep -q 'rate='; }
+until_true 3 is_as_before || fail "a link that is as before: $(on 2 trib link leaf1-spine1)"
 on 0 trib exec h5 -- true >"$tmp/exec.out" 2>&1 && fail "a host of another machine"
 has 'host h5 runs on machine m1 of the conf; this one is m0' "$tmp/exec.out"
 
