@@ -357,6 +357,10 @@ static void change_links(struct build *b, config_setting_t *g, const config_sett
         keys_expected(b, of, "the nodes of a link as \"leaf0-spine1\"");
         return;
     }
+    if (config_setting_length(g) < 2) {
+        build_error(b, line, "of: found nothing with it, expected rate, latency or another key");
+        return;
+    }
     if (config_setting_get_member(g, "cables")) {
         build_error(b, line, "cables: found it with of, expected it where the link is made");
         return;

@@ -45,7 +45,10 @@ class Look(NamedTuple):
 
     def style(self, series: Sequence[Any]) -> dict[str, Any]:
         at = [list(self.values[name]).index(value) for name, value in zip(self.by, series)] + [0, 0, 0]
-        marker = (at[2] if len(self.by) > 2 else at[0]) + at[1] // len(LINES)  # lines begin anew: other markers
+        third = 0  # all further dimensions together
+        for name, i in zip(self.by[2:], at[2:]):
+            third = third * len(self.values[name]) + i
+        marker = (third if len(self.by) > 2 else at[0]) + at[1] // len(LINES)  # lines begin anew: other markers
         return {
             "color": COLOURS[at[0] % len(COLOURS)],
             "linestyle": LINES[at[1] % len(LINES)],

@@ -86,8 +86,11 @@ def _word(path: PathLike, folder: str = "") -> str:
 
 
 def _lines(folder: Path, grid: Mapping[str, Any], series: Sequence[Sequence[str]], args: Sequence[str], common: Mapping[str, Any]) -> list[str]:
-    """The simulations of a grid, the last dimension fastest."""
+    """The simulations of a grid, the last dimension fastest. ValueError: a dimension without a value, of which nothing can be run."""
     found = []
+    for name, values in grid.items():
+        if not values:
+            raise ValueError(f"found no value of {name}, expected one or more (None: as the simulation has it)")
     for point in itertools.product(*grid.values()):
         at = dict(zip(grid, point))
         words = [at.pop("conf"), at.pop("collective"), *options(**at, **common)]

@@ -25,6 +25,8 @@ has "$meant" "$tmp/said.out"
 says "no fault plan 'flop', .*did you mean flap\?" sim leaf-spine-8 --faults flop
 says "no workload file 'llama-70b', .*did you mean llama3-70b\?" sim leaf-spine-8 --workload=llama-70b
 says "no file of jobs 'to', expected a path such as" sim leaf-spine-8 --jobs to
+says "no workload file 'two', expected a path such as conf/workloads/" sim leaf-spine-8 --workload two
+says "no fault plan 'ring-8', expected a path such as conf/faults/" sim leaf-spine-8 --faults ring-8
 says "no file of jobs 'eigth', .*did you mean eight\?" sim leaf-spine-8 --jobs eigth
 says "no schedule file 'rng-8.sched', .*did you mean ring-8\?" sim leaf-spine-8 --schedule rng-8.sched
 says 'expected the conf of a fabric: this is a file beside it' sim flap
@@ -51,4 +53,10 @@ for call, meant in ((lambda: tributary.Conf.load("leafspine-8"), "leaf-spine-8")
         sys.exit("no error")
     except (FileNotFoundError, tributary.TribError) as e:
         assert f"did you mean {meant}?" in str(e), e
+for empty in "confs", "collectives", "faults", "ops", "algos":
+    try:
+        tributary.sweep(**{"confs": "leaf-spine-8", "dir": "empty", "sizes": "4K", empty: {} if empty == "faults" else []})
+        sys.exit(f"no error: {empty}")
+    except ValueError as e:
+        assert "found no value of" in str(e), e
 END

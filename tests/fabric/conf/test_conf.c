@@ -238,6 +238,8 @@ static const struct {
      "of: found \"h0\", expected two nodes"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0-h1\"; loss = 0.5; } );", 3,
      "of: found \"h0-h1\", which no link joins"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0-switch0\"; } );", 3,
+     "of: found nothing with it"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = 7; loss = 0.5; } );", 3,
      "of: found 7, expected the nodes of a link"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { of = \"h0-switch0\"; cables = 2; } );", 3,
