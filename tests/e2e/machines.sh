@@ -19,16 +19,7 @@ trunk 0 m1 >"$tmp/m1.out"
 offset=$(awk -F: '/offset_us/ { print int($2) }' "$tmp/m1.out")
 [ $((offset - 10000000)) -lt 2000 ] && [ $((offset - 10000000)) -gt -500 ] || fail "a clock 10 s ahead: $(cat "$tmp/m1.out")"
 
-# exact NAME ROWS WALL: ring and SHARP, every element right, time within 5 % of theory where the row says that the machine kept up: ROWS of four
-exact() {
-    on 0 trib perf --rsh "$remote" --algo ring,sharp -b 64K -e 64K -n 3 --max-wall "$3" --wide -J "$tmp/$1.json" >"$tmp/$1.out" 2>&1 ||
-        fail "$1: trib perf: $(cat "$tmp/$1.out")"
-    has 'Out of bounds values : 0 OK' "$tmp/$1.out"
-    jq -e '(.results | length) == 4 and all(.results[]; .wrong == 0 and (.fidelity.ok == false or (.time_us / .predicted_us | . > 0.95 and . < 1.05)))
-        and ([.results[] | select(.fidelity.ok)] | length) >= '"$2" "$tmp/$1.json" >/dev/null ||
-        fail "$1: $(jq -c '.results[] | [.algo, .bytes, .wrong, .fidelity.ok, .time_us, .predicted_us]' "$tmp/$1.json")"
-}
-exact good 2 8
+exact good 2 -b 64K -e 64K --max-wall 8
 grep -q 'a secret that' "$tmp/good.json" && fail "the trunk's key is in a file of results"
 has '"frames_sent_again": 0' <(trunk 0 m1)
 drift() { trunk 0 m1 | awk -F'[:,]' '/drift_ppb/ { print int($2) }'; }
@@ -88,7 +79,7 @@ are_there || fail "after an attack: $(trunk 0)"
 
 lossy --loss 0.01 --delay 0.001 --reorder 0.05
 until_true 5 are_there || fail "machines on a bad network: $(trunk 0)"
-exact lossy 0 10
+exact lossy 0 -b 64K -e 64K --max-wall 10
 trunk 0 m1 >"$tmp/again.out"
 has '"frames_sent_again": [1-9]' "$tmp/again.out"
 lossless
@@ -101,7 +92,7 @@ on 0 trib perf --rsh "$remote" -b 4K -e 4K >"$tmp/absent.out" 2>&1 && fail "rank
 has 'rank 4 is for host h4 of machine m1, which is not there' "$tmp/absent.out"
 nsenter -t "$wire" -n ip link set v1 up
 until_true 10 are_there || fail "after a partition: $(trunk 0; trunk 1; trunk 2)"
-exact healed 0 4
+exact healed 0 -b 64K -e 64K --max-wall 4
 
 # m1, with half of the ranks, dies in the middle of an operation
 on 0 trib perf --rsh "$remote" --algo sharp -b 16M -e 16M -n 1000 --max-wall 100 >"$tmp/killed.out" 2>&1 &
@@ -120,7 +111,8 @@ has 'rank 4 is for host h4 of machine m1, which is not there: expected trib up o
 machine_up 1
 fabric_up 1 "$tmp/spread.conf"
 until_true 5 are_there || fail "m1 is back: $(trunk 0)"
-exact back 0 4
+exact back 0 -b 64K -e 64K --max-wall 4
 on 2 trib down --machines >"$tmp/down.out" 2>&1 || fail "trib down --machines: $(cat "$tmp/down.out")"
 all_down() { [ -z "$(for i in 0 1 2; do on $i ls /run; done)" ]; }
 until_true 10 all_down || fail "left: $(for i in 0 1 2; do on $i find /run; done)"
+all_kept_up
