@@ -43,7 +43,7 @@ EOF
 [ "$(trib telemetry leaf-spine-8 /trib/an,leaf0 | jq .fabric.bytes_in)" -gt 1000000 ] || fail "leaf0 has reduced nothing"
 
 # torchrun starts all ranks again when one has died: after some operations, and before its group has met.
-timeout -k 5 100 "$python" -m torch.distributed.run --nproc_per_node 4 --max_restarts 2 --monitor_interval 0.2 --master_port $port --redirects 1 --tee 1 \
+timeout -k 5 300 "$python" -m torch.distributed.run --nproc_per_node 4 --max_restarts 2 --monitor_interval 0.2 --master_port $port --redirects 1 --tee 1 \
     --no_python "$root/scripts/trib" exec @rank -- "$python" "$root/tests/tools/torch_elastic.py" >"$tmp/elastic.out" 2>&1 || fail "torchrun: exit code $?"
 [ "$(grep -c 'attempt 2 rank [0-3] on h[0-3]: 14$' "$tmp/elastic.out")" = 4 ] || fail "torchrun: $(grep attempt "$tmp/elastic.out")"
 trib down >/dev/null
@@ -52,16 +52,21 @@ trib down >/dev/null
 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=0 WORLD_SIZE=1 "$python" -c 'import torch.distributed as d, tributary.torch; d.init_process_group("trib")' >"$tmp/outside.out" 2>&1 && fail "without a fabric"
 has 'found no TRIB_RUN and TRIB_HOST, expected a program that is run by trib exec CONF HOST' "$tmp/outside.out"
 
-# In fabric time, at a dilation at which this machine keeps up with 8 ranks. It may be busy for a while: three tries.
-trib up leaf-spine-8 --dilation 20000 >/dev/null || fail "up at 20000"
-for algo in sharp ring; do
-    trib sim leaf-spine-8 all_reduce -b 1M -e 1M --algo $algo --payload none -w 0 -J "$tmp/sim.json" >"$tmp/sim.out" 2>&1 || fail "trib sim: exit code $?"
-    sim=$(jq .results[0].time_us "$tmp/sim.json")
-    for try in 1 2 3; do
+# In fabric time, at a dilation at which this machine keeps up with 8 ranks: what it does not reach at one is tried at the next.
+late='sharp ring'
+for dilation in 20000 60000 200000; do
+    trib up leaf-spine-8 --dilation $dilation >/dev/null || fail "up at $dilation"
+    again=
+    for algo in $late; do
+        trib sim leaf-spine-8 all_reduce -b 1M -e 1M --algo $algo --payload none -w 0 -J "$tmp/sim.json" >"$tmp/sim.out" 2>&1 || fail "trib sim: exit code $?"
+        sim=$(jq .results[0].time_us "$tmp/sim.json")
         ranks time $algo
         us=$(sed -n "s/^time $algo: 1048576 bytes \(.*\) us/\1/p" "$tmp/torch.out" | tail -n 1)
-        echo "all-reduce of 1 MiB by $algo: $us us, trib sim $sim us"
-        [ "$(jq -n "$us > 0.97 * $sim and $us < 1.05 * $sim")" = true ] && continue 2
+        echo "all-reduce of 1 MiB by $algo at dilation $dilation: $us us, trib sim $sim us"
+        [ "$(jq -n "$us > 0.97 * $sim and $us < 1.05 * $sim")" = true ] || again+=" $algo"
     done
-    fail "all-reduce by $algo: found $us us, expected $sim"
+    trib down >/dev/null
+    late=$again
+    [ -n "$late" ] || exit 0
 done
+fail "all-reduce by$late: other times than those of trib sim"
