@@ -443,8 +443,8 @@ unsigned fabric_domain_planes(const struct fabric *f, uint16_t domain, uint16_t 
 
 /*
  * Channels between hosts a and b; using all of them gives the full rate. They are the cable between
- * the two, if there is one; else, within a GPU node, its planes in order; else the NICs, first to
- * first (a rail), second to second. A host reaches itself by its port 0. Returns their number,
+ * the two, if there is one; else, within a GPU node, its planes in order; else the NICs, fastest to
+ * fastest, of equal ones first to first (a rail), second to second. A host reaches itself by its port 0. Returns their number,
  * writes at most max; 0: no path.
  */
 struct fab_channel {

@@ -46,24 +46,53 @@ static bool on_plane(const struct fabric *f, const struct fab_port *p)
     return v != FAB_NONE && f->nodes[v].role == FAB_ROLE_NVSWITCH;
 }
 
-/* Planes only, or all other ports: pairs every port of a with the first free port of b that it
- * reaches. */
-static void add_ports(struct pair *k, bool planes)
-{
-    uint32_t used = 0;
+/* Ports of the two hosts that are paired already. */
+struct used {
+    uint32_t a, b;
+};
 
-    _Static_assert(FAB_MAX_HOST_PORTS <= 32, "a bit per port");
+/* The fastest pair of free ports that reach each other, the first of equal ones; its rate, 0: there
+ * is none. */
+static uint64_t fastest(const struct pair *k, bool planes, const struct used *u, unsigned *pa,
+                        unsigned *pb)
+{
+    uint64_t best = 0;
+
     for (unsigned p = 0; p < k->a->n_ports; p++) {
-        if (on_plane(k->f, &k->a->ports[p]) != planes)
+        uint64_t most = k->a->ports[p].rate_bps;
+
+        if (u->a >> p & 1 || most <= best || on_plane(k->f, &k->a->ports[p]) != planes)
             continue;
-        for (unsigned q = 0; q < k->b->n_ports; q++) {
-            if (used >> q & 1 || on_plane(k->f, &k->b->ports[q]) != planes || !joined(k, p, q))
+        for (unsigned q = 0; q < k->b->n_ports && best < most; q++) {
+            uint64_t rate = k->b->ports[q].rate_bps < most ? k->b->ports[q].rate_bps : most;
+
+            if (u->b >> q & 1 || rate <= best || on_plane(k->f, &k->b->ports[q]) != planes ||
+                !joined(k, p, q))
                 continue;
-            used |= 1u << q;
-            add(k, p, q);
-            break;
+            best = rate, *pa = p, *pb = q;
         }
     }
+    return best;
+}
+
+/* Planes in order; or all other ports, fast ones with fast ones and before slow ones, so that a ring
+ * through many hosts has a fast channel and a slow one, whatever the order of their ports is. */
+static void add_ports(struct pair *k, bool planes)
+{
+    unsigned mate[FAB_MAX_HOST_PORTS], p = 0, q = 0;
+    struct used u = {0};
+
+    _Static_assert(FAB_MAX_HOST_PORTS <= 32, "a bit per port");
+    while (fastest(k, planes, &u, &p, &q)) {
+        u.a |= 1u << p;
+        u.b |= 1u << q;
+        mate[p] = q;
+        if (!planes)
+            add(k, p, q);
+    }
+    for (p = 0; planes && p < k->a->n_ports; p++)
+        if (u.a >> p & 1)
+            add(k, p, mate[p]);
 }
 
 unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_b,

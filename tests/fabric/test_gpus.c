@@ -120,6 +120,27 @@ static void channels_have_the_same_number_from_either_end(void **state)
     fabric_free(f);
 }
 
+/* NICs of different rates under one spine: fast ones are a channel, and the first one. */
+static void fast_nics_are_a_channel(void **state)
+{
+    struct fab_channel ch[4];
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(LINKS
+                  "nodes = ( { name = (\"a\", \"b\", \"one\"); kind = \"host\"; }, { name = "
+                  "(\"l0\", \"l1\"); role = \"leaf\"; }, { name = \"s\"; role = \"spine\"; } );\n"
+                  "links = ( { a = \"a\"; b = \"l0\"; rate = \"100Gb/s\"; }, { a = (\"a\", "
+                  "\"b\"); b = \"l1\"; }, { a = \"b\"; b = \"l0\"; rate = \"100Gb/s\"; },\n"
+                  "{ a = \"one\"; b = \"l0\"; }, { a = (\"l0\", \"l1\"); b = \"s\"; } );");
+    assert_int_equal(fabric_channels(f, 0, 1, ch, LEN(ch)), 2);
+    assert_true(ch[0].port_a == 1 && ch[0].port_b == 0 && ch[0].rate_bps == 400000000000);
+    assert_true(ch[1].port_a == 0 && ch[1].port_b == 1 && ch[1].rate_bps == 100000000000);
+    assert_int_equal(fabric_channels(f, 2, 0, ch, LEN(ch)), 1);
+    assert_true(ch[0].port_a == 0 && ch[0].port_b == 1);
+    fabric_free(f);
+}
+
 /* Three hosts in a triangle: each cable is a channel; the port is the peer's own. */
 static void a_cable_between_two_hosts_is_their_channel(void **state)
 {
@@ -234,6 +255,7 @@ int main(void)
         cmocka_unit_test(channels_are_planes_inside_a_node_and_rails_between_nodes),
         cmocka_unit_test(a_cable_between_two_hosts_is_their_channel),
         cmocka_unit_test(channels_have_the_same_number_from_either_end),
+        cmocka_unit_test(fast_nics_are_a_channel),
         cmocka_unit_test(paths_go_from_port_to_port_within_one_network),
         cmocka_unit_test(a_host_joins_each_tree_by_the_port_that_leads_there),
         cmocka_unit_test(balanced_paths_of_a_rail_never_share_a_link),
