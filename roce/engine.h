@@ -105,6 +105,7 @@ struct requester {
                           READ data */
     uint32_t rd_psns;  /* PSNs of [una, nxt) that belong to READs and atomics */
     uint32_t n_rd;     /* how many of these are sent and not answered */
+    uint32_t window;   /* packets that may be unacknowledged */
     uint32_t since_ackreq;
     uint8_t retry_left, rnr_left;
     bool rnr_wait;          /* the deadline is the end of the peer's RNR timer */

@@ -214,6 +214,7 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     qp->transport = cfg->type == QP_RC ? ROCE_RC : cfg->type == QP_UC ? ROCE_UC : ROCE_UD;
     qp->sig_all = cfg->sig_all, qp->streaming = cfg->streaming, qp->deferred = cfg->deferred;
     qp->user = cfg->user, qp->pd = cfg->pd;
+    qp->rqr.window = r->cfg.window_pkts;
     qp->timer.deadline = PS_NEVER;
     attach_rq(qp, cfg->rq);
     T_ASSERT(!*place, "two queue pairs have one place in the table");

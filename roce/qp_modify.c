@@ -73,7 +73,8 @@ void qp_reset(struct qp *qp)
                             .max_sge = q->max_sge,
                             .max_inline = q->max_inline,
                             .depth = q->depth,
-                            .mask = q->mask};
+                            .mask = q->mask,
+                            .window = q->window};
     memset(&qp->rsp, 0, sizeof(qp->rsp));
     if (qp->rq && !qp->rq->shared)
         qp->rq->head = qp->rq->tail;

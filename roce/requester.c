@@ -54,7 +54,7 @@ bool requester_ready(const struct qp *qp)
         return false;
     if (op_is_read(w->op))
         return q->n_rd < qp->attr.max_rd_atomic && span + w->n_pkts < PSN_HALF;
-    return span - q->rd_psns + q->n_rd < qp->r->cfg.window_pkts && span + 1 < PSN_HALF;
+    return span - q->rd_psns + q->n_rd < q->window && span + 1 < PSN_HALF;
 }
 
 /* ---- payload ---- */

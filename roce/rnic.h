@@ -349,6 +349,9 @@ void *qp_user(const struct qp *qp);
 uint32_t qp_pd(const struct qp *qp);
 int qp_post_send(struct qp *qp, const struct wqe *w); /* 0, -ENOMEM (queue full), -EINVAL */
 uint32_t qp_sq_free(const struct qp *qp);
+uint32_t qp_sq_used(const struct qp *qp); /* requests that are not acknowledged, or not yet sent */
+/* Packets that may be unacknowledged from now on; the rnic's window_pkts until it is called. */
+void qp_set_window(struct qp *qp, uint32_t pkts);
 bool qp_holds_receive(const struct qp *qp); /* a request taken for a message that has not ended */
 struct qp *rnic_qp(struct rnic *r, uint32_t qpn); /* NULL: none */
 /* UD multicast: frames to group ip (host order) reach this QP. */

@@ -117,6 +117,19 @@ uint32_t qp_sq_free(const struct qp *qp)
     return qp->rqr.depth - (qp->rqr.tail - qp->rqr.head);
 }
 
+uint32_t qp_sq_used(const struct qp *qp)
+{
+    return qp->rqr.tail - qp->rqr.head;
+}
+
+void qp_set_window(struct qp *qp, uint32_t pkts)
+{
+    T_ASSERT(pkts && pkts < PSN_HALF, "a window that no PSN can count");
+    qp->rqr.window = pkts;
+    if (qp->state == QP_RTS)
+        rnic_want_send(qp);
+}
+
 void send_queue_release(struct swqe *w)
 {
     if (w->holds)

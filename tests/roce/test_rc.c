@@ -231,6 +231,26 @@ static void the_window_bounds_what_is_in_flight(void **state)
     fixture_free(&e);
 }
 
+static void a_queue_pair_may_have_a_window_of_its_own(void **state)
+{
+    struct qp_attr attr = {.mtu = 256};
+    struct fixture e = fixture_make(&attr, false);
+    struct wqe w = request(&e, WR_WRITE, 1, 400 * 256);
+
+    (void)state;
+    e.p->fault = drop_first_atomic_ack;
+    qp_set_window(e.qp[0], 10);
+    assert_int_equal(qp_post_send(e.qp[0], &w), 0);
+    assert_int_equal(qp_sq_used(e.qp[0]), 1);
+    e.p->burst = 64;
+    pair_run(e.p, pair_never, PS_PER_US);
+    assert_int_equal(e.p->count[0], 10);
+    qp_set_window(e.qp[0], 20); /* what waits goes on at once */
+    pair_run(e.p, pair_never, PS_PER_US);
+    assert_int_equal(e.p->count[0], 20);
+    fixture_free(&e);
+}
+
 /* ---- ways through a fabric ---- */
 
 /* IBTA A17.4.3: the UDP source port is a flow's, of the dynamic range; by it switches spread queue
@@ -279,6 +299,7 @@ int main(void)
         cmocka_unit_test(a_gap_is_answered_by_one_nak),
         cmocka_unit_test(acknowledgements_are_coalesced),
         cmocka_unit_test(the_window_bounds_what_is_in_flight),
+        cmocka_unit_test(a_queue_pair_may_have_a_window_of_its_own),
         cmocka_unit_test(packets_of_a_queue_pair_have_one_source_port_and_others_another),
     };
 
