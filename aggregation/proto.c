@@ -49,6 +49,7 @@ static const char *const types[] = {
     [AGG_MM_ABORT_ACK] = "MM_ABORT_ACK",
     [AGG_MM_MOVE] = "MM_MOVE",
     [AGG_MM_MOVE_REPLY] = "MM_MOVE_REPLY",
+    [AGG_WINDOW] = "WINDOW",
 };
 #define TYPES (sizeof(types) / sizeof(types[0]))
 

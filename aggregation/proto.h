@@ -16,6 +16,10 @@
  * - PEER_DOWN, NIC to AN, from AGG_NIC_QPN: the process behind QPNs with these top 8 bits at this
  *   address is gone
  * - PROBE: is the other side still there; PROBE_REPLY
+ * - WINDOW, AN to member or to an AN below it: how many of the granted slots may be sent from now
+ *   on, because other groups need the rest, or need it no more. xid counts them; an older one is
+ *   void. It is not answered: what is sent beyond is refused by RNR NAK, sent again later, and
+ *   WINDOW with it
  *
  * Data: on each edge, an RC connection, SEND messages of one agg_hdr and up to AGG_MSG_BYTES of
  * elements; members send DATA up, ANs send RESULT down, with the same header and the same cut. All
@@ -72,7 +76,8 @@ enum agg_type {
     AGG_MM_ABORT,
     AGG_MM_ABORT_ACK,
     AGG_MM_MOVE,
-    AGG_MM_MOVE_REPLY
+    AGG_MM_MOVE_REPLY,
+    AGG_WINDOW
 };
 
 /* X(name, text for people) */

@@ -32,6 +32,7 @@ static const char *const event_names[COMM_EVENTS] = {
     [COMM_EV_FAIL_AGREED] = "failover agreed, parts %u, operation %u",
     [COMM_EV_FAIL_DONE] = "failover done, stopped parts %u, %u rounds",
     [COMM_EV_FIT] = "fit: %u trees, window %u",
+    [COMM_EV_WINDOW] = "tree %u: window %u",
     [COMM_EV_PROTOCOL] = "protocol %u: JOIN state %u",
 };
 static const struct event_kinds event_kinds = {"coll", event_names, COMM_EVENTS};

@@ -91,6 +91,7 @@ enum comm_event {
     COMM_EV_FAIL_AGREED, /* parts; operation that is cut */
     COMM_EV_FAIL_DONE,   /* parts that are stopped; round */
     COMM_EV_FIT,         /* trees used; least window */
+    COMM_EV_WINDOW,      /* tree; slots that its switch takes now */
     COMM_EV_PROTOCOL,    /* seat; enum join_state */
     COMM_EVENTS
 };

@@ -133,6 +133,7 @@ static void an_settle(struct an *a)
     }
     if (!any)
         return;
+    window_restore(a);
     an_retime(a);
     an_check_all(a);
 }

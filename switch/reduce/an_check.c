@@ -21,6 +21,8 @@ static void check_edges(const struct an_group *g)
                  "a joined child has no queue pair, or one that has not joined has one");
         T_ASSERT(e->state != EDGE_JOINED || (e->window && e->window <= g->window),
                  "a child's credits are none, or exceed the slots of its group");
+        T_ASSERT(e->state != EDGE_JOINED || e->window <= e->granted,
+                 "a child's credits exceed what it was granted");
         joined += e->state == EDGE_PENDING || e->state == EDGE_JOINED;
         left += e->state == EDGE_LEFT;
     }
@@ -33,7 +35,8 @@ void an_check_group(const struct an_group *g)
     T_ASSERT(g->n && g->n <= AN_MAX_CHILDREN, "a group has no child, or more than can be reduced");
     T_ASSERT(g->window && g->window <= g->a->me->reduce.window,
              "a group has no slot, or more than one group may have");
-    T_ASSERT(g->promised == group_mbufs(g->a, g, g->window),
+    T_ASSERT(g->window <= g->n_slots, "a group has more slots than its ring");
+    T_ASSERT(g->promised == group_mbufs(g, g->window),
              "a group's promised mbufs differ from those of its window");
     T_ASSERT(g->state < GROUP_STATES_N, "a group is in a state that does not exist");
     T_ASSERT(g->top || g->up.qp, "a group below the top has no queue pair to its parent");
@@ -47,7 +50,7 @@ void an_check_group(const struct an_group *g)
 /* A child has sent slot `at` if its stream has passed it. */
 static void check_slot(const struct an_group *g, uint64_t at)
 {
-    uint32_t ring = (uint32_t)(at % g->window);
+    uint32_t ring = (uint32_t)(at % g->n_slots);
     const struct an_input *in = &g->in[(size_t)ring * g->n];
     unsigned sent = 0, held = 0;
 
@@ -74,11 +77,11 @@ void an_check_slots(const struct an_group *g)
             continue;
         T_ASSERT(e->rx.slots >= g->next, "a slot was reduced without one of its children");
         T_ASSERT(e->rx.slots - g->results <= g->window, "a child has sent beyond its credits");
-        T_ASSERT(e->ring == e->rx.slots % g->window, "a child's next slot is not where it sends");
+        T_ASSERT(e->ring == e->rx.slots % g->n_slots, "a child's next slot is not where it sends");
     }
     T_ASSERT(g->top ? g->results == g->next : g->results == g->up.rx.slots,
              "results sent down differ from those that came");
-    for (uint64_t at = g->next; at < g->next + g->window; at++)
+    for (uint64_t at = g->next; at < g->next + g->n_slots; at++)
         check_slot(g, at);
 }
 
@@ -86,7 +89,7 @@ static uint32_t slots_used(const struct an_group *g)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < g->window; i++)
+    for (uint32_t i = 0; i < g->n_slots; i++)
         n += g->slot[i].have > 0;
     return n;
 }

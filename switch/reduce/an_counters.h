@@ -19,6 +19,9 @@
     X(joins_over_share)  /* refused: the host alone has its share (among joins_refused) */         \
     X(groups_gave_way)   /* aborted, half of them not there, for a group that found no room */     \
     X(groups_incomplete) /* aborted because some member did not join in time */                    \
+    X(windows_smaller)   /* of idle groups, for one that found less room than it asked for */      \
+    X(windows_larger)    /* of those again, when others had ended */                               \
+    X(beyond_window)     /* packets that come again later: sent before their window was smaller */ \
     X(joins_stale)       /* repeated after their group had ended */                                \
     X(leaves)                                                                                      \
     X(aborts) /* groups aborted */                                                                 \

@@ -12,6 +12,7 @@
  *   group.c     life of a group: edges, the reasons for its end
  *   idle.c      edges on which nothing comes
  *   quota.c     slots and mbufs that a group reserves
+ *   window.c    idle groups give back what others need
  *   an_check.c  invariants; an_events.c: names of the last events
  *   mm*.c       multimem, which shares the rnic and the control queue pair
  *   tombstone.c groups that have ended: ABORTs and LEAVEs still to be answered, late messages
@@ -99,11 +100,12 @@ struct an_edge {
     struct an_addr addr; /* for control */
     uint32_t qpn, psn;   /* the other end's */
     uint32_t own_psn;
-    uint32_t xid; /* of its JOIN */
-    uint32_t window;
-    uint32_t ring;   /* index of the next slot in the group's ring */
-    uint16_t node;   /* of an AN or of the member's host */
-    uint16_t member; /* id, or the lowest below an AN */
+    uint32_t xid;     /* of its JOIN */
+    uint32_t granted; /* window in the answer to its JOIN */
+    uint32_t window;  /* what it may use of it now */
+    uint32_t ring;    /* index of the next slot in the group's ring */
+    uint16_t node;    /* of an AN or of the member's host */
+    uint16_t member;  /* id, or the lowest below an AN */
     bool is_member;
     uint8_t state; /* enum edge_state */
     struct an_watch watch;
@@ -159,6 +161,7 @@ enum group_state {
     X(ENDED, "group %u has ended after slot %u")                                                   \
     X(TOMBSTONE, "group %u: tombstone made, aborted: %u")                                          \
     X(ANSWERED, "group %u: tombstone answered by member %u")                                       \
+    X(WINDOW, "group %u: window of %u slots")                                                      \
     X(PROBE, "group %u: PROBE answered with status %u")                                            \
     X(NODE_DOWN, "the link to node %u is down")                                                    \
     X(PROCESS_DOWN, "the process of QPNs %u << 16 at address %u has ended")                        \
@@ -184,6 +187,10 @@ struct an_group {
     bool top;
     struct fab_members members;
     uint32_t window, promised;
+    uint32_t full;    /* window that it was granted; it has less where others needed the rest */
+    uint32_t credit;  /* slots that the parent takes now; 0: as many as it granted */
+    uint32_t resizes; /* number of the last WINDOW */
+    uint32_t n_slots; /* of the ring */
     int64_t born;     /* time of the first JOIN */
     int64_t look_ps;  /* idle.c */
     bool complete;    /* all children have joined */
@@ -202,8 +209,8 @@ struct an_group {
     uint16_t root, root_child;
     arith_fn kernel;
     uint32_t elem;        /* bytes of an element */
-    struct an_slot *slot; /* [window] */
-    struct an_input *in;  /* [window][n] */
+    struct an_slot *slot; /* [n_slots] */
+    struct an_input *in;  /* [n_slots][n] */
 
     /* asking the parent */
     uint32_t xid;
@@ -266,9 +273,10 @@ struct an {
     uint32_t flight; /* packets that a queue pair may have unacknowledged */
     uint32_t next_xid;
     uint64_t psn_state;
-    int64_t now;   /* time of the current call */
-    int64_t timer; /* earliest deadline of groups and tombstones */
-    bool in_rnic;  /* the rnic may call back: do not create or destroy queue pairs */
+    int64_t now;    /* time of the current call */
+    int64_t timer;  /* earliest deadline of groups and tombstones */
+    bool room_back; /* a group has given back what it held */
+    bool in_rnic;   /* the rnic may call back: do not create or destroy queue pairs */
     LIST_HEAD(an_groups, an_group) groups;
     SLIST_HEAD(an_doomed, an_group) doomed;
     struct an_tombstone *tombstones; /* [AN_TOMBSTONES] */
@@ -403,12 +411,31 @@ static inline int64_t group_expires(const struct an_group *g)
 
 /* quota.c */
 /* The mbufs that a group with this window can hold. */
-uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t window);
+uint32_t group_mbufs(const struct an_group *g, uint32_t window);
 /* Reserves what the group needs and sets its window; where there is no room, groups that wait for
  * members for long give way. AGG_OK, or the quota that is exhausted. */
 enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text);
-void quota_shrink(struct an_group *g, uint32_t window); /* before any slot is used */
+/* Another window: smaller before any slot is used and while no packet is in flight, or larger where
+ * there is room. */
+void quota_resize(struct an_group *g, uint32_t window);
 void quota_release(struct an_group *g);
+/* The window of the group if so many groups shared all mbufs evenly, at least a message. */
+uint32_t quota_even_window(const struct an_group *g, uint32_t groups);
+/* The largest window that the group can have with its own and what is left. */
+uint32_t quota_most_window(const struct an_group *g);
+
+/* window.c */
+/* A group that joins finds fewer mbufs than it asks for: idle groups that have more than an even
+ * share give the rest back. Returns into how many shares; *kept: some group has more and is not idle. */
+uint32_t window_make_room(struct an *a, uint32_t joining, bool *kept);
+/* Groups that gave back get it again, as far as what is left goes. */
+void window_restore(struct an *a);
+bool window_any_gave(const struct an *a); /* and does not have it again */
+void window_tell(struct an_edge *e);
+void window_tell_all(struct an_group *g);
+void window_limit(struct an_group *g); /* of its queue pairs, after a change */
+/* The parent takes so many slots from now on. */
+void window_of_parent(struct an_group *g, uint32_t window, uint32_t number);
 
 /* idle.c */
 /* False: the peer did not answer any keep-alive. */

@@ -6,7 +6,7 @@ static uint32_t slots_used(const struct an_group *g)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < g->window; i++)
+    for (uint32_t i = 0; i < g->n_slots; i++)
         n += g->slot[i].have > 0;
     return n;
 }

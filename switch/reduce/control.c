@@ -50,8 +50,9 @@ void control_grant(struct an_group *g, struct an_edge *e)
              "an edge is granted that is not there, or before its group is");
     if (e->state == EDGE_PENDING) {
         group_edge_state(e, EDGE_JOINED);
-        if (!e->window || e->window > g->window)
-            e->window = g->window;
+        if (!e->granted || e->granted > g->full)
+            e->granted = g->full;
+        e->window = RTE_MIN(e->granted, g->window);
         g->a->cnt.joins_granted++;
     }
     r.window = rte_cpu_to_be_32(e->window);
@@ -171,7 +172,7 @@ static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const st
     if (e->state == EDGE_NONE || e->state == EDGE_LEFT) {
         e->qpn = qpn;
         e->psn = psn;
-        e->window = rte_be_to_cpu_32(c->window);
+        e->granted = rte_be_to_cpu_32(c->window);
         st = group_open_edge(g, e);
     }
     return st;
@@ -373,6 +374,18 @@ static void on_peer_down(struct an *a, const struct an_addr *from, const struct 
         mm_peer_down(a->mm, from->ip, space);
 }
 
+static void on_window(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    struct an_group *g = find_group(a, c);
+
+    if (from->qpn != AGG_QPN || (g && (g->top || !may_speak(a, &g->up, from)))) {
+        a->cnt.control_forged++;
+        return;
+    }
+    if (g && g->state == GROUP_OPEN)
+        window_of_parent(g, rte_be_to_cpu_32(c->window), rte_be_to_cpu_32(c->xid));
+}
+
 static void on_probe(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
     struct an_group *g = find_group(a, c);
@@ -411,7 +424,7 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
         return;
     }
     memcpy(&c, p, sizeof(c));
-    if (c.type >= AGG_MM_BIND) {
+    if (c.type >= AGG_MM_BIND && c.type <= AGG_MM_MOVE_REPLY) {
         if (a->mm)
             mm_control(a->mm, from, p);
         else
@@ -444,6 +457,9 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
         break;
     case AGG_PROBE:
         on_probe(a, from, &c);
+        break;
+    case AGG_WINDOW:
+        on_window(a, from, &c);
         break;
     default: /* answers to messages that an AN does not send */
         break;

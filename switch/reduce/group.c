@@ -95,6 +95,7 @@ static int make_qp(struct an_group *g, struct an_edge *e)
     rc = qp_create(g->a->rnic, &cfg, &e->qp);
     if (rc)
         return rc;
+    qp_set_window(e->qp, g->window + AN_FLIGHT_MARGIN);
     e->own_psn = new_psn(g->a);
     return qp_modify(e->qp, &attr);
 }
@@ -220,8 +221,9 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
         return st;
     }
     LIST_INSERT_HEAD(&a->groups, g, link);
-    g->slot = calloc(g->window, sizeof(g->slot[0]));
-    g->in = calloc((size_t)g->window * n, sizeof(g->in[0]));
+    g->n_slots = g->window;
+    g->slot = calloc(g->n_slots, sizeof(g->slot[0]));
+    g->in = calloc((size_t)g->n_slots * n, sizeof(g->in[0]));
     if (!g->slot || !g->in || (!g->top && set_parent(g))) {
         group_free(g);
         return AGG_E_QUOTA_BUFFERS;
@@ -275,8 +277,10 @@ int group_granted(struct an_group *g, uint32_t window, const char *limit)
         return rc;
     if (window && window < g->window) {
         join_text(g->limit, "%s", limit);
-        quota_shrink(g, window);
+        quota_resize(g, window);
+        window_limit(g);
     }
+    g->full = g->window;
     T_ASSERT(g->state == GROUP_ASKING, "a group is granted twice");
     g->state = GROUP_OPEN;
     an_event(g->a, AN_EV_GROUP + GROUP_OPEN, g->id, g->window);
@@ -296,6 +300,7 @@ void group_free(struct an_group *g)
         group_close_edge(&g->child[i]);
     group_close_edge(&g->up);
     quota_release(g);
+    g->a->room_back = true;
     LIST_REMOVE(g, link);
     free(g->slot);
     free(g->in);

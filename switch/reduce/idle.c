@@ -42,5 +42,7 @@ void idle_check(struct an_group *g)
         look_at(&g->child[i]);
     if (!g->top && g->state == GROUP_OPEN)
         look_at(&g->up);
+    if (g->resizes && !g->doomed)
+        window_tell_all(g); /* the last may have been lost */
     g->look_ps = g->a->now + AN_LOOK_PS;
 }

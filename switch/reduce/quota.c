@@ -4,27 +4,31 @@
  *
  * - A host may hold a share of everything alone, in groups that nobody else has joined: so what it
  *   does leaves room for others. Groups of several hosts do not count: one host cannot make them.
+ * - Where there are fewer mbufs than a group asks for, idle groups give back what they have beyond an
+ *   even share (window.c), and it gets such a share. Slots go to who comes first.
  * - Where there is no room, groups that have waited for members for long give way, so that a list of
- *   members that never come reserves nothing that somebody needs. A complete group keeps what it was
- *   granted.
+ *   members that never come reserves nothing that somebody needs.
  */
 #include "base/log.h"
 #include "switch/reduce/an_priv.h"
 
-/* Mbufs that a group can hold: the children's in its slots, and unacknowledged ones each way. */
-uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t window)
+#include <stdio.h>
+
+/* Mbufs that a group can hold: the children's in its slots, and each way those that are not
+ * acknowledged (window_limit()) or wait to be sent. */
+uint32_t group_mbufs(const struct an_group *g, uint32_t window)
 {
     uint32_t ways = g->top ? 1 : 2;
 
-    return g->n * window + ways * (window + a->flight);
+    return g->n * window + ways * (2 * window + AN_FLIGHT_MARGIN);
 }
 
 /* The largest window that fits into so many mbufs; 0: none. */
-static uint32_t window_of_mbufs(const struct an *a, const struct an_group *g, uint32_t mbufs)
+static uint32_t window_of_mbufs(const struct an_group *g, uint32_t mbufs)
 {
-    uint32_t ways = g->top ? 1 : 2, fixed = ways * a->flight;
+    uint32_t ways = g->top ? 1 : 2, fixed = ways * AN_FLIGHT_MARGIN;
 
-    return mbufs > fixed ? (mbufs - fixed) / (g->n + ways) : 0;
+    return mbufs > fixed ? (mbufs - fixed) / (g->n + 2 * ways) : 0;
 }
 
 /* ---- what is left ---- */
@@ -142,31 +146,67 @@ static uint32_t still_to_come(const struct an *a, const struct an_group *g)
     return (g->of_job & 0xff) > here ? (g->of_job & 0xff) - here : 1;
 }
 
-/*
- * A window that fits into the free slots and mbufs. If those are fewer than requested, the groups
- * of a job share them evenly. None gets less than a message needs: with a smaller window it could
- * never send one.
- */
-static void fit(const struct an *a, struct an_group *g, struct room r)
+static uint32_t least_window(const struct an_group *g)
 {
-    uint32_t least = RTE_MIN(g->window, AGG_MSG_PKTS), share = still_to_come(a, g);
+    return RTE_MIN(g->window, AGG_MSG_PKTS);
+}
+
+/* A window that fits into the room; was: the mbufs that there are, of which others keep a part. None
+ * gets less than a message needs: with a smaller window it could never send one. */
+static void fit(const struct an *a, struct an_group *g, struct room r, uint32_t was, uint32_t share)
+{
+    uint32_t least = least_window(g), w = window_of_mbufs(g, r.mbufs / share);
+    char kept[48] = "";
 
     if (r.slots / share < g->window) {
         g->window = RTE_MAX(r.slots / share, least);
         join_text(g->limit, "%s has %u of %u slots left", a->me->name, r.slots,
                   a->me->reduce.max_slots);
     }
-    if (window_of_mbufs(a, g, r.mbufs / share) < g->window) {
-        g->window = RTE_MAX(window_of_mbufs(a, g, r.mbufs / share), least);
-        join_text(g->limit, "%s has %u of %u buffers left", a->me->name, r.mbufs,
-                  a->cfg.mbuf_budget);
+    if (w < g->window) {
+        g->window = RTE_MAX(w, least);
+        if (r.mbufs < was)
+            snprintf(kept, sizeof(kept), ", %u of them for others", was - r.mbufs);
+        join_text(g->limit, "%s has %u of %u buffers left%s", a->me->name, RTE_MAX(r.mbufs, was),
+                  a->cfg.mbuf_budget, kept);
     }
+}
+
+/*
+ * Mbufs that a job may take where there are fewer than it asks for, or some group has given back
+ * for that reason. Its groups share them evenly.
+ * Where other groups are, each gets an even share of all that the AN has, and where some hold more
+ * and are not idle, the job takes half of what is left: so later ones find room as well.
+ */
+static uint32_t part_of(struct an *a, const struct an_group *g, uint32_t share)
+{
+    uint32_t job = RTE_MAX(g->of_job & 0xff, share), parts, left;
+    bool kept, others = a->cnt.groups + share > job;
+
+    parts = window_make_room(a, share, &kept);
+    left = an_mbufs_left(a);
+    if (!others)
+        return left;
+    return kept ? (uint32_t)((uint64_t)left * share / (job + share))
+                : RTE_MIN(left, a->cfg.mbuf_budget / parts * share);
+}
+
+uint32_t quota_even_window(const struct an_group *g, uint32_t groups)
+{
+    return RTE_MAX(window_of_mbufs(g, g->a->cfg.mbuf_budget / groups), least_window(g));
+}
+
+uint32_t quota_most_window(const struct an_group *g)
+{
+    struct room r = room_left(g->a);
+
+    return RTE_MIN(r.slots + g->window, window_of_mbufs(g, r.mbufs + g->promised));
 }
 
 static enum agg_status check_room(const struct an *a, const struct an_group *g, char *text)
 {
     const struct fab_reduce *q = &a->me->reduce;
-    uint32_t least = RTE_MIN(g->window, AGG_MSG_PKTS);
+    uint32_t least = least_window(g);
     struct room r = room_left(a);
 
     if (a->cnt.groups >= q->max_groups) {
@@ -179,9 +219,9 @@ static enum agg_status check_room(const struct an *a, const struct an_group *g, 
                   least);
         return AGG_E_QUOTA_SLOTS;
     }
-    if (window_of_mbufs(a, g, r.mbufs) < least) {
+    if (window_of_mbufs(g, r.mbufs) < least) {
         join_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, r.mbufs,
-                  a->cfg.mbuf_budget, group_mbufs(a, g, least));
+                  a->cfg.mbuf_budget, group_mbufs(g, least));
         return AGG_E_QUOTA_BUFFERS;
     }
     return AGG_OK;
@@ -216,8 +256,9 @@ static bool give_way(struct an *a, enum agg_status why)
 
 enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text)
 {
-    uint32_t least = RTE_MIN(g->window, AGG_MSG_PKTS), mbufs;
+    uint32_t least = least_window(g), to_come = still_to_come(a, g);
     struct room r, share = {UINT32_MAX, UINT32_MAX};
+    uint32_t part, left;
     enum agg_status st;
 
     if (g->founder != FAB_NONE) {
@@ -227,17 +268,23 @@ enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text)
         share = host_room(a, g, &h);
         /* Its first group is granted where there is room, with the least window if need be. */
         if (h.groups && (h.groups >= RTE_MAX(groups, (uint64_t)FAB_HOST_GROUPS) ||
-                         share.slots < least || window_of_mbufs(a, g, share.mbufs) < least))
+                         share.slots < least || window_of_mbufs(g, share.mbufs) < least))
             return over_share(a, g, &h, text);
     }
-    while ((st = check_room(a, g, text)) != AGG_OK)
+    part = an_mbufs_left(a);
+    if (window_of_mbufs(g, part / to_come) < g->window || window_any_gave(a))
+        part = part_of(a, g, to_come);
+    while ((st = check_room(a, g, text)) != AGG_OK) {
         if (!give_way(a, st))
             return st;
+        part = an_mbufs_left(a);
+    }
     r = room_left(a);
-    fit(a, g, (struct room){RTE_MIN(r.slots, share.slots), RTE_MIN(r.mbufs, share.mbufs)});
-    mbufs = group_mbufs(a, g, g->window);
-    g->promised = mbufs;
-    a->cnt.mbufs_promised += mbufs;
+    left = r.mbufs;
+    r = (struct room){RTE_MIN(r.slots, share.slots), RTE_MIN(part, share.mbufs)};
+    fit(a, g, r, left, to_come);
+    g->promised = group_mbufs(g, g->window);
+    a->cnt.mbufs_promised += g->promised;
     a->cnt.slots_granted += g->window;
     T_ASSERT(a->cnt.mbufs_promised <= a->cfg.mbuf_budget, "more mbufs are promised than there are");
     if (++a->cnt.groups > a->cnt.groups_peak)
@@ -245,17 +292,17 @@ enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text)
     return AGG_OK;
 }
 
-void quota_shrink(struct an_group *g, uint32_t window)
+void quota_resize(struct an_group *g, uint32_t window)
 {
     struct an *a = g->a;
 
-    T_ASSERT(window && window < g->window, "a window is made smaller by making it larger");
-    T_ASSERT(!g->next && g->state == GROUP_ASKING, "a window shrinks while its slots are in use");
-    a->cnt.slots_granted -= g->window - window;
-    a->cnt.mbufs_promised -= g->promised;
-    g->promised = group_mbufs(a, g, window);
-    a->cnt.mbufs_promised += g->promised;
+    T_ASSERT(window && window <= quota_most_window(g), "a window is larger than what is left");
+    T_ASSERT(window > g->window || !group_in_operation(g),
+             "a window shrinks while its slots are in use");
+    a->cnt.slots_granted += (uint64_t)window - g->window;
+    a->cnt.mbufs_promised += (uint64_t)group_mbufs(g, window) - g->promised;
     g->window = window;
+    g->promised = group_mbufs(g, window);
 }
 
 void quota_release(struct an_group *g)

@@ -175,7 +175,7 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
     struct an_input out = {NULL, NULL};
 
     T_ASSERT_HOT(s->have == g->n, "a slot is reduced before all children have sent it");
-    T_ASSERT_HOT(s == &g->slot[g->next % g->window], "slots do not complete in order");
+    T_ASSERT_HOT(s == &g->slot[g->next % g->n_slots], "slots do not complete in order");
     T_ASSERT_HOT(g->a->cnt.slots_used, "more slots complete than are in use");
     T_ASSERT_HOT(s->head || g->cur_first < g->next, "a slot belongs to no message");
     if (s->head)
@@ -209,7 +209,7 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
 
 void slot_reduce(struct an_group *g)
 {
-    const uint32_t ring = (uint32_t)(g->next % g->window);
+    const uint32_t ring = (uint32_t)(g->next % g->n_slots);
 
     reduce(g, &g->slot[ring], &g->in[(size_t)ring * g->n]);
 }
@@ -291,7 +291,7 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
     struct an_input *at = &g->in[(size_t)e->ring * g->n];
     struct an_slot *s = &g->slot[e->ring];
 
-    T_ASSERT_HOT(i < g->n && e->ring < g->window, "a child, or its next slot, is out of range");
+    T_ASSERT_HOT(i < g->n && e->ring < g->n_slots, "a child, or its next slot, is out of range");
     T_ASSERT_HOT(s->have < g->n, "a slot gets more packets than it has children");
     T_ASSERT_HOT(g->a->me->reduce.arrival || !at[i].m, "a child's packet is held already");
     if (!slot_agrees(g, s, i, p))
@@ -300,7 +300,7 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
         g->a->cnt.slots_peak = g->a->cnt.slots_used;
     s->virt = RTE_MAX(s->virt, p->virt); /* one child without bytes makes a result without bytes */
     at[g->a->me->reduce.arrival && in.m && e->rx.hdr.coll != AGG_BROADCAST ? s->have : i] = in;
-    if (++e->ring == g->window)
+    if (++e->ring == g->n_slots)
         e->ring = 0;
     if (++s->have == g->n && !engine_takes(g, s)) {
         prefetch_inputs(g, &g->in[(size_t)e->ring * g->n]);
@@ -324,6 +324,21 @@ static void empty_input(struct an_edge *e)
     }
 }
 
+/* Whether a packet does not fit into what is left of the edge's window, which was made smaller. A
+ * header without elements needs all slots of its message; one that is wrong is judged later. */
+static bool is_beyond(const struct an_edge *e, const struct roce_pkt *k, bool head)
+{
+    uint32_t slots = 1;
+    struct agg_hdr h;
+
+    if (head && k->payload && k->len == AGG_HDR_BYTES) {
+        memcpy(&h, k->payload, sizeof(h));
+        if (agg_is_empty(&h))
+            slots = agg_msg_slots(rte_be_to_cpu_32(h.msg_len), e->g->mtu);
+    }
+    return slots <= AGG_MSG_PKTS && e->rx.slots - e->g->results + slots > e->window;
+}
+
 static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k, struct rte_mbuf *m)
 {
     struct an_group *g = e->g;
@@ -336,6 +351,11 @@ static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k,
         doom_left(g);
         return SINK_COPIED;
     }
+    if (unlikely(e->window < e->granted) && is_beyond(e, k, head)) {
+        g->a->cnt.beyond_window++;
+        window_tell(e);
+        return SINK_RNR;
+    }
     st = stream_packet(&e->rx, k, AGG_DATA, g->mtu, &what);
     if (st == AGG_OK && head)
         st = fanout_check(g, e, &e->rx.hdr, &what);
@@ -343,7 +363,7 @@ static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k,
         doom_packet(e, st, what);
         return SINK_COPIED;
     }
-    if (e->rx.slots - g->results > e->window) {
+    if (e->rx.slots - g->results > e->granted) {
         doom_packet(e, AGG_E_PROTOCOL, "sent beyond its window");
         return SINK_COPIED;
     }
@@ -413,12 +433,12 @@ enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct
 void slot_drop_all(struct an_group *g)
 {
     g->n_due = 0;
-    for (uint32_t i = 0; g->in && i < g->window * g->n; i++)
+    for (uint32_t i = 0; g->in && i < g->n_slots * g->n; i++)
         if (g->in[i].m) {
             rte_pktmbuf_free(g->in[i].m);
             g->in[i].m = NULL;
         }
-    for (uint32_t i = 0; g->slot && i < g->window; i++)
+    for (uint32_t i = 0; g->slot && i < g->n_slots; i++)
         if (g->slot[i].have) {
             T_ASSERT(g->a->cnt.slots_used, "a group drops more slots than are in use");
             g->slot[i].have = 0;

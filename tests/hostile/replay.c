@@ -108,7 +108,8 @@ static void end_job(struct raw *r, const struct roce_pkt *k, const struct agg_ct
 
 static void use_join(struct raw *r, const struct roce_pkt *k, const struct agg_ctl *join)
 {
-    static const enum agg_type to_member[] = {AGG_ABORT, AGG_PROBE_REPLY, AGG_LEAVE_REPLY};
+    static const enum agg_type to_member[] = {AGG_ABORT, AGG_PROBE_REPLY, AGG_LEAVE_REPLY,
+                                              AGG_WINDOW};
     static const enum agg_type to_an[] = {AGG_LEAVE, AGG_ABORT, AGG_PROBE, AGG_ABORT_ACK};
 
     for (unsigned i = 0; i < sizeof(to_an) / sizeof(to_an[0]); i++)

@@ -213,8 +213,7 @@ static struct rte_mbuf *any_control(struct storm *s)
     c.ranks_per_host = rte_cpu_to_be_16((uint16_t)(1 + below(s, 2)));
     c.n_spans = rte_cpu_to_be_16((uint16_t)(often(s) ? 0 : below(s, AGG_SPANS + 2)));
     return raw_agg(&s->raw, any_source(s), any_node(s), often(s) ? 0 : any_qpn(s),
-                   often(s) ? AGG_QPN : any_qpn(s), (enum agg_type)below(s, AGG_MM_MOVE_REPLY + 2),
-                   &c);
+                   often(s) ? AGG_QPN : any_qpn(s), (enum agg_type)below(s, AGG_WINDOW + 2), &c);
 }
 
 static struct rte_mbuf *any_roce(struct storm *s)

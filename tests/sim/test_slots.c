@@ -262,8 +262,12 @@ static const struct {
     {0, 2, 0, 0, 8, 1, 64, 1, 122, "leaf0 has 2 groups, at most 2"},
     {0, 2, 0, 4, 4, 1, 64, 1, 122, "leaf1 has 2 groups, at most 2"},
     {0, 2, 0, 0, 8, 2, 64, 0, 0, "has 2 groups, at most 2"},
-    {0, 0, 3100, 0, 8, 1, 122, 2, 61, "leaf0 has 1824 of 3100 buffers left"},
-    {0, 0, 2000, 0, 8, 1, 64, 1, 8, "leaf0 has 480 of 2000 buffers left"},
+    {0, 0, 3100, 0, 8, 1, 122, 2, 122, ""},
+    /* the tenant, which is idle, gives back; twice */
+    {0, 0, 2200, 0, 8, 1, 122, 2, 64,
+     "leaf0 has 1656 of 2200 buffers left, 556 of them for others"},
+    {0, 0, 2200, 4, 4, 1, 122, 2, 64, "leaf1 has 1650 of 2200 buffers left"},
+    {0, 0, 250, 0, 8, 1, 64, 1, 8, "leaf0 has 58 of 250 buffers left, 96 needed"},
 };
 
 static const unsigned in_order[RANKS] = {0, 1, 2, 3, 4, 5, 6, 7};

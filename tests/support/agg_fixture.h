@@ -71,12 +71,14 @@ struct member {
     enum agg_status status; /* of the refusal or the abort */
     char text[64];
     struct agg_ctl granted;
+    uint32_t credit; /* of the granted window, after the last WINDOW */
     uint32_t xid;
     int64_t retry_ps;
     bool deaf;              /* killed: receives and sends no frames */
     bool over_window;       /* sends without regard to the window */
     bool mute_acks;         /* does not acknowledge ABORT */
     bool frozen;            /* sends nothing */
+    bool window_lost;       /* gets no WINDOW */
     unsigned joins, aborts; /* JOIN_REPLYs, ABORTs received */
 
     struct agg_fixture_op op;

@@ -127,6 +127,7 @@ static void on_reply(struct member *m, const struct agg_ctl *c, const struct cqe
     }
     memcpy(attr.dest_mac, from->src_mac, 6);
     to_rts(m->qp, &attr);
+    m->credit = rte_be_to_cpu_32(c->window);
     m->state = MEMBER_IN;
 }
 
@@ -159,6 +160,8 @@ static void control(struct member *m, const struct agg_ctl *c, const struct cqe 
     else if (c->type == AGG_LEAVE_REPLY && m->state == MEMBER_LEAVING &&
              rte_be_to_cpu_32(c->xid) == m->xid)
         m->state = MEMBER_LEFT;
+    else if (c->type == AGG_WINDOW && !m->window_lost)
+        m->credit = rte_be_to_cpu_32(c->window);
     else if (c->type == AGG_PROBE_REPLY)
         m->status = rte_be_to_cpu_16(c->status);
 }
@@ -235,8 +238,7 @@ static bool send_packet(struct member *m)
     uint32_t n = packet_at(m, m->sent, &head, &last), len = msg_len(m, m->sent);
     uint32_t slots = sends(m) ? 1 : agg_msg_slots(len, m->g.mtu);
 
-    if ((m->sent_slots - m->got_slots + slots > rte_be_to_cpu_32(m->granted.window) &&
-         !m->over_window) ||
+    if ((m->sent_slots - m->got_slots + slots > m->credit && !m->over_window) ||
         qp_sq_free(m->qp) == 0)
         return false;
     if (!sends(m)) {

@@ -151,7 +151,7 @@ unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane)
         const struct step *st = lane_step(l, *begun);
         uint32_t slots = agg_slots(st->len, c->mtu);
 
-        if (!exec_may_start(r, lane, WAIT_START, st) || a->slots_out + slots > a->window ||
+        if (!exec_may_start(r, lane, WAIT_START, st) || a->slots_out + slots > a->credit ||
             a->posted - a->done >= a->depth || a->posted - a->tx_done >= a->depth + SEND_SLACK ||
             post_message(c, a, r, st))
             break;
@@ -241,7 +241,7 @@ static int edge_create(struct comm *c, struct agg *a, uint32_t window)
 
     a->lane = LANE_NONE;
     a->port = port_of_tree(c, a->tree);
-    a->window = a->asked = window;
+    a->asked = a->window = a->credit = window;
     a->depth = a->window / AGG_MSG_PKTS + 1;
     cap = edge_cap(a);
     rc = port_reserve(a->port, cap.send_wr + cap.recv_wr);
@@ -268,7 +268,8 @@ int agg_renew(struct comm *c, struct agg *a)
         ibv_destroy_qp(a->qp);
     a->qp = rc_create(a->port, &cap, false);
     a->psn = comm_psn(c, c->cfg.rank, a->index + (a->attempt + 1u) * (COLL_TREES + 1));
-    a->window = a->asked;
+    a->window = a->credit = a->asked;
+    a->resizes = 0;
     a->lane = LANE_NONE;
     a->slots_out = a->opseq_out = a->opseq_in = 0;
     a->posted = a->done = a->tx_done = a->op_end = 0;
@@ -454,6 +455,7 @@ int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant)
         return -EMSGSIZE;
     if (slots < a->window)
         a->window = slots;
+    a->credit = a->window;
     gid_of_ip(&far.gid, c->cfg.fab->nodes[a->leaf].ip);
     return rc_connect(a->port, a->qp, &far, a->psn);
 }

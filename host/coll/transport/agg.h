@@ -67,7 +67,9 @@ struct agg {
     struct port *port;
     struct ibv_qp *qp;
     uint32_t psn;
-    uint32_t asked, window; /* slots: requested, granted */
+    uint32_t asked, window; /* slots: requested; granted, agreed by all ranks */
+    uint32_t credit;        /* of them, what the aggregation node takes now */
+    uint32_t resizes;       /* number of its last WINDOW */
     uint32_t slots_out;
     uint32_t depth;      /* messages in flight at most */
     struct agg_hdr *hdr; /* [2 * depth]: sent, received */

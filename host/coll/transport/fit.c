@@ -85,6 +85,7 @@ int fit_apply(struct comm *c, const struct failover_round *f, const char *why, c
         if (agg_is_out(a))
             continue;
         w = a->kind == GROUP_ALL ? f->fit[a->chan] : f->rail;
+        a->credit = w && w < a->credit ? w : a->credit;
         if (a->kind == GROUP_RAIL) {
             a->window = w && w < a->window ? w : a->window;
         } else if (w) {
@@ -107,9 +108,16 @@ int fit_apply(struct comm *c, const struct failover_round *f, const char *why, c
     return op_recovery(c, &all, err);
 }
 
+/* Slots that the tree's switch takes now, of those that it granted. */
+static uint32_t now_of(const struct agg *a)
+{
+    return a->credit < a->window ? a->credit : a->window;
+}
+
 void comm_granted(const struct comm *c, struct coll_grant *g)
 {
     uint32_t asked = agg_window(c->cfg.fab, c->cfg.window);
+    const struct agg *lends = NULL;
     unsigned failed = 0;
 
     *g = (struct coll_grant){.asked = asked};
@@ -122,16 +130,21 @@ void comm_granted(const struct comm *c, struct coll_grant *g)
         failed |= a->lost || c->failover.stopped & agg_part(a);
         if (agg_is_out(a) || c->failover.stopped & agg_part(a))
             continue;
+        lends = now_of(a) < a->window ? a : lends;
         if (a->kind == GROUP_RAIL) {
-            g->rail = a->window;
+            g->rail = now_of(a);
             continue;
         }
-        g->window = g->trees && g->window < a->window ? g->window : a->window;
+        g->window = g->trees && g->window < now_of(a) ? g->window : now_of(a);
         T_ASSERT(g->trees < COLL_TREES, "the group of all ranks has more trees than there are");
         g->tree[g->trees++] = a->tree;
     }
-    if (g->trees < g->trees_asked || (g->trees && g->window < asked) ||
-        (g->rail_asked && g->rail < asked))
-        snprintf(g->why, sizeof(g->why), "%.*s", (int)sizeof(g->why) - 1,
-                 failed ? c->failover.text : c->fit.why);
+    if (g->trees == g->trees_asked && (!g->trees || g->window >= asked) &&
+        (!g->rail_asked || g->rail >= asked))
+        return;
+    snprintf(g->why, sizeof(g->why), "%.*s", (int)sizeof(g->why) - 1,
+             failed ? c->failover.text : c->fit.why);
+    if (lends && !failed)
+        snprintf(g->why, sizeof(g->why), "%s needs the buffers for other groups",
+                 agg_leaf_name(c, lends));
 }

@@ -326,6 +326,21 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
             known ? agg_status_name(status) : "unknown status");
 }
 
+/* Other groups need a part of what was granted, or need it no more. Every rank may hear of it at
+ * another time: it limits what is in flight, not how a vector is cut. */
+static void on_window(struct comm *c, struct agg *a, const struct agg_ctl *m)
+{
+    uint32_t slots = rte_be_to_cpu_32(m->window), number = rte_be_to_cpu_32(m->xid);
+
+    if (a->state != JOIN_GRANTED || slots < AGG_MSG_PKTS || (int32_t)(number - a->resizes) < 0)
+        return;
+    a->resizes = number;
+    a->credit = slots < a->window ? slots : a->window;
+    comm_event(c, COMM_EV_WINDOW, a->tree, a->credit);
+    if (a->lane != LANE_NONE)
+        exec_wake(c, a->lane);
+}
+
 static struct agg *agg_of(struct comm *c, uint32_t ip, const struct agg_ctl *m)
 {
     if (m->version != AGG_VERSION)
@@ -362,6 +377,9 @@ bool join_input(struct comm *c, uint32_t ip, const struct agg_ctl *m)
             agg_fails(c, a);
             failover_begin(c, agg_part(a), "%s no longer knows the group", agg_leaf_name(c, a));
         }
+        break;
+    case AGG_WINDOW:
+        on_window(c, a, m);
         break;
     case AGG_PROBE:
         send_ctl(c, a, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));

@@ -192,8 +192,8 @@ static void control_messages_that_are_none_are_counted_and_do_nothing(void **sta
             ((uint8_t *)&c)[12 + agg_fixture_random(b, sizeof(c) - 12)] =
                 (uint8_t)agg_fixture_random(b, 256);
         /* beyond the last type that there is */
-        agg_fixture_say(&m[i % 6],
-                        (enum agg_type)(AGG_MM_MOVE_REPLY + 1 + agg_fixture_random(b, 200)), &c);
+        agg_fixture_say(&m[i % 6], (enum agg_type)(AGG_WINDOW + 1 + agg_fixture_random(b, 200)),
+                        &c);
         agg_fixture_settle(b, 100 * PS_PER_US);
     }
     assert_int_equal(an_counters(an_of(b, "leaf0"))->control_bad +

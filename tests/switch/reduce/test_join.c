@@ -122,7 +122,7 @@ static const struct {
     {"reduce = { groups = 1; };\n", 0, AGG_E_QUOTA_GROUPS, "leaf0 has 1 groups, at most 1"},
     {"reduce = { slots = 23; window = 16; };\n", 0, AGG_E_QUOTA_SLOTS,
      "7 of 23 slots left, 8 needed"},
-    {"reduce = { window = 16; };\n", 200, AGG_E_QUOTA_BUFFERS, "of 200 buffers left"},
+    {"reduce = { window = 16; };\n", 150, AGG_E_QUOTA_BUFFERS, "of 150 buffers left"},
 };
 
 static void what_is_over_quota_is_refused_by_name_and_granted_once_there_is_room(void **state)

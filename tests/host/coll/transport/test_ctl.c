@@ -89,7 +89,7 @@ static void a_captured_message_is_dropped_when_it_is_sent_again(void **state)
 static void a_rank_does_not_speak_for_a_switch(void **state)
 {
     static const enum agg_type type[] = {AGG_ABORT, AGG_PROBE_REPLY, AGG_JOIN_REPLY,
-                                         AGG_LEAVE_REPLY};
+                                         AGG_LEAVE_REPLY, AGG_WINDOW};
     struct fixture *g = three_ranks();
     const struct comm *c = g->comm[0];
 
