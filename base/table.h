@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define TABLE_COLUMNS 12
+#define TABLE_COLUMNS 13
 #define TABLE_WIDTH   100 /* characters of a line, where nothing else is asked for */
 
 struct table;

@@ -51,6 +51,19 @@ static void time_cell(struct table *t, int64_t ps)
         table_cell(t, "%s", "");
 }
 
+/* Slots that it had, of those that it asked for if they are more. */
+static void window_cell(struct table *t, const struct coll_grant *g)
+{
+    uint32_t window = g->trees_asked ? g->window : g->rail;
+
+    if (!g->trees_asked && !g->rail_asked)
+        table_cell(t, "%s", "");
+    else if (window == g->asked)
+        table_cell(t, "%u", window);
+    else
+        table_cell(t, "%u/%u", window, g->asked);
+}
+
 static void print_job(struct table *t, const struct jobs_report *r, unsigned i)
 {
     const struct jobs_job *j = &r->o->plan->job[i];
@@ -68,6 +81,7 @@ static void print_job(struct table *t, const struct jobs_report *r, unsigned i)
     }
     table_cell(t, "%s", ran_by(j, g));
     if (r->o->wide) {
+        window_cell(t, &g->grant);
         table_cell(t, "%.2f", g->began_ps >= 0 ? US(g->began_ps) : US(j->start_ps));
         table_cell(t, "%u", g->iterations);
     }
@@ -148,9 +162,9 @@ void jobs_print(const struct jobs_report *r)
 {
     static const char *const usual[] = {"job", "ranks",    "collective", "size", "by",
                                         "us",  "slowdown", "wrong",      "end",  NULL};
-    static const char *const all[] = {"job",   "ranks", "collective", "size",  "by",
-                                      "start", "times", "us",         "alone", "slowdown",
-                                      "wrong", "end",   NULL};
+    static const char *const all[] = {"job",      "ranks", "collective", "size", "by",
+                                      "window",   "start", "times",      "us",   "alone",
+                                      "slowdown", "wrong", "end",        NULL};
     const struct jobs_opts *o = r->o;
     struct table *t = table_new(o->wide ? all : usual);
 
@@ -159,7 +173,7 @@ void jobs_print(const struct jobs_report *r)
                (unsigned long long)o->seed, o->lengths ? "lengths without data" : "data");
     if (o->wide)
         printf("# us: of one iteration with the others; alone: on a fabric without them; start: of "
-               "the first operation, in us\n");
+               "the first operation, in us; window: slots of a group, of those asked for\n");
     else
         printf(
             "# us: of one iteration with the others; slowdown: times of that on a fabric without "

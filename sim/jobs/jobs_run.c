@@ -76,6 +76,25 @@ static void leave(struct jobs_world *r, struct jobs_running *u)
     u->until_ps = world_now(r->w) + JOBS_CONNECT_PS;
 }
 
+/* The first rank that lives; 0: none. */
+static unsigned living(const struct jobs_running *u)
+{
+    for (unsigned n = 0; n < u->job->nranks; n++)
+        if (!job_dead(u->j, n))
+            return n;
+    return 0;
+}
+
+/* Switches may have taken back a part of the windows since the job was connected. */
+static void note_window(struct jobs_running *u)
+{
+    struct coll_grant now, *g = &u->res->grant;
+
+    comm_granted(job_comm(u->j, living(u)), &now);
+    if (now.trees == g->trees && (now.window < g->window || now.rail < g->rail))
+        *g = now;
+}
+
 static void end(struct jobs_world *r, struct jobs_running *u, enum jobs_end how, const char *why)
 {
     if (how == JOBS_DIED && u->res->died_ps < 0)
@@ -83,6 +102,8 @@ static void end(struct jobs_world *r, struct jobs_running *u, enum jobs_end how,
     u->res->end = u->res->died_ps >= 0 ? JOBS_DIED : how;
     snprintf(u->res->why, sizeof(u->res->why), "%.*s", COMM_TEXT - 1, why);
     u->res->ended_ps = jobs_since_zero(r);
+    if (u->j && u->state > JOBS_CONNECTING)
+        note_window(u);
     if (u->j)
         leave(r, u);
     else
@@ -145,15 +166,6 @@ void jobs_open(struct jobs_world *r, struct jobs_running *u)
         end(r, u, JOBS_REFUSED, *err ? err : strerror(-rc));
 }
 
-/* The first rank that lives; 0: none. */
-static unsigned living(const struct jobs_running *u)
-{
-    for (unsigned n = 0; n < u->job->nranks; n++)
-        if (!job_dead(u->j, n))
-            return n;
-    return 0;
-}
-
 static bool all_dead(const struct jobs_running *u)
 {
     return u->j && job_dead(u->j, living(u));
@@ -212,6 +224,7 @@ static void begin(struct jobs_world *r, struct jobs_running *u)
                                 .limit_ps = OPS_PS + 100 * model * (iterations ? iterations : 1)};
     u->until_ps = iterations ? world_now(r->w) + u->loop.limit_ps : PS_NEVER;
     u->res->began_ps = jobs_since_zero(r);
+    note_window(u);
     u->state = JOBS_RUNNING;
     job_loop_start(u->j, &u->loop);
 }

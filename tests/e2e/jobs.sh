@@ -56,6 +56,14 @@ jq -e '.jobs | map({key: .name, value: .}) | from_entries |
 jq -e '.links | length > 0' "$tmp/q.json" >/dev/null || fail "no links"
 [ -s "$tmp/q.pcapng" ] || fail "no trace"
 
+# sixteen jobs on buffers for four: idle groups give back, all go through the switches, and each says what window it had
+python3 -c 'print("jobs = (", ",".join("{ name = \"j%d\"; hosts = \"all\"; algorithm = \"sharp\"; size = \"64KiB\"; repeat = 3; }" % i for i in range(16)), ");")' >"$tmp/many.conf"
+several leaf-spine-8 --jobs "$tmp/many.conf" --frames 8000 -J "$tmp/many.json" --wide >"$tmp/many.out" || fail "16 jobs: $(cat "$tmp/err" "$tmp/many.out")"
+jq -e '[.jobs[] | .wrong == 0 and .operations[0].ran_by == "sharp" and .group.trees == [0, 1] and .group.window == 27] | all' "$tmp/many.json" >/dev/null ||
+    fail "16 jobs: $(jq -c '.jobs[] | [.name, .operations[0].ran_by, .wrong, .group]' "$tmp/many.json")"
+has '^ +j0 +8 .* sharp +27/122 ' "$tmp/many.out"
+has 'j0: window 27 of 122 on 2 of 2 trees because leaf[01] needs the buffers for other groups' "$tmp/many.out"
+
 # a rank that a fault plan kills ends its own job alone, and links that lose frames change no result
 cat >"$tmp/faults.conf" <<'CONF'
 faults = ( { link = "leaf0-spine0"; loss = "1%"; }, { at = "30us"; rank = 1; die = true; } );

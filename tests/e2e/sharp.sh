@@ -50,7 +50,7 @@ all 0 'less than one message takes'
 SHARP_COLL_OSTS_PER_GROUP=1 SHARP_COLL_LOG_LEVEL=2 ranks leaf-spine-8 2 sharp_bad hidden || fail "hidden at a level: $(cat "$tmp/ranks.out")"
 all 2 'error: comm_init: .*less than one message takes'
 ranks leaf-spine-8 8 sharp_bad many || fail "several communicators: $(cat "$tmp/ranks.out")"
-all 8 'rank [0-7]: 5 communicators more'
+all 8 'rank [0-7]: 16 communicators more'
 SHARP_COLL_ENABLE_SAT=maybe ranks leaf-spine-8 2 sharp_bad comm || fail "a bad variable: $(cat "$tmp/ranks.out")"
 all 2 "error: init: .*SHARP_COLL_ENABLE_SAT: found 'maybe', expected 0 to 1"
 all 2 'rank [01]: -10, '

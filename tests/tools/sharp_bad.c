@@ -239,17 +239,46 @@ static int broken_gather(void *ctx, uint32_t root, const void *mine, void *all, 
     return broken ? 1 : rc;
 }
 
-/* As UCC's teams: all of all ranks, at the same time. */
+#define TEAMS    16
+#define ELEMENTS 30000u
+
+/* A sum that is longer than every window. */
+static void reduce_long(struct sharp_coll_comm *c, uint32_t salt)
+{
+    static uint32_t in[ELEMENTS], out[ELEMENTS];
+    struct sharp_coll_reduce_spec s = good();
+    uint32_t ranks = (uint32_t)size;
+
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        in[i] = i * salt + (uint32_t)rank;
+    memset(out, 0xff, sizeof(out));
+    s.sbuf_desc.buffer.ptr = in;
+    s.rbuf_desc.buffer.ptr = out;
+    s.sbuf_desc.buffer.length = s.rbuf_desc.buffer.length = sizeof(in);
+    s.length = ELEMENTS;
+    must(!sharp_coll_do_allreduce(c, &s), "a sum of communicator %u", salt);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        must(out[i] == i * salt * ranks + ranks * (ranks - 1) / 2, "sum %u of communicator %u", i,
+             salt);
+}
+
+/* As UCC's teams: all of all ranks, at the same time; each works, the first ones last of all, when
+ * others have ended. */
 static void many(struct sharp_coll_context *ctx, struct trib_oob *oob)
 {
-    struct sharp_coll_comm *c[5];
+    struct sharp_coll_comm *c[TEAMS];
     unsigned n = 0;
 
-    while (n < 5 && !open_comm(ctx, oob, &c[n]))
+    while (n < TEAMS && !open_comm(ctx, oob, &c[n]))
         n++;
+    for (uint32_t round = 1; round < 3; round++)
+        for (unsigned i = 0; i < n; i++)
+            reduce_long(c[i], i + round);
     printf("rank %d: %u communicators more\n", rank, n);
-    while (n-- > 0)
+    while (n-- > 0) {
+        reduce_long(c[n], n + 1);
         must(!sharp_coll_comm_destroy(c[n]), "destroy");
+    }
 }
 
 int main(int argc, char **argv)
