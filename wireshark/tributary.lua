@@ -20,7 +20,7 @@ local TYPES = {
     "MM_BIND", "MM_BIND_REPLY", "MM_READY", "MM_READY_REPLY", "MM_UNBIND", "MM_UNBIND_REPLY", "MM_ABORT", "MM_ABORT_ACK",
     "MM_MOVE", "MM_MOVE_REPLY", "WINDOW",
 }
-local JOIN, JOIN_REPLY, ABORT, MM_FIRST = 1, 2, 5, 10
+local JOIN, JOIN_REPLY, ABORT, MM_FIRST, MM_LAST = 1, 2, 5, 10, 19
 local STATUS = {
     [0] = "ok", "protocol version not supported", "unknown tree", "this aggregation node is not in that tree",
     "not a member of the group", "wrong key for the group", "MTU differs from the group's",
@@ -215,11 +215,12 @@ local function control(buf, pinfo, root, of)
     local kind, status = buf(5, 1):uint(), buf(6, 2):uint()
     local tree = root:add(trib, buf(), "Tributary, " .. (TYPES[kind] or "unknown type") .. of)
     add(tree, buf, { "trib.version", 4, 1 }, { "trib.type", 5, 1 }, { "trib.status", 6, 2 }, { "trib.xid", 8, 4 })
-    local says = kind >= MM_FIRST and multimem(buf, tree) or group_message(buf, tree, kind)
+    local of_multimem = kind >= MM_FIRST and kind <= MM_LAST
+    local says = of_multimem and multimem(buf, tree) or group_message(buf, tree, kind)
     local seen = frames[pinfo.number]
     if seen and seen.request then tree:add(f["trib.request_frame"], seen.request):set_generated() end
     -- behind the fields of the type: a JOIN has its list of members there, and the protocol's name
-    local at = kind == JOIN and buf(184, 64) or kind >= MM_FIRST and buf(72, 176) or buf(56, 176)
+    local at = kind == JOIN and buf(184, 64) or of_multimem and buf(72, 176) or buf(56, 176)
     local text = text_of(at)
     tree:add(f["trib.text"], at, text)
     pinfo.cols.protocol = "TRIB"
