@@ -41,10 +41,10 @@ done
 verdict=lag
 for chance in 1 2 3; do
     trib sim "$tmp/cut.conf" --algo ring -b 64K -e 64K -n 3 -J "$tmp/sim.json" >/dev/null 2>&1 || fail "trib sim"
-    trib perf "$tmp/cut.conf" --algo ring -b 64K -e 64K -n 3 --max-wall 10 -J "$tmp/perf.json" >"$tmp/perf.out" 2>&1 ||
-        fail "trib perf: $(tail -n 3 "$tmp/perf.out")"
+    trib perf "$tmp/cut.conf" --algo ring -b 64K -e 64K -n 3 --max-wall 10 -J "$tmp/perf.json" >"$tmp/perf.out" 2>&1
+    [[ $? =~ ^[04]$ ]] || fail "trib perf: $(tail -n 3 "$tmp/perf.out")" # 4: some rows unmeasured
     verdict=$(jq -rn --slurpfile s "$tmp/sim.json" --slurpfile p "$tmp/perf.json" '
-        ($p[0].results[0].time_us / $s[0].results[0].time_us) as $r |
+        (($p[0].results[0].time_us // 0) / $s[0].results[0].time_us) as $r |
         (if $p[0].results[0].fidelity.ok | not then "lag" elif $r > 0.95 and $r < 1.05 then "agrees" else "apart" end) + " \($r)"')
     echo "chance $chance: real over virtual time: $verdict"
     [[ $verdict != agrees* ]] || break

@@ -5,7 +5,7 @@
 # load: any
 . "$(dirname "$0")/lib.sh"
 
-perf_ok auto "$conf/single-switch-4.conf" -g 4 -b 100 -e 400 -f 4 -n 2 -w 0 --max-wall 5
+perf_ok auto "$conf/single-switch-4.conf" -g 4 -b 100 -e 400 -f 4 -n 2 -w 0 --max-wall 20
 [ -e "$run" ] && fail "trib perf left $run behind"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1000 >/dev/null || fail "no fabric"
