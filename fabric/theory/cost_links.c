@@ -88,6 +88,16 @@ static void find_leaves(struct count *k, unsigned group)
     }
 }
 
+static unsigned count_rails(struct count *k)
+{
+    unsigned n = 0;
+
+    find_leaves(k, 0);
+    for (unsigned i = 0; i < k->local; i++)
+        n += k->leaf[i] == i;
+    return n;
+}
+
 /* From one member to all of other nodes: those behind one leaf are reached by one way up to it. */
 static void add_to_all(struct count *k, unsigned group, unsigned from)
 {
@@ -322,6 +332,8 @@ int cost_links(const struct fabric *f, const struct cost_levels *l, struct cost_
     k.many = calloc(a.degree + 1, sizeof(*k.many));
     if (!k.flows || !k.seen || !k.leaf || !k.many)
         rc = -ENOMEM;
+    else
+        o->rails = count_rails(&k);
     for (unsigned i = COST_FLOWS_NONE + 1; i < COST_N_FLOWS && !rc; i++)
         count_flows(&k, l, (enum cost_flows)i, o->s[i]);
     free(k.flows);
@@ -354,7 +366,7 @@ double cost_wire(const struct cost_links *k, enum cost_flows flows, const struct
 
     if (flows == COST_FLOWS_PXN && k->local)
         wait = way(&k->plane, frame) - c->s * stretch / k->local;
-    else if (k->local > 2 && far > 0)
-        wait = (k->local - 2) * c->level_s[k->spine] * stretch / far * frame / wire;
+    else if (k->rails > 2 && far > 0)
+        wait = (k->rails - 2) * c->level_s[k->spine] * stretch / far * frame / wire;
     return c->s * stretch + way(w, frame) + way(w, ACK) + (wait > 0 ? wait : 0);
 }

@@ -33,6 +33,7 @@ struct cost_links {
     double s[COST_N_FLOWS][FAB_MAX_LEVELS];
     uint32_t mtu;
     unsigned members, local; /* of a group; of a node, 0: nodes differ */
+    unsigned rails;          /* leaves (or sets of them) that a node's members are on */
     unsigned spine;          /* the level above the leaves; the number of levels: none */
     /* From the first member to the last one; along its rail to that one's node; in its node. */
     struct cost_route far, rail, plane;
