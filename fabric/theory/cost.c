@@ -231,17 +231,21 @@ unsigned cost_steps_halving(unsigned n)
 
 struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, double bytes)
 {
-    double vectors =
-        0; /* vectors that leave a child: those of its GPUs, or a sum from each of its switches */
+    /* that leave a child: those of its GPUs, a sum from each of its leaves, then one sum, of which
+     * each spine has a share */
+    double vectors = 0;
+    unsigned top = 0;
     struct cost c = {0};
 
+    for (unsigned i = 0; i < l->n; i++)
+        top = cost_children(l, i, a) > 1 ? i : top;
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
 
-        if (v->role == FAB_ROLE_NVSWITCH || (vectors > 0 && cost_children(l, i, a) <= 1))
+        if (v->role == FAB_ROLE_NVSWITCH || (vectors > 0 && i > top))
             continue;
         cost_record(&c, i, bytes * (vectors > 0 ? vectors : v->below) / v->child_Bps);
-        vectors = v->switches;
+        vectors = vectors > 0 ? 1 : v->switches;
     }
     return c;
 }

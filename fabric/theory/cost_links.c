@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/theory/cost_links.h"
+#include "fabric/tree_rate.h"
 
 #include <errno.h>
 #include <math.h>
@@ -137,16 +138,21 @@ static void add_rings(struct count *k, unsigned group)
         }
 }
 
-/* A vector each way between each two aggregation nodes of a group's tree. The members' own links
+/* Members of a group, from one on, so many apart. */
+struct part {
+    unsigned group, first, step;
+};
+
+/* A vector's share each way between each two aggregation nodes of a group's tree. The members' own links
  * are not counted: the leaf level has them. */
 static void add_tree(struct count *k, const struct fab_tree *t, uint16_t top,
-                     const struct fab_members *m, unsigned group, unsigned place)
+                     const struct fab_members *m, struct part p, double share)
 {
     const struct fabric *f = k->f;
 
     memset(k->seen, 0, f->n_nodes * sizeof(*k->seen));
-    for (unsigned i = place; i < k->a.degree; i += k->local) {
-        uint16_t at = fab_group_leaf(f, t, host_at(k, group, i), m);
+    for (unsigned i = p.first; i < k->a.degree; i += p.step) {
+        uint16_t at = fab_group_leaf(f, t, host_at(k, p.group, i), m);
 
         for (; at != top && at != FAB_NONE && !k->seen[at]; at = t->parent[at]) {
             uint32_t d[HOPS];
@@ -154,7 +160,7 @@ static void add_tree(struct count *k, const struct fab_tree *t, uint16_t top,
 
             k->seen[at] = true;
             for (unsigned h = 0; h < hops; h++)
-                k->flows[d[h]]++;
+                k->flows[d[h]] += share;
         }
     }
 }
@@ -175,9 +181,35 @@ static void add_trees(struct count *k, unsigned group)
 
             if (top == FAB_NONE)
                 continue;
-            add_tree(k, &f->trees[t], top, &m, group, place);
+            add_tree(k, &f->trees[t], top, &m, (struct part){group, place, k->local}, 1);
             break;
         }
+    }
+}
+
+/* All members share the vector among the trees, those of the whole fabric alone. */
+static void add_sharp(struct count *k)
+{
+    const struct fabric *f = k->f;
+    struct fab_members m = {.ranks_per_host = 1};
+    uint16_t tree[FAB_TREES_AT_ONCE];
+    uint64_t bps[FAB_TREES_AT_ONCE];
+    unsigned n = 0;
+    double all = 0;
+
+    for (unsigned i = 0; i < k->a.degree; i++)
+        fab_members_add(&m, host_at(k, 0, i));
+    for (unsigned t = 0; t < f->n_trees && n < FAB_TREES_AT_ONCE; t++)
+        if (f->trees[t].domain == FAB_NONE && fab_group_top(f, &f->trees[t], &m) != FAB_NONE)
+            tree[n++] = (uint16_t)t;
+    if (!n || k->a.inner > 1 || !fabric_tree_rates(f, tree, n, &m, bps))
+        return;
+    for (unsigned i = 0; i < n; i++)
+        all += (double)bps[i];
+    for (unsigned i = 0; i < n && all > 0; i++) {
+        const struct fab_tree *t = &f->trees[tree[i]];
+
+        add_tree(k, t, fab_group_top(f, t, &m), &m, (struct part){0, 0, 1}, (double)bps[i] / all);
     }
 }
 
@@ -189,6 +221,8 @@ static void add_group(struct count *k, unsigned group, enum cost_flows flows)
         add_rings(k, group);
     if (flows == COST_FLOWS_TREES)
         add_trees(k, group);
+    if (flows == COST_FLOWS_SHARP)
+        add_sharp(k);
     if (flows == COST_FLOWS_DIRECT)
         find_leaves(k, group);
     for (unsigned i = 0; i < n; i++)
@@ -267,6 +301,8 @@ static double flow_share(const struct count *k, enum cost_flows flows)
         return (nodes - 1) / nodes * group / local;
     case COST_FLOWS_TREES:
         return group / local;
+    case COST_FLOWS_SHARP:
+        return 1;
     case COST_FLOWS_PXN:
         return local * group / (n * n);
     default:

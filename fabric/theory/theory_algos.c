@@ -90,7 +90,7 @@ static const struct algo reduce_algos[] = {
     {"rings", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RINGS, COST_FLOWS_RINGS, hier},
     {"halving", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_HALVING, COST_FLOWS_NONE, power_of_two},
     {"hier", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_LEVELS, COST_FLOWS_RAILS, hier},
-    {"sharp", COST_REDUCED, COST_REDUCED, BY_FLAT_SHARP, COST_FLOWS_NONE, sharp},
+    {"sharp", COST_REDUCED, COST_REDUCED, BY_FLAT_SHARP, COST_FLOWS_SHARP, sharp},
     {"nvls", COST_REDUCED, COST_REDUCED, BY_LEVELS, COST_FLOWS_NONE, nvls},
     {"hier_sharp", COST_ALL_REDUCE, COST_REDUCED, BY_LEVELS, COST_FLOWS_TREES, hier_sharp},
     {"nvls_sharp", COST_REDUCED, COST_REDUCED, BY_LEVELS, COST_FLOWS_TREES, nvls_sharp},
@@ -148,7 +148,8 @@ static void run(const struct cost_levels *l, const struct algo *g, const struct 
                 struct model_row *r)
 {
     enum cost_way way[FAB_MAX_LEVELS];
-    bool reduce = g->node != COST_GATHER;
+    bool reduce = g->node != COST_GATHER,
+         by_trees = g->flows == COST_FLOWS_TREES || g->flows == COST_FLOWS_SHARP;
     unsigned n = (unsigned)ask->axis.degree;
 
     for (unsigned i = 0; i < l->n; i++)
@@ -167,8 +168,8 @@ static void run(const struct cost_levels *l, const struct algo *g, const struct 
         r->steps -= shape_of(l, ask->axis).node && shape_of(l, ask->axis).out ? 2 : 0;
     }
     if (ask->links) /* a tree carries the vector once, and once each way */
-        cost_raise(ask->links, g->flows,
-                   (double)r->bytes * (reduce && g->flows != COST_FLOWS_TREES ? 2 : 1), &r->cost);
+        cost_raise(ask->links, g->flows, (double)r->bytes * (reduce && !by_trees ? 2 : 1),
+                   &r->cost);
 }
 
 static void bandwidths(struct model_row *r, double factor)

@@ -17,6 +17,10 @@
     NODES("8", "4")                                                                                \
     "rails = { leaves = 4; spines = " spines "; unit = 2; pods = 2; cores = " cores                \
     ";" LINK("spine_link", "400") LINK("core_link", "400") "};" AN
+/* Two pods of a leaf with four hosts and half of the spines */
+#define PODS(spines, cores)                                                                        \
+    "leaf_spine = { leaves = 2; spines = " spines "; hosts_per_leaf = 4; pods = 2; cores = " cores \
+    ";" LINK("host_link", "400") LINK("spine_link", "100") LINK("core_link", "400") "};" AN
 #define HOSTS(leaves, spines, hosts)                                                               \
     "leaf_spine = { leaves = " leaves "; spines = " spines "; hosts_per_leaf = " hosts             \
     ";" LINK("host_link", "400") LINK("spine_link", "400") "};"
@@ -84,6 +88,10 @@ static void the_busiest_link_of_a_level_is_what_binds(void **state)
         /* each rail's sum goes up the first tree: 4 quarters over one link to its core */
         {TIERS("4", "2"), "all_reduce", "hier_sharp", 1, 32, 200 * 31 / 16., 50 * 31 / 16.,
          FAB_ROLE_CORE},
+        /* hosts: one tree, whose sums leave a pod's only leaf by one of four links of 100 Gb/s; */
+        {PODS("8", "1"), "all_reduce", "sharp", 1, 8, 50 * 14 / 8., 12.5 * 14 / 8., FAB_ROLE_SPINE},
+        /* four trees: by one each */
+        {PODS("8", "4"), "all_reduce", "sharp", 1, 8, 50 * 14 / 8., 50 * 14 / 8., FAB_ROLE_LEAF},
         /* 16 GPUs of a pod to 16 of the other, over 4 links that carry 4 each */
         {TIERS("4", "2"), "alltoall", "direct", 1, 32, 31 / 16. / 16 * 200, 31 / 16. / 16 * 200,
          FAB_ROLE_CORE},
