@@ -86,6 +86,8 @@ unsigned failover_gone(const struct comm *c, uint32_t seq);
 unsigned failover_trees(const struct comm *c, uint32_t seq);
 /* The first operation that no failure has cut. */
 uint32_t failover_floor(const struct comm *c);
+/* The operation has been cut, and does not start over: nobody begins it anew. */
+bool failover_is_cut(const struct comm *c, uint32_t seq);
 /* A round before this one has cut the same operation: the parts are not in it any more. */
 bool failover_was_cut(const struct comm *c, const struct failover_round *f);
 /* For failover.c: after an agreement. 0, or -errno with a sentence in err. */

@@ -57,6 +57,19 @@ uint32_t failover_floor(const struct comm *c)
     return floor;
 }
 
+bool failover_is_cut(const struct comm *c, uint32_t seq)
+{
+    bool cut = false;
+
+    for (unsigned i = 0; i < c->failover.n_rounds; i++) {
+        const struct failover_round *f = &c->failover.round[i];
+
+        if (f->parts != PART_BACK && f->seq == seq && !f->whole)
+            cut = !f->again;
+    }
+    return cut;
+}
+
 bool failover_was_cut(const struct comm *c, const struct failover_round *f)
 {
     for (const struct failover_round *p = c->failover.round; p < f; p++)

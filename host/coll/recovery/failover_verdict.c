@@ -105,6 +105,7 @@ void failover_judge(struct comm *c, struct failover_round *f)
         if ((int32_t)(p[r].seq - f->seq) < 0)
             f->seq = p[r].seq;
     }
+    f->whole = !failover_is_cut(c, f->seq);
     for (unsigned r = 0; r < c->cfg.nranks; r++) {
         f->whole &= p[r].seq == f->seq && !(p[r].flag & BEGUN);
         f->again |= p[r].flag & (p[r].seq == f->seq ? ALONE : LAST);
