@@ -17,9 +17,9 @@ mpi=(timeout -k 5 100 mpirun --oversubscribe --mca pml ob1 --mca btl tcp,self -n
 export HOME=$tmp
 
 trib up leaf-spine-8 --dilation 20 >/dev/null || fail "no fabric"
-"${mpi[@]}" "$root/scripts/trib" exec @rank -- "$tmp/teams" "${TEAMS:-3}" >"$tmp/teams.out" 2>&1 || fail "exit code $?: $(tail -n 5 "$tmp/teams.out")"
-has "^ucc_teams: ${TEAMS:-3} teams of 8 ranks, 0 wrong" "$tmp/teams.out"
+"${mpi[@]}" "$root/scripts/trib" exec @rank -- "$tmp/teams" "${TEAMS:-16}" >"$tmp/teams.out" 2>&1 || fail "exit code $?: $(tail -n 5 "$tmp/teams.out")"
+has "^ucc_teams: ${TEAMS:-16} teams of 8 ranks, 0 wrong" "$tmp/teams.out"
 has_not 'sharp\[.*(error|warning)' "$tmp/teams.out"
 reduced=$(trib telemetry leaf-spine-8 /trib/an,leaf0 | jq .fabric.bytes_in)
-[ "$reduced" -ge $((${TEAMS:-3} * 4 * 4 * 16384)) ] || fail "leaf0 has reduced $reduced bytes"
+[ "$reduced" -ge $((${TEAMS:-16} * 4 * 4 * 16384)) ] || fail "leaf0 has reduced $reduced bytes"
 tail -n 1 "$tmp/teams.out"
