@@ -156,11 +156,22 @@ static double ring_flows(const struct cost_levels *l, unsigned i, struct cost_ax
     return fmod(node - y, islands) > 0 ? nodes * ceil(y / islands) : 0;
 }
 
+/* The highest level that the members span. */
+static unsigned top_level(const struct cost_levels *l, struct cost_axis a)
+{
+    unsigned top = 0;
+
+    for (unsigned i = 0; i < l->n; i++)
+        top = cost_children(l, i, a) > 1 ? i : top;
+    return top;
+}
+
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
 {
     double n = (double)a.degree, sent = (reduce ? 2 : 1) * (n - 1) / n * bytes;
     bool first = true; /* beyond GPU nodes: there each GPU has a port, above each flow has a
                           cable */
+    unsigned top = top_level(l, a);
     struct cost c = {0};
 
     for (unsigned i = 0; i < l->n; i++) {
@@ -170,7 +181,8 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
 
         if (flows > 0)
             cost_record(&c, i, flows * sent / ((double)a.inner * v->island_Bps));
-        if (cost_children(l, i, a) <= 1)
+        /* Of a node alone on its leaves, what goes on to others passes them, too. */
+        if (cost_children(l, i, a) <= 1 && (node || !first || i > top))
             continue;
         cost_record(&c, i,
                     node || first ? sent / ((double)a.inner * cost_gpu_Bps(l, i, a))
@@ -234,11 +246,9 @@ struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, dou
     /* that leave a child: those of its GPUs, a sum from each of its leaves, then one sum, of which
      * each spine has a share */
     double vectors = 0;
-    unsigned top = 0;
+    unsigned top = top_level(l, a);
     struct cost c = {0};
 
-    for (unsigned i = 0; i < l->n; i++)
-        top = cost_children(l, i, a) > 1 ? i : top;
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
 

@@ -85,6 +85,10 @@ static void the_busiest_link_of_a_level_is_what_binds(void **state)
          FAB_ROLE_CORE},
         {TIERS("4", "2"), "all_gather", "rings", 1, 32, 200, 100, FAB_ROLE_CORE},
         {TIERS("4", "2"), "all_reduce", "ring", 1, 32, 50, 50, FAB_ROLE_LEAF},
+        /* a node in each pod: one flow each way, by its NIC and a link each */
+        {NODES("2", "4") "rails = { leaves = 4; spines = 4; unit = 1; pods = 2; cores = 1;" LINK(
+             "spine_link", "400") LINK("core_link", "400") "};",
+         "all_reduce", "ring", 1, 8, 50, 50, FAB_ROLE_LEAF},
         /* each rail's sum goes up the first tree: 4 quarters over one link to its core */
         {TIERS("4", "2"), "all_reduce", "hier_sharp", 1, 32, 200 * 31 / 16., 50 * 31 / 16.,
          FAB_ROLE_CORE},
