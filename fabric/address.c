@@ -27,7 +27,7 @@ static uint32_t switch_ip(unsigned s)
     return 10u << 24 | 1u << 16 | (s / PER_BYTE) << 8 | (1 + s % PER_BYTE);
 }
 
-static int add_node(struct build *b, uint16_t i)
+static int add_node(struct build *b, fab_id i)
 {
     struct fabric *f = b->f;
     struct fab_node *n = &f->nodes[i];
@@ -44,7 +44,7 @@ static int add_node(struct build *b, uint16_t i)
 
         if (n->ip_of_port)
             n->ip_of_port[p] = ip;
-        f->dests[f->n_dests++] = (struct fab_dest){ip, i, (uint16_t)p};
+        f->dests[f->n_dests++] = (struct fab_dest){ip, i, (fab_id)p};
     }
     n->ip = f->dests[n->dest].ip;
     return 0;
@@ -65,7 +65,7 @@ void address_build(struct build *b)
     }
     f->dests = build_alloc(b, total, sizeof(*f->dests));
     for (unsigned i = 0; f->dests && i < f->n_nodes; i++)
-        if (add_node(b, (uint16_t)i))
+        if (add_node(b, (fab_id)i))
             return;
 }
 

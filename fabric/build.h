@@ -43,7 +43,7 @@ struct link_props {
 /* A link before its ports are numbered. b FAB_NONE: a port to the outside, with no node of the
  * fabric behind it. */
 struct draft_link {
-    uint16_t a, b;
+    fab_id a, b;
     int a_port, b_port;     /* PORT_AUTO: the lowest free one */
     int line, changed_line; /* 0: no `of` names it */
     struct link_props p;
@@ -57,7 +57,7 @@ struct build {
     struct draft_link *links;
     unsigned n_links, cap_links, cap_nodes;
     int *node_line;       /* [n_nodes] */
-    uint16_t *name_slot;  /* open hash of node names: index + 1; conf_nodes.c */
+    fab_id *name_slot;    /* open hash of node names: index + 1; conf_nodes.c */
     uint32_t *want_ports; /* [n_nodes] `ports` of the node, 0: as many as links need */
     struct link_props link_defaults;
     struct fab_reduce reduce_default;
@@ -146,7 +146,7 @@ void conf_congestion(struct build *b, config_setting_t *root);
 
 void link_props_init(struct link_props *p);
 void conf_link_props(struct build *b, config_setting_t *s, struct link_props *p);
-int build_add_link(struct build *b, uint16_t a, uint16_t z, const struct link_props *p,
+int build_add_link(struct build *b, fab_id a, fab_id z, const struct link_props *p,
                    int line); /* p->cables of them */
 void conf_links(struct build *b, config_setting_t *s);
 /* When all links are read: what the file leaves open of them. */
@@ -191,14 +191,14 @@ void reach_check(struct build *b);
 
 /* hops.c: next hops as fabric_hops() has them, without a copy: *port leads into a table, or to buf
  * for a host. */
-unsigned hops_find(const struct fabric *f, uint16_t node, unsigned dest,
-                   uint16_t buf[FAB_MAX_HOST_PORTS], const uint16_t **port);
+unsigned hops_find(const struct fabric *f, fab_id node, unsigned dest,
+                   fab_id buf[FAB_MAX_HOST_PORTS], const fab_id **port);
 
 /* ecmp.c: the balanced choice, whatever the fabric uses */
-uint16_t ecmp_balanced_port(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip);
+fab_id ecmp_balanced_port(const struct fabric *f, fab_id node, int dest, uint32_t src_ip);
 
 /* The switch at the other end of a port, FAB_NONE: not linked or a host. */
-static inline uint16_t peer_switch(const struct fabric *f, const struct fab_port *p)
+static inline fab_id peer_switch(const struct fabric *f, const struct fab_port *p)
 {
     return p->link != FAB_NONE && f->nodes[p->peer_node].kind == FAB_SWITCH ? p->peer_node
                                                                             : FAB_NONE;

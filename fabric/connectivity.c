@@ -25,12 +25,12 @@ static void find_whole(const struct fabric *f, bool *whole)
     }
 }
 
-static bool in_network(const struct fabric *f, uint16_t host, unsigned network)
+static bool in_network(const struct fabric *f, fab_id host, unsigned network)
 {
     const struct fab_node *n = &f->nodes[host];
 
     for (unsigned p = 0; p < n->n_ports; p++) {
-        uint16_t v = peer_switch(f, &n->ports[p]);
+        fab_id v = peer_switch(f, &n->ports[p]);
 
         if (v != FAB_NONE && f->nodes[v].network == network)
             return true;
@@ -44,7 +44,7 @@ static bool all_in_one(const struct fabric *f, const bool *whole)
     const struct fab_node *first = &f->nodes[f->hosts[0]];
 
     for (unsigned p = 0; p < first->n_ports; p++) {
-        uint16_t v = peer_switch(f, &first->ports[p]);
+        fab_id v = peer_switch(f, &first->ports[p]);
         unsigned i = 0;
 
         if (v == FAB_NONE || !whole[f->nodes[v].network])
@@ -57,7 +57,7 @@ static bool all_in_one(const struct fabric *f, const bool *whole)
     return false;
 }
 
-static bool reaches(const struct fabric *f, uint16_t from, uint16_t to)
+static bool reaches(const struct fabric *f, fab_id from, fab_id to)
 {
     const struct fab_node *z = &f->nodes[to];
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Union-find: the first host of a GPU node stands for the node. */
-static uint16_t first_of(uint16_t *earlier, uint16_t host)
+static fab_id first_of(fab_id *earlier, fab_id host)
 {
     while (earlier[host] != host) {
         earlier[host] = earlier[earlier[host]];
@@ -16,7 +16,7 @@ static uint16_t first_of(uint16_t *earlier, uint16_t host)
     return host;
 }
 
-static void join(uint16_t *earlier, uint16_t a, uint16_t z)
+static void join(fab_id *earlier, fab_id a, fab_id z)
 {
     a = first_of(earlier, a);
     z = first_of(earlier, z);
@@ -27,7 +27,7 @@ static void join(uint16_t *earlier, uint16_t a, uint16_t z)
 }
 
 /* The host_index at a port, FAB_NONE: no host. */
-static uint16_t host_at(const struct fabric *f, const struct fab_port *p)
+static fab_id host_at(const struct fabric *f, const struct fab_port *p)
 {
     const struct fab_node *n = p->link == FAB_NONE ? NULL : &f->nodes[p->peer_node];
 
@@ -35,14 +35,14 @@ static uint16_t host_at(const struct fabric *f, const struct fab_port *p)
 }
 
 /* Marks hosts that have an NVSwitch, and joins hosts that share one. */
-static void join_hosts(struct fabric *f, uint16_t *earlier)
+static void join_hosts(struct fabric *f, fab_id *earlier)
 {
     for (unsigned s = 0; s < f->n_switches; s++) {
         const struct fab_node *sw = &f->nodes[f->switches[s]];
-        uint16_t first = FAB_NONE;
+        fab_id first = FAB_NONE;
 
         for (unsigned p = 0; sw->role == FAB_ROLE_NVSWITCH && p < sw->n_ports; p++) {
-            uint16_t h = host_at(f, &sw->ports[p]);
+            fab_id h = host_at(f, &sw->ports[p]);
 
             if (h == FAB_NONE)
                 continue;
@@ -53,17 +53,17 @@ static void join_hosts(struct fabric *f, uint16_t *earlier)
     }
 }
 
-static void number(struct fabric *f, uint16_t *earlier)
+static void number(struct fabric *f, fab_id *earlier)
 {
     for (unsigned i = 0; i < f->n_hosts; i++) {
         struct fab_node *h = &f->nodes[f->hosts[i]];
-        uint16_t first = first_of(earlier, (uint16_t)i);
+        fab_id first = first_of(earlier, (fab_id)i);
 
         if (h->domain == FAB_NONE)
             continue;
         h->domain = first == i ? f->n_domains++ : f->nodes[f->hosts[first]].domain;
         for (unsigned p = 0; p < h->n_ports; p++) {
-            uint16_t v = peer_switch(f, &h->ports[p]);
+            fab_id v = peer_switch(f, &h->ports[p]);
 
             if (v != FAB_NONE && f->nodes[v].role == FAB_ROLE_NVSWITCH)
                 f->nodes[v].domain = h->domain;
@@ -74,7 +74,7 @@ static void number(struct fabric *f, uint16_t *earlier)
 void domain_build(struct build *b)
 {
     struct fabric *f = b->f;
-    uint16_t *earlier = calloc(f->n_hosts + 1u, sizeof(*earlier));
+    fab_id *earlier = calloc(f->n_hosts + 1u, sizeof(*earlier));
 
     if (!earlier) {
         b->no_memory = true;
@@ -83,18 +83,18 @@ void domain_build(struct build *b)
     for (unsigned i = 0; i < f->n_nodes; i++)
         f->nodes[i].domain = FAB_NONE;
     for (unsigned i = 0; i < f->n_hosts; i++)
-        earlier[i] = (uint16_t)i;
+        earlier[i] = (fab_id)i;
     join_hosts(f, earlier);
     number(f, earlier);
     free(earlier);
 }
 
-uint16_t fabric_domain(const struct fabric *f, unsigned host_index)
+fab_id fabric_domain(const struct fabric *f, unsigned host_index)
 {
     return host_index < f->n_hosts ? f->nodes[f->hosts[host_index]].domain : FAB_NONE;
 }
 
-unsigned fabric_domain_hosts(const struct fabric *f, uint16_t domain, uint16_t *host_index,
+unsigned fabric_domain_hosts(const struct fabric *f, fab_id domain, fab_id *host_index,
                              unsigned max)
 {
     unsigned n = 0;
@@ -103,13 +103,13 @@ unsigned fabric_domain_hosts(const struct fabric *f, uint16_t domain, uint16_t *
         if (f->nodes[f->hosts[i]].domain != domain)
             continue;
         if (n < max)
-            host_index[n] = (uint16_t)i;
+            host_index[n] = (fab_id)i;
         n++;
     }
     return n;
 }
 
-unsigned fabric_domain_planes(const struct fabric *f, uint16_t domain, uint16_t *node, unsigned max)
+unsigned fabric_domain_planes(const struct fabric *f, fab_id domain, fab_id *node, unsigned max)
 {
     unsigned n = 0;
 

@@ -15,6 +15,7 @@
 #define FAB_NONE        0xffffu
 #define FAB_MAX_ERRORS  64
 #define FAB_MAX_MEMBERS 4096
+typedef uint16_t fab_id; /* of nodes, ports, links, addresses, trees and the like */
 /* Limits of one file; each is reported by an error of its own. */
 #define FAB_MAX_HOSTS      4096
 #define FAB_MAX_NODES      8192
@@ -85,9 +86,9 @@ struct fab_reduce {
 #define FAB_HOST_GROUPS 8u
 
 struct fab_port {
-    uint16_t link; /* index into links[], FAB_NONE: unconnected or external */
-    uint16_t peer_node, peer_port;
-    uint16_t ordinal; /* switches: ordinal of a host among the host ports of this switch */
+    fab_id link; /* index into links[], FAB_NONE: unconnected or external */
+    fab_id peer_node, peer_port;
+    fab_id ordinal; /* switches: ordinal of a host among the host ports of this switch */
     uint64_t rate_bps;
     int64_t latency_ps; /* from sending the last bit here to its arrival: latency of the link and of
                            the sending switch */
@@ -102,24 +103,24 @@ struct fab_node {
     char name[FAB_NAME];
     enum fab_kind kind;
     enum fab_role role;
-    bool outside;        /* a host outside the fabric (a guest, a machine): its NIC is not emulated,
+    bool outside;      /* a host outside the fabric (a guest, a machine): its NIC is not emulated,
                             its links end in ports to the outside */
-    uint16_t host_index; /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
-    uint16_t tier;       /* 0 host, 1 leaf, 2 spine, 3 core; a plain "switch": its distance from the
+    fab_id host_index; /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
+    uint16_t tier;     /* 0 host, 1 leaf, 2 spine, 3 core; a plain "switch": its distance from the
                             nearest host */
-    uint16_t ordinal;    /* switch: ordinal among the switches; host: of its first port, ordinal
+    fab_id ordinal;    /* switch: ordinal among the switches; host: of its first port, ordinal
                             among the hosts there */
-    uint16_t domain;     /* hosts and NVSwitches: number of the GPU node, FAB_NONE: none */
-    uint16_t network;    /* switches: number of the network; switches joined by links have the
+    fab_id domain;     /* hosts and NVSwitches: number of the GPU node, FAB_NONE: none */
+    fab_id network;    /* switches: number of the network; switches joined by links have the
                             same */
-    uint16_t network_index; /* switches: index within the network */
-    bool multimem;          /* NVSwitches: READ and WRITE of multicast regions */
+    fab_id network_index; /* switches: index within the network */
+    bool multimem;        /* NVSwitches: READ and WRITE of multicast regions */
     bool cut_through; /* switches: forwards a frame from its header on; false: stores it whole */
-    uint16_t n_hosts; /* switches: hosts linked to it */
-    uint16_t dest; /* index in dests[] of port 0, the other ports follow; a switch's own address */
-    uint16_t proc; /* index of the trib-switch process that runs it (procs[]) */
-    uint16_t machine; /* index in machines[]; FAB_NONE: there are none */
-    uint16_t n_ports;
+    fab_id n_hosts;   /* switches: hosts linked to it */
+    fab_id dest;    /* index in dests[] of port 0, the other ports follow; a switch's own address */
+    fab_id proc;    /* index of the trib-switch process that runs it (procs[]) */
+    fab_id machine; /* index in machines[]; FAB_NONE: there are none */
+    fab_id n_ports;
     struct fab_port *ports; /* a host has one port per HCA port; ports[p] of a host carries address
                                ip + mac of that HCA port */
     uint32_t ip; /* host order; a host's port p has ip_of_port[p], a switch has one address (its
@@ -128,19 +129,19 @@ struct fab_node {
     struct fab_reduce reduce;
     /* Switches: next hops to each switch of the same network, by its index there; NULL: none.
      * fabric_hops() reads them. */
-    const uint16_t **routes;
+    const fab_id **routes;
 };
 
 /* A destination of frames: a host's port or a switch's own address. */
 struct fab_dest {
     uint32_t ip;
-    uint16_t node, port;
+    fab_id node, port;
 };
 
 struct fab_link {
     char name[2 * FAB_NAME + 16]; /* "leaf0:4-spine0:0", as in `trib capture`; short names such as
                                      "h0-leaf0" work where unique */
-    uint16_t a, a_port, b, b_port;
+    fab_id a, a_port, b, b_port;
     uint16_t lanes; /* cables that it stands for: 5 of 25 GB/s are one link of 125 GB/s */
     uint64_t rate_bps;
     int64_t latency_ps;
@@ -218,16 +219,16 @@ struct fab_transport {
  * that some host reaches by several ports, and so on. */
 #define FAB_MAX_TREES 1024 /* beyond the first of each root there are no more */
 struct fab_tree {
-    uint16_t id;
-    uint16_t root;
-    uint16_t turn;    /* among the trees of its root: 0 is the first */
-    uint16_t domain;  /* the GPU node that contains the tree; FAB_NONE: a tree of the scale-out
+    fab_id id;
+    fab_id root;
+    fab_id turn;    /* among the trees of its root: 0 is the first */
+    fab_id domain;  /* the GPU node that contains the tree; FAB_NONE: a tree of the scale-out
                          network */
-    uint16_t depth;   /* levels of ANs: 1 for a single switch */
-    uint16_t *parent; /* [n_nodes] next AN towards the root; for a host the AN at which its ranks
+    fab_id depth;   /* levels of ANs: 1 for a single switch */
+    fab_id *parent; /* [n_nodes] next AN towards the root; for a host the AN at which its ranks
                          join; FAB_NONE at the root and outside the tree. It need not be a
                          neighbour: switches that do not reduce are skipped. */
-    uint16_t *port;   /* [n_hosts] by which the host joins; FAB_NONE: it is not on the tree */
+    fab_id *port;   /* [n_hosts] by which the host joins; FAB_NONE: it is not on the tree */
 };
 
 /* Who may run programs as hosts of a service's fabric (libconfig list `access`). */
@@ -235,7 +236,7 @@ struct fab_tree {
 struct fab_access {
     char name[128]; /* of a user, or a group */
     bool group, all;
-    uint16_t n_hosts, *hosts; /* nodes; unless all */
+    fab_id n_hosts, *hosts; /* nodes; unless all */
 };
 
 /* A machine that runs nodes (libconfig list `machines`), and where its trunk receives. */
@@ -257,9 +258,9 @@ struct fab_machine {
 /* A trib-switch process and the nodes it runs. */
 struct fab_proc {
     char name[FAB_NAME];
-    uint16_t machine; /* as of its nodes */
-    uint16_t n_nodes;
-    uint16_t *nodes;
+    fab_id machine; /* as of its nodes */
+    fab_id n_nodes;
+    fab_id *nodes;
 };
 
 /*
@@ -281,11 +282,11 @@ struct fab_dcqcn {
 struct fabric {
     char path[256];      /* path of the conf file */
     char name[FAB_NAME]; /* `name` in the file, default the file's stem */
-    uint16_t n_nodes, n_hosts, n_switches, n_links, n_dests, n_trees, n_procs;
-    uint16_t n_domains, n_networks;
+    fab_id n_nodes, n_hosts, n_switches, n_links, n_dests, n_trees, n_procs;
+    fab_id n_domains, n_networks;
     struct fab_node *nodes;
-    uint16_t *hosts;    /* [n_hosts] node index by host_index */
-    uint16_t *switches; /* [n_switches] node index */
+    fab_id *hosts;    /* [n_hosts] node index by host_index */
+    fab_id *switches; /* [n_switches] node index */
     struct fab_link *links;
     struct fab_dest *dests;
     struct fab_tree *trees;
@@ -331,7 +332,7 @@ void fab_errors_print(const struct fab_errors *errs,
                                      mistake */
 
 const struct fab_node *fabric_node(const struct fabric *f, const char *name); /* NULL: none */
-uint16_t fabric_node_index(const struct fabric *f, const struct fab_node *n);
+fab_id fabric_node_index(const struct fabric *f, const struct fab_node *n);
 int fabric_dest_of_ip(const struct fabric *f, uint32_t ip); /* index into dests[] or -ENOENT */
 int fabric_link_by_name(const struct fabric *f,
                         const char *name); /* ends in either order, with or without ports; index or
@@ -350,7 +351,7 @@ const char *fabric_host_hint(const struct fabric *f, const char *name, char *buf
  * ports that reach it; a frame leaves by the port of its source address. Returns the number of
  * ports, writes at most max. 0: no route, or the node's own address.
  */
-unsigned fabric_hops(const struct fabric *f, uint16_t node, unsigned dest, uint16_t *port,
+unsigned fabric_hops(const struct fabric *f, fab_id node, unsigned dest, fab_id *port,
                      unsigned max);
 
 /*
@@ -359,8 +360,8 @@ unsigned fabric_hops(const struct fabric *f, uint16_t node, unsigned dest, uint1
  * destination host), without collisions where the topology allows it (see ecmp.c). FAB_NONE: no
  * route.
  */
-uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash,
-                          uint32_t src_ip);
+fab_id fabric_next_port(const struct fabric *f, fab_id node, int dest, uint32_t flow_hash,
+                        uint32_t src_ip);
 
 /*
  * A group on a tree. Members are bits: member id = host_index * ranks_per_host + local rank.
@@ -378,25 +379,25 @@ unsigned fab_members_count(const struct fab_members *m);
  * below, which is the order of reduction. */
 struct fab_child {
     bool is_member;
-    uint16_t node;
-    uint16_t member;
+    fab_id node;
+    fab_id member;
     uint16_t first_member;
 };
-uint16_t fab_group_top(const struct fabric *f, const struct fab_tree *t,
-                       const struct fab_members *m); /* FAB_NONE: no AN reaches all members */
+fab_id fab_group_top(const struct fabric *f, const struct fab_tree *t,
+                     const struct fab_members *m); /* FAB_NONE: no AN reaches all members */
 /* Children of AN `node`; returns their number, writes at most max. 0: node is not in the group. */
-unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, uint16_t node,
+unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, fab_id node,
                             const struct fab_members *m, struct fab_child *out, unsigned max);
 /* The AN at which member id joins. */
-uint16_t fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsigned member,
-                        const struct fab_members *m);
+fab_id fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsigned member,
+                      const struct fab_members *m);
 
 /* A path through the fabric, for the cost model: links (index * 2 + direction, direction 0 = a to
  * b) from host to dest as balanced ECMP chooses them, even if the fabric uses hashing (no flow is
  * known here). Either end may be a switch. Returns their number; 0: no route, same node, or more
  * than max. */
-unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node,
-                     uint32_t *dirlinks, unsigned max);
+unsigned fabric_path(const struct fabric *f, fab_id src_node, fab_id dst_node, uint32_t *dirlinks,
+                     unsigned max);
 
 /* Latency of one direction of a link: that of the sending port. */
 static inline int64_t fabric_latency(const struct fabric *f, uint32_t dirlink)
@@ -409,18 +410,18 @@ static inline int64_t fabric_latency(const struct fabric *f, uint32_t dirlink)
 
 /* The same from port to port: the path of a frame between the addresses of two HCA ports. For a
  * switch the port is ignored. Returns 0 if the ports do not reach each other. */
-unsigned fabric_path_ports(const struct fabric *f, uint16_t src_node, uint16_t src_port,
-                           uint16_t dst_node, uint16_t dst_port, uint32_t *dirlinks, unsigned max);
+unsigned fabric_path_ports(const struct fabric *f, fab_id src_node, fab_id src_port,
+                           fab_id dst_node, fab_id dst_port, uint32_t *dirlinks, unsigned max);
 
 /* The port by which a host joins the aggregation node of its ranks on this tree (parent[]); its
  * JOIN has this port's address. FAB_NONE: the host is not on the tree. */
-uint16_t fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index);
+fab_id fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index);
 
 /* ---- GPUs: hosts with a port per NVSwitch plane and one per NIC ---- */
 
 /* The GPU node that a host belongs to: hosts that share an NVSwitch. Numbered by their first host.
  * FAB_NONE: none. */
-uint16_t fabric_domain(const struct fabric *f, unsigned host_index);
+fab_id fabric_domain(const struct fabric *f, unsigned host_index);
 /* Whether a host's port is of its GPU node's NVLink network; if not, it is of the scale-out one. */
 bool fabric_port_is_nvlink(const struct fabric *f, const struct fab_node *host, unsigned port);
 /* Costs of messages that arrive at a host's port. */
@@ -435,11 +436,10 @@ int64_t fab_noticed_ps(const struct fab_notice *n, uint64_t len, bool is_long, i
 bool fab_notice_is_long(const struct fab_notice *n, uint64_t len);
 int64_t fabric_longest_notice_ps(const struct fabric *f); /* of any message at any port */
 /* Hosts of a GPU node, by host_index; returns their number, writes at most max. */
-unsigned fabric_domain_hosts(const struct fabric *f, uint16_t domain, uint16_t *host_index,
+unsigned fabric_domain_hosts(const struct fabric *f, fab_id domain, fab_id *host_index,
                              unsigned max);
 /* NVSwitches of a GPU node (node indices), in order: its planes. */
-unsigned fabric_domain_planes(const struct fabric *f, uint16_t domain, uint16_t *node,
-                              unsigned max);
+unsigned fabric_domain_planes(const struct fabric *f, fab_id domain, fab_id *node, unsigned max);
 
 /*
  * Channels between hosts a and b; using all of them gives the full rate. They are the cable between
@@ -448,7 +448,7 @@ unsigned fabric_domain_planes(const struct fabric *f, uint16_t domain, uint16_t 
  * writes at most max; 0: no path.
  */
 struct fab_channel {
-    uint16_t port_a, port_b;
+    fab_id port_a, port_b;
     uint64_t rate_bps; /* of the slower end */
 };
 unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_b,
@@ -475,7 +475,7 @@ struct fab_level {
 unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max);
 /* Bisection bandwidth of the hosts, bits per second: the most that the first half can send to the
  * other half, over the planes of GPU nodes or over all other links. */
-uint64_t fabric_bisection(const struct fabric *f, const uint16_t *host_index, unsigned n,
+uint64_t fabric_bisection(const struct fabric *f, const fab_id *host_index, unsigned n,
                           bool planes);
 const char *fab_role_name(enum fab_role role);
 

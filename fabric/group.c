@@ -41,15 +41,15 @@ static unsigned next_member(const struct fab_members *m, unsigned from)
 }
 
 /* The AN that a member's host joins, FAB_NONE: no such host, or it is not in the tree. */
-static uint16_t leaf_of(const struct fabric *f, const struct fab_tree *t, unsigned member,
-                        const struct fab_members *m)
+static fab_id leaf_of(const struct fabric *f, const struct fab_tree *t, unsigned member,
+                      const struct fab_members *m)
 {
     unsigned host = m->ranks_per_host ? member / m->ranks_per_host : f->n_hosts;
 
     return host < f->n_hosts ? t->parent[f->hosts[host]] : FAB_NONE;
 }
 
-static unsigned height(const struct fab_tree *t, uint16_t u)
+static unsigned height(const struct fab_tree *t, fab_id u)
 {
     unsigned n = 0;
 
@@ -60,7 +60,7 @@ static unsigned height(const struct fab_tree *t, uint16_t u)
 }
 
 /* The lowest AN above both. */
-static uint16_t meet(const struct fab_tree *t, uint16_t a, uint16_t z)
+static fab_id meet(const struct fab_tree *t, fab_id a, fab_id z)
 {
     unsigned na = height(t, a), nz = height(t, z);
 
@@ -75,13 +75,12 @@ static uint16_t meet(const struct fab_tree *t, uint16_t a, uint16_t z)
     return a;
 }
 
-uint16_t fab_group_top(const struct fabric *f, const struct fab_tree *t,
-                       const struct fab_members *m)
+fab_id fab_group_top(const struct fabric *f, const struct fab_tree *t, const struct fab_members *m)
 {
-    uint16_t top = FAB_NONE;
+    fab_id top = FAB_NONE;
 
     for (unsigned id = next_member(m, 0); id < FAB_MAX_MEMBERS; id = next_member(m, id + 1)) {
-        uint16_t leaf = leaf_of(f, t, id, m);
+        fab_id leaf = leaf_of(f, t, id, m);
 
         if (leaf == FAB_NONE)
             return FAB_NONE;
@@ -90,17 +89,17 @@ uint16_t fab_group_top(const struct fabric *f, const struct fab_tree *t,
     return top;
 }
 
-uint16_t fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsigned member,
-                        const struct fab_members *m)
+fab_id fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsigned member,
+                      const struct fab_members *m)
 {
     return fab_members_has(m, member) ? leaf_of(f, t, member, m) : FAB_NONE;
 }
 
-unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, uint16_t node,
+unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, fab_id node,
                             const struct fab_members *m, struct fab_child *out, unsigned max)
 {
     uint64_t seen[(FAB_MAX_NODES + 63) / 64] = {0};
-    uint16_t top = fab_group_top(f, t, m);
+    fab_id top = fab_group_top(f, t, m);
     unsigned n = 0;
 
     if (top == FAB_NONE)
@@ -108,7 +107,7 @@ unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, ui
     /* Members are in ascending order, so a child is first reached by its lowest member. */
     for (unsigned id = next_member(m, 0); id < FAB_MAX_MEMBERS; id = next_member(m, id + 1)) {
         struct fab_child c = {.member = (uint16_t)id, .first_member = (uint16_t)id};
-        uint16_t at = leaf_of(f, t, id, m), below = FAB_NONE;
+        fab_id at = leaf_of(f, t, id, m), below = FAB_NONE;
 
         for (; at != node && at != top; at = t->parent[at])
             below = at;

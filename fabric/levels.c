@@ -19,38 +19,38 @@
 
 struct sets {
     const struct fabric *f;
-    uint16_t *of;   /* [n_nodes] union-find; the lowest node stands for its set */
-    uint16_t *net;  /* [n_nodes] the same without the links of GPU nodes: islands */
-    uint16_t *list; /* [n_hosts] hosts of the first host's set */
-    bool *seen;     /* [n_nodes] */
+    fab_id *of;   /* [n_nodes] union-find; the lowest node stands for its set */
+    fab_id *net;  /* [n_nodes] the same without the links of GPU nodes: islands */
+    fab_id *list; /* [n_hosts] hosts of the first host's set */
+    bool *seen;   /* [n_nodes] */
     unsigned n_list, n_sets;
 };
 
-static uint16_t find_in(uint16_t *of, uint16_t u)
+static fab_id find_in(fab_id *of, fab_id u)
 {
     while (of[u] != u)
         u = of[u] = of[of[u]];
     return u;
 }
 
-static uint16_t find(const struct sets *s, uint16_t u)
+static fab_id find(const struct sets *s, fab_id u)
 {
     return find_in(s->of, u);
 }
 
-static void unite(uint16_t *of, uint16_t a, uint16_t z)
+static void unite(fab_id *of, fab_id a, fab_id z)
 {
     a = find_in(of, a);
     z = find_in(of, z);
     of[a > z ? a : z] = a > z ? z : a;
 }
 
-static bool in_first(const struct sets *s, uint16_t u)
+static bool in_first(const struct sets *s, fab_id u)
 {
     return find(s, u) == find(s, s->f->hosts[0]);
 }
 
-static bool in_island(const struct sets *s, uint16_t u)
+static bool in_island(const struct sets *s, fab_id u)
 {
     return find_in(s->net, u) == find_in(s->net, s->f->hosts[0]);
 }
@@ -63,12 +63,12 @@ static void count_sets(struct sets *s)
     memset(s->seen, 0, f->n_nodes * sizeof(*s->seen));
     s->n_sets = s->n_list = 0;
     for (unsigned i = 0; i < f->n_hosts; i++) {
-        uint16_t set = find(s, f->hosts[i]);
+        fab_id set = find(s, f->hosts[i]);
 
         s->n_sets += !s->seen[set];
         s->seen[set] = true;
         if (in_first(s, f->hosts[i]))
-            s->list[s->n_list++] = (uint16_t)i;
+            s->list[s->n_list++] = (fab_id)i;
     }
 }
 
@@ -84,13 +84,13 @@ static unsigned level_of(const struct fabric *f, const struct fab_link *l)
 }
 
 /* Sets that are separate below a level and members of its first group. */
-static unsigned count_members(struct sets *s, const uint16_t *below)
+static unsigned count_members(struct sets *s, const fab_id *below)
 {
     unsigned n = 0;
 
     memset(s->seen, 0, s->f->n_nodes * sizeof(*s->seen));
     for (unsigned i = 0; i < s->n_list; i++) {
-        uint16_t set = below[s->f->hosts[s->list[i]]];
+        fab_id set = below[s->f->hosts[s->list[i]]];
 
         n += !s->seen[set];
         s->seen[set] = true;
@@ -118,7 +118,7 @@ static void add_links(const struct sets *s, unsigned level, struct fab_level *lv
 static void add_island(const struct sets *s, unsigned level, struct fab_level *lv)
 {
     const struct fabric *f = s->f;
-    uint16_t node = fabric_domain(f, 0);
+    fab_id node = fabric_domain(f, 0);
 
     lv->island_stride = 1;
     for (unsigned i = 0; i < f->n_hosts; i++) {
@@ -152,7 +152,7 @@ static void add_switches(const struct fabric *f, unsigned level, struct fab_leve
 }
 
 /* One level above the sets joined so far. Returns whether it exists. */
-static bool add_level(struct sets *s, unsigned level, uint16_t *below, struct fab_level *lv)
+static bool add_level(struct sets *s, unsigned level, fab_id *below, struct fab_level *lv)
 {
     const struct fabric *f = s->f;
     bool there = false;
@@ -160,7 +160,7 @@ static bool add_level(struct sets *s, unsigned level, uint16_t *below, struct fa
     *lv = (struct fab_level){.role = FAB_ROLE_HOST, .tier = level == PLANES ? 0 : level};
     add_island(s, level, lv);
     for (unsigned i = 0; i < f->n_nodes; i++)
-        below[i] = find(s, (uint16_t)i);
+        below[i] = find(s, (fab_id)i);
     for (unsigned i = 0; i < f->n_links; i++) {
         if (level_of(f, &f->links[i]) != level)
             continue;
@@ -189,7 +189,7 @@ unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned ma
                      .net = calloc(f->n_nodes + 1u, sizeof(*s.net)),
                      .list = calloc(f->n_hosts + 1u, sizeof(*s.list)),
                      .seen = calloc(f->n_nodes + 1u, sizeof(*s.seen))};
-    uint16_t *below = calloc(f->n_nodes + 1u, sizeof(*below));
+    fab_id *below = calloc(f->n_nodes + 1u, sizeof(*below));
     unsigned n = 0, top = 0;
 
     for (unsigned i = 0; i < f->n_switches; i++)
@@ -197,7 +197,7 @@ unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned ma
             top = f->nodes[f->switches[i]].tier;
     if (s.of && s.net && s.list && s.seen && below && f->n_hosts) {
         for (unsigned i = 0; i < f->n_nodes; i++)
-            s.of[i] = s.net[i] = (uint16_t)i;
+            s.of[i] = s.net[i] = (fab_id)i;
         n += n < max && add_level(&s, PLANES, below, &lv[n]);
         for (unsigned t = 0; t <= top; t++)
             n += n < max && add_level(&s, t, below, &lv[n]);

@@ -10,7 +10,7 @@
 
 bool fabric_port_is_nvlink(const struct fabric *f, const struct fab_node *host, unsigned port)
 {
-    uint16_t peer = host->ports[port].link == FAB_NONE ? FAB_NONE : host->ports[port].peer_node;
+    fab_id peer = host->ports[port].link == FAB_NONE ? FAB_NONE : host->ports[port].peer_node;
 
     return host->domain != FAB_NONE && peer != FAB_NONE && f->nodes[peer].domain == host->domain;
 }

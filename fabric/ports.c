@@ -16,7 +16,7 @@ struct used {
     bool full;
 };
 
-static unsigned port_limit(const struct build *b, uint16_t node)
+static unsigned port_limit(const struct build *b, fab_id node)
 {
     if (b->want_ports[node])
         return b->want_ports[node];
@@ -33,7 +33,7 @@ static bool take(struct used *u, unsigned port)
 }
 
 /* Line of the first other link on that port. */
-static int other_line(const struct build *b, const struct draft_link *l, uint16_t node, int port)
+static int other_line(const struct build *b, const struct draft_link *l, fab_id node, int port)
 {
     for (unsigned i = 0; i < b->n_links; i++) {
         const struct draft_link *o = &b->links[i];
@@ -44,8 +44,8 @@ static int other_line(const struct build *b, const struct draft_link *l, uint16_
     return 0;
 }
 
-static void take_named(struct build *b, struct used *used, const struct draft_link *l,
-                       uint16_t node, int port)
+static void take_named(struct build *b, struct used *used, const struct draft_link *l, fab_id node,
+                       int port)
 {
     const char *name = b->f->nodes[node].name;
 
@@ -60,7 +60,7 @@ static void take_named(struct build *b, struct used *used, const struct draft_li
     }
 }
 
-static int take_free(struct build *b, struct used *used, const struct draft_link *l, uint16_t node)
+static int take_free(struct build *b, struct used *used, const struct draft_link *l, fab_id node)
 {
     unsigned limit = port_limit(b, node);
 
@@ -110,10 +110,10 @@ static int alloc_ports(struct build *b, const struct used *used)
     for (unsigned i = 0; i < b->f->n_nodes; i++) {
         struct fab_node *n = &b->f->nodes[i];
 
-        n->n_ports = (uint16_t)b->want_ports[i];
+        n->n_ports = (fab_id)b->want_ports[i];
         for (unsigned p = n->n_ports; p < FAB_MAX_PORTS; p++)
             if (used[i].bits[p / 64] >> (p % 64) & 1)
-                n->n_ports = (uint16_t)(p + 1);
+                n->n_ports = (fab_id)(p + 1);
         n->ports = build_alloc(b, n->n_ports, sizeof(*n->ports));
         if (!n->ports)
             return -ENOMEM;
@@ -124,13 +124,13 @@ static int alloc_ports(struct build *b, const struct used *used)
     return 0;
 }
 
-static void connect_port(struct fabric *f, const struct draft_link *d, uint16_t link, bool at_a)
+static void connect_port(struct fabric *f, const struct draft_link *d, fab_id link, bool at_a)
 {
     struct fab_port *p = at_a ? &f->nodes[d->a].ports[d->a_port] : &f->nodes[d->b].ports[d->b_port];
 
     p->link = link;
     p->peer_node = at_a ? d->b : d->a;
-    p->peer_port = (uint16_t)(at_a ? d->b_port : d->a_port);
+    p->peer_port = (fab_id)(at_a ? d->b_port : d->a_port);
     p->rate_bps = d->p.rate_bps;
     p->latency_ps = d->p.latency_ps;
     if (f->nodes[at_a ? d->a : d->b].kind == FAB_SWITCH)
@@ -162,9 +162,9 @@ static void add_link(struct fabric *f, const struct draft_link *d)
     struct fab_link *l = &f->links[f->n_links];
 
     *l = (struct fab_link){.a = d->a,
-                           .a_port = (uint16_t)d->a_port,
+                           .a_port = (fab_id)d->a_port,
                            .b = d->b,
-                           .b_port = (uint16_t)d->b_port,
+                           .b_port = (fab_id)d->b_port,
                            .lanes = (uint16_t)(p->lanes ? p->lanes : 1),
                            .rate_bps = p->rate_bps,
                            .latency_ps = p->latency_ps,

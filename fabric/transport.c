@@ -26,7 +26,7 @@ struct walk {
     uint32_t *seen; /* [n_nodes] the walk that saw the node last */
     uint32_t *hops;
     struct arrival *at;
-    uint16_t *queue;
+    fab_id *queue;
     uint32_t walk;
 };
 
@@ -56,12 +56,12 @@ static struct arrival hop(const struct walk *w, struct arrival at, const struct 
 
 /* The two hosts that are farthest from a switch: one for the host that is the other. */
 struct far {
-    uint16_t host;
+    fab_id host;
     int64_t most, second; /* -1: not known yet */
     int64_t tail;         /* last bit behind the header of the frame that arrives at the switch */
 };
 
-static void note_host(struct far *far, uint16_t host, int64_t t)
+static void note_host(struct far *far, fab_id host, int64_t t)
 {
     if (host == far->host) {
         far->most = later(far->most, t);
@@ -75,7 +75,7 @@ static void note_host(struct far *far, uint16_t host, int64_t t)
 }
 
 /* Times of a frame from a switch to its farthest hosts, from its header's arrival on. */
-static struct far farthest(struct walk *w, uint16_t from, int64_t tail)
+static struct far farthest(struct walk *w, fab_id from, int64_t tail)
 {
     const struct fabric *f = w->f;
     unsigned head = 0, end = 0;
@@ -85,11 +85,11 @@ static struct far farthest(struct walk *w, uint16_t from, int64_t tail)
     w->seen[from] = w->walk, w->hops[from] = 0, w->at[from] = (struct arrival){0, tail};
     w->queue[end++] = from;
     while (head < end) {
-        uint16_t u = w->queue[head++];
+        fab_id u = w->queue[head++];
 
         for (unsigned i = 0; i < f->nodes[u].n_ports; i++) {
             const struct fab_port *p = &f->nodes[u].ports[i];
-            uint16_t v = p->peer_node;
+            fab_id v = p->peer_node;
             struct arrival at;
 
             if (p->link == FAB_NONE)
@@ -119,7 +119,7 @@ static uint64_t packets_in(const struct fabric *f, const struct fab_port *p, int
 
 /* The longest way from a port of a host. The farthest hosts of a switch are sought once for frames
  * that arrive alike. */
-static int64_t way_ps(struct walk *w, uint16_t host, const struct fab_port *p,
+static int64_t way_ps(struct walk *w, fab_id host, const struct fab_port *p,
                       struct far *from_switch)
 {
     struct arrival at = hop(w, (struct arrival){0, 0}, p);

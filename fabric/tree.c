@@ -33,17 +33,17 @@ struct walk {
 };
 
 /* The next switch from u towards the root, FAB_NONE: no route. */
-static uint16_t step(const struct walk *w, uint16_t u)
+static fab_id step(const struct walk *w, fab_id u)
 {
     const struct fabric *f = w->f;
     const struct fab_tree *t = w->t;
     const struct fab_node *n = &f->nodes[u];
-    uint16_t peers[FAB_MAX_PORTS], buf[FAB_MAX_HOST_PORTS];
-    const uint16_t *port;
+    fab_id peers[FAB_MAX_PORTS], buf[FAB_MAX_HOST_PORTS];
+    const fab_id *port;
     unsigned hops = hops_find(f, u, f->nodes[t->root].dest, buf, &port), k = 0;
 
     for (unsigned i = 0; i < hops; i++) {
-        uint16_t v = n->ports[port[i]].peer_node;
+        fab_id v = n->ports[port[i]].peer_node;
         unsigned j = 0;
 
         while (j < k && peers[j] != v)
@@ -55,7 +55,7 @@ static uint16_t step(const struct walk *w, uint16_t u)
 }
 
 /* The next reducing switch after u. */
-static uint16_t next_reducer(const struct walk *w, uint16_t u)
+static fab_id next_reducer(const struct walk *w, fab_id u)
 {
     do
         u = step(w, u);
@@ -67,7 +67,7 @@ static uint16_t next_reducer(const struct walk *w, uint16_t u)
 struct way {
     uint64_t rate_bps;
     unsigned hops;
-    uint16_t port, leaf;
+    fab_id port, leaf;
 };
 
 /* Nearest first, then fastest, then by the order of leaves: of hosts that are wired to the same
@@ -87,10 +87,10 @@ static int by_use(const void *a, const void *b)
 
 /* The port by which a host joins. Roots begin with different ones of the nearest ports; those that
  * are further away come last. FAB_NONE: no port reaches the root. */
-static uint16_t choose_port(struct walk *w, uint16_t host)
+static fab_id choose_port(struct walk *w, fab_id host)
 {
     const struct fabric *f = w->f;
-    uint16_t port[FAB_MAX_HOST_PORTS];
+    fab_id port[FAB_MAX_HOST_PORTS];
     struct way way[FAB_MAX_HOST_PORTS];
     uint32_t path[MAX_HOPS];
     unsigned n = fabric_hops(f, host, f->nodes[w->t->root].dest, port, FAB_MAX_HOST_PORTS),
@@ -121,7 +121,7 @@ static unsigned add_host(struct walk *w, unsigned host_index)
 {
     const struct fabric *f = w->f;
     struct fab_tree *t = w->t;
-    uint16_t host = f->hosts[host_index], port = choose_port(w, host), u;
+    fab_id host = f->hosts[host_index], port = choose_port(w, host), u;
     unsigned levels = 1;
 
     if (port == FAB_NONE)
@@ -142,7 +142,7 @@ static unsigned add_host(struct walk *w, unsigned host_index)
 /* ---- roots ---- */
 
 struct root {
-    uint16_t node;
+    fab_id node;
     unsigned ports; /* of a host that reach it, at most: it has as many trees */
     unsigned alike; /* roots before it that the same hosts reach */
 };
@@ -155,7 +155,7 @@ static int add_tree(struct build *b, struct root *root, unsigned number, unsigne
 
     t->id = f->n_trees;
     t->root = root->node;
-    t->turn = (uint16_t)turn;
+    t->turn = (fab_id)turn;
     t->domain = f->nodes[root->node].domain;
     t->parent = build_alloc(b, f->n_nodes, sizeof(*t->parent));
     t->port = build_alloc(b, f->n_hosts, sizeof(*t->port));
@@ -170,7 +170,7 @@ static int add_tree(struct build *b, struct root *root, unsigned number, unsigne
         if (b->reach[root->node][i / 64] >> (i % 64) & 1)
             levels = add_host(&w, i);
         if (levels > t->depth)
-            t->depth = (uint16_t)levels;
+            t->depth = (fab_id)levels;
     }
     root->ports = w.ports;
     f->n_trees++;
@@ -178,7 +178,7 @@ static int add_tree(struct build *b, struct root *root, unsigned number, unsigne
 }
 
 /* Whether z is the better root: it has all hosts of a and more, or the same and a higher tier. */
-static bool surpasses(const struct build *b, uint16_t z, uint16_t a)
+static bool surpasses(const struct build *b, fab_id z, fab_id a)
 {
     bool more = false;
 
@@ -190,7 +190,7 @@ static bool surpasses(const struct build *b, uint16_t z, uint16_t a)
     return more || b->f->nodes[z].tier > b->f->nodes[a].tier;
 }
 
-static bool is_root(const struct build *b, uint16_t a)
+static bool is_root(const struct build *b, fab_id a)
 {
     static const uint64_t nobody[FAB_REACH_WORDS];
     const struct fabric *f = b->f;
@@ -198,7 +198,7 @@ static bool is_root(const struct build *b, uint16_t a)
     if (!f->nodes[a].reduce.on || !memcmp(b->reach[a], nobody, sizeof(nobody)))
         return false;
     for (unsigned s = 0; s < f->n_switches; s++) {
-        uint16_t z = f->switches[s];
+        fab_id z = f->switches[s];
 
         if (z != a && f->nodes[z].reduce.on && f->nodes[z].network == f->nodes[a].network &&
             surpasses(b, z, a))
@@ -260,7 +260,7 @@ void tree_build(struct build *b)
     free(root);
 }
 
-uint16_t fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index)
+fab_id fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index)
 {
     return host_index < f->n_hosts && t->parent[f->hosts[host_index]] != FAB_NONE
                ? t->port[host_index]

@@ -15,7 +15,7 @@ struct load {
     bool broken;
 };
 
-static void add_edge(struct load *l, uint16_t from, uint16_t port, uint16_t to)
+static void add_edge(struct load *l, fab_id from, fab_id port, fab_id to)
 {
     uint32_t d[MAX_HOPS];
     unsigned n = fabric_path_ports(l->f, from, port, to, 0, d, MAX_HOPS);
@@ -26,10 +26,10 @@ static void add_edge(struct load *l, uint16_t from, uint16_t port, uint16_t to)
 }
 
 static void add_member(struct load *l, const struct fab_tree *t, const struct fab_members *m,
-                       unsigned id, uint16_t top, bool hosts)
+                       unsigned id, fab_id top, bool hosts)
 {
     unsigned host = id / m->ranks_per_host;
-    uint16_t at = fab_group_leaf(l->f, t, id, m);
+    fab_id at = fab_group_leaf(l->f, t, id, m);
 
     if (hosts && at != FAB_NONE)
         add_edge(l, l->f->hosts[host], fabric_tree_port(l->f, t, host), at);
@@ -59,7 +59,7 @@ static void load_free(struct load *l)
 static bool add_tree(struct load *l, unsigned k, const struct fab_tree *t,
                      const struct fab_members *m, bool hosts)
 {
-    uint16_t top = fab_group_top(l->f, t, m);
+    fab_id top = fab_group_top(l->f, t, m);
 
     if (top == FAB_NONE)
         return false;
@@ -144,7 +144,7 @@ static bool fill(const struct load *l, const uint32_t *used, unsigned n_used, ui
     return true;
 }
 
-bool fabric_tree_rates(const struct fabric *f, const uint16_t *tree, unsigned n,
+bool fabric_tree_rates(const struct fabric *f, const fab_id *tree, unsigned n,
                        const struct fab_members *m, uint64_t *bps)
 {
     struct load l;

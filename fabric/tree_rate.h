@@ -15,7 +15,7 @@ uint64_t fabric_tree_bps(const struct fabric *f, const struct fab_tree *t,
  * share are divided among them, and what a tree cannot use the others have. False: some tree does
  * not reach all members, or there is no memory. n: at most FAB_TREES_AT_ONCE. */
 #define FAB_TREES_AT_ONCE 32u
-bool fabric_tree_rates(const struct fabric *f, const uint16_t *tree, unsigned n,
+bool fabric_tree_rates(const struct fabric *f, const fab_id *tree, unsigned n,
                        const struct fab_members *m, uint64_t *bps);
 
 #endif

@@ -29,7 +29,7 @@ static void take_host(struct build *b, const config_setting_t *s, struct fab_acc
     else if (node >= 0 && b->f->nodes[node].kind != FAB_HOST)
         build_error(b, line, "hosts: found \"%s\", which is a switch, expected a host", text);
     else if (node >= 0)
-        a->hosts[a->n_hosts++] = (uint16_t)node;
+        a->hosts[a->n_hosts++] = (fab_id)node;
 }
 
 static void take_hosts(struct build *b, config_setting_t *g, struct fab_access *a)

@@ -172,7 +172,7 @@ static int add_cables(struct build *b, struct draft_link proto)
     return 0;
 }
 
-int build_add_link(struct build *b, uint16_t a, uint16_t z, const struct link_props *p, int line)
+int build_add_link(struct build *b, fab_id a, fab_id z, const struct link_props *p, int line)
 {
     struct draft_link l = {
         .a = a, .b = z, .a_port = PORT_AUTO, .b_port = PORT_AUTO, .line = line, .p = *p};
@@ -181,7 +181,7 @@ int build_add_link(struct build *b, uint16_t a, uint16_t z, const struct link_pr
 }
 
 struct end {
-    uint16_t node;
+    fab_id node;
     int port;
 };
 
@@ -206,7 +206,7 @@ static int read_end(struct build *b, const config_setting_t *s, const char *key,
             build_no_node(b, (int)config_setting_source_line(s), key, text);
         return -ENOENT;
     }
-    e->node = (uint16_t)node;
+    e->node = (fab_id)node;
     e->port = colon ? (int)port : PORT_AUTO;
     return 0;
 }
@@ -324,22 +324,22 @@ static int check_ends(struct build *b, int line, const config_setting_t *a,
 /* ---- links that are there, by their nodes: "leaf0-spine1" ---- */
 
 /* Splits text at each of its dashes, since names may have some, until both parts are nodes. */
-static bool find_pair(const struct build *b, const char *text, uint16_t *a, uint16_t *z)
+static bool find_pair(const struct build *b, const char *text, fab_id *a, fab_id *z)
 {
     for (const char *dash = strchr(text, '-'); dash; dash = strchr(dash + 1, '-')) {
         int from = build_find_node(b, text, (size_t)(dash - text));
         int to = build_find_node(b, dash + 1, strlen(dash + 1));
 
         if (from >= 0 && to >= 0) {
-            *a = (uint16_t)from;
-            *z = (uint16_t)to;
+            *a = (fab_id)from;
+            *z = (fab_id)to;
             return true;
         }
     }
     return false;
 }
 
-static bool joins(const struct draft_link *l, uint16_t a, uint16_t z)
+static bool joins(const struct draft_link *l, fab_id a, fab_id z)
 {
     return (l->a == a && l->b == z) || (l->a == z && l->b == a);
 }
@@ -351,7 +351,7 @@ static void change_links(struct build *b, config_setting_t *g, const config_sett
     const char *text = config_setting_get_string(of);
     unsigned n = 0, before = b->errs->total;
     int line = (int)config_setting_source_line(g);
-    uint16_t a, z;
+    fab_id a, z;
 
     if (!text) {
         keys_expected(b, of, "the nodes of a link as \"leaf0-spine1\"");

@@ -25,7 +25,7 @@ struct machine_keys {
     uint32_t port;
 };
 
-static void take_node(struct build *b, const config_setting_t *s, uint16_t machine)
+static void take_node(struct build *b, const config_setting_t *s, fab_id machine)
 {
     struct fabric *f = b->f;
     const char *text = config_setting_get_string(s);
@@ -45,7 +45,7 @@ static void take_node(struct build *b, const config_setting_t *s, uint16_t machi
     }
 }
 
-static void take_nodes(struct build *b, config_setting_t *g, uint16_t machine)
+static void take_nodes(struct build *b, config_setting_t *g, fab_id machine)
 {
     config_setting_t *nodes = config_setting_get_member(g, "nodes");
 

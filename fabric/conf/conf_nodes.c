@@ -32,7 +32,7 @@ static unsigned slot_of(const struct build *b, const char *name, size_t len)
     for (size_t i = 0; i < len; i++)
         h = (h ^ (unsigned char)name[i]) * 0x01000193u;
     for (h ^= h >> 15;; h++) {
-        uint16_t at = b->name_slot[h & (SLOTS - 1)];
+        fab_id at = b->name_slot[h & (SLOTS - 1)];
         const char *other = at ? b->f->nodes[at - 1].name : NULL;
 
         if (!other || (strlen(other) == len && !memcmp(other, name, len)))
@@ -42,7 +42,7 @@ static unsigned slot_of(const struct build *b, const char *name, size_t len)
 
 int build_find_node(const struct build *b, const char *name, size_t len)
 {
-    uint16_t at = b->name_slot ? b->name_slot[slot_of(b, name, len)] : 0;
+    fab_id at = b->name_slot ? b->name_slot[slot_of(b, name, len)] : 0;
 
     return at ? at - 1 : -ENOENT;
 }
@@ -137,7 +137,7 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
         n->reduce = b->reduce_default;
         n->cut_through = b->cut_through_default;
     }
-    b->name_slot[slot_of(b, n->name, strlen(n->name))] = (uint16_t)(f->n_nodes + 1);
+    b->name_slot[slot_of(b, n->name, strlen(n->name))] = (fab_id)(f->n_nodes + 1);
     b->node_line[f->n_nodes] = line;
     b->want_ports[f->n_nodes] = 0;
     return f->n_nodes++;

@@ -15,7 +15,7 @@
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-static void read_proc_nodes(struct build *b, config_setting_t *list, uint16_t proc)
+static void read_proc_nodes(struct build *b, config_setting_t *list, fab_id proc)
 {
     struct fabric *f = b->f;
 
@@ -112,7 +112,7 @@ void conf_processes(struct build *b, config_setting_t *s)
                         f->nodes[i].name);
 }
 
-static int add_proc(struct build *b, const char *name, uint16_t machine)
+static int add_proc(struct build *b, const char *name, fab_id machine)
 {
     struct fabric *f = b->f;
 
@@ -127,7 +127,7 @@ static int add_proc(struct build *b, const char *name, uint16_t machine)
 }
 
 /* Processes named after machines: a single one runs everything where there are none. */
-static int proc_of_machine(struct build *b, uint16_t machine)
+static int proc_of_machine(struct build *b, fab_id machine)
 {
     const char *name = machine == FAB_NONE ? "fabric" : b->f->machines[machine].name;
 
@@ -155,7 +155,7 @@ static int place_host(struct build *b, struct fab_node *n)
         if (proc < 0)
             return proc;
     }
-    n->proc = (uint16_t)proc;
+    n->proc = (fab_id)proc;
     return 0;
 }
 
@@ -203,7 +203,7 @@ static int place_nodes(struct build *b)
             proc = proc_of_machine(b, n->machine);
         if (proc < 0)
             return proc;
-        n->proc = (uint16_t)proc;
+        n->proc = (fab_id)proc;
     }
     for (unsigned i = 0; i < f->n_hosts; i++) {
         int rc = place_host(b, &f->nodes[f->hosts[i]]);
@@ -229,6 +229,6 @@ void procs_build(struct build *b)
         proc->nodes = build_alloc(b, f->n_nodes, sizeof(*proc->nodes));
         for (unsigned i = 0; proc->nodes && i < f->n_nodes; i++)
             if (f->nodes[i].proc == p && !f->nodes[i].outside)
-                proc->nodes[proc->n_nodes++] = (uint16_t)i;
+                proc->nodes[proc->n_nodes++] = (fab_id)i;
     }
 }

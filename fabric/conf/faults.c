@@ -88,7 +88,7 @@ static const struct kind {
 
 /* ---- the plan ---- */
 
-struct fault_event fault_event(enum fault_of of, uint16_t which, int64_t at_ps)
+struct fault_event fault_event(enum fault_of of, fab_id which, int64_t at_ps)
 {
     return (struct fault_event){.at_ps = at_ps,
                                 .of = of,
@@ -181,7 +181,7 @@ static void find_link(struct reader *r, int line, const char *name, struct fault
                     "link: found \"%.60s\", expected a link that trib plan -v shows, or \"all\"%s",
                     name, fabric_link_hint(r->f, name, hint, sizeof(hint)));
     else
-        e->which = (uint16_t)i;
+        e->which = (fab_id)i;
 }
 
 static void find_node(struct reader *r, int line, const char *key, const char *name,
@@ -291,7 +291,7 @@ static void read_entry(struct reader *r, config_setting_t *g)
     else if (in.rank >= r->nranks)
         build_error(&r->b, line, "rank: found %u, expected one of %u, from 0", in.rank, r->nranks);
     else
-        e.which = (uint16_t)in.rank;
+        e.which = (fab_id)in.rank;
     if (fault_plan_add(r->plan, &e))
         r->b.no_memory = true;
 }

@@ -19,8 +19,8 @@ enum fault_of { FAULT_LINK, FAULT_NODE, FAULT_HOST, FAULT_RANK, FAULT_AN };
 struct fault_event {
     int64_t at_ps; /* from the start of the first operation */
     enum fault_of of;
-    unsigned line;  /* of its entry in the file; 0: it is of none */
-    uint16_t which; /* link; index of the node, host or switch; rank */
+    unsigned line; /* of its entry in the file; 0: it is of none */
+    fab_id which;  /* link; index of the node, host or switch; rank */
     /* links, nodes */
     bool down, up;
     /* links; FAULT_AS_IS */
@@ -48,7 +48,7 @@ struct fault_plan {
 };
 
 /* An event without effect yet. */
-struct fault_event fault_event(enum fault_of of, uint16_t which, int64_t at_ps);
+struct fault_event fault_event(enum fault_of of, fab_id which, int64_t at_ps);
 /* Appends; 0 or -ENOMEM. */
 int fault_plan_add(struct fault_plan *p, const struct fault_event *e);
 void fault_plan_sort(struct fault_plan *p);

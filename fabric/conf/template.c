@@ -79,12 +79,12 @@ static int join_tiers(struct build *b, const struct leaf_spine *k, int l, int p,
 
     for (unsigned i = 0; i < k->leaves; i++)
         for (unsigned j = i / leaves * spines; j < (i / leaves + 1) * spines && !rc; j++)
-            rc = build_add_link(b, (uint16_t)(l + (int)i), (uint16_t)(p + (int)j), spine, line);
+            rc = build_add_link(b, (fab_id)(l + (int)i), (fab_id)(p + (int)j), spine, line);
     for (unsigned j = 0; j < k->spines && cores; j++) {
         unsigned group = j % spines / (spines / k->groups);
 
         for (unsigned i = group * cores; i < (group + 1) * cores && !rc; i++)
-            rc = build_add_link(b, (uint16_t)(p + (int)j), (uint16_t)(c + (int)i), core, line);
+            rc = build_add_link(b, (fab_id)(p + (int)j), (fab_id)(c + (int)i), core, line);
     }
     return rc;
 }
@@ -140,7 +140,7 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
         return;
     }
     for (unsigned i = 0; i < k.leaves * k.hosts_per_leaf; i++)
-        if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)(l + (int)(i / k.hosts_per_leaf)),
+        if (build_add_link(b, (fab_id)(h + (int)i), (fab_id)(l + (int)(i / k.hosts_per_leaf)),
                            &host, line))
             return;
     (void)join_tiers(b, &k, l, p, c, &spine, &core, line); /* an error is in the list */
@@ -182,7 +182,7 @@ void conf_single_switch(struct build *b, config_setting_t *s)
         return;
     }
     for (unsigned i = 0; i < n; i++)
-        if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)sw, &link, line))
+        if (build_add_link(b, (fab_id)(h + (int)i), (fab_id)sw, &link, line))
             return;
 }
 
@@ -201,6 +201,6 @@ void conf_full_mesh(struct build *b, config_setting_t *s)
     }
     for (unsigned i = 0; i < n; i++)
         for (unsigned j = i + 1; j < n; j++)
-            if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)(h + (int)j), &link, line))
+            if (build_add_link(b, (fab_id)(h + (int)i), (fab_id)(h + (int)j), &link, line))
                 return;
 }

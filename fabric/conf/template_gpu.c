@@ -172,14 +172,14 @@ static int add_upper_links(struct build *b, const struct gpus *g, const struct r
         unsigned pod = l / (leaves / r->pods);
 
         for (unsigned s = pod * spines; s < (pod + 1) * spines && !rc; s++)
-            rc = build_add_link(b, (uint16_t)(r->leaf0 + (int)l), (uint16_t)(r->spine0 + (int)s),
+            rc = build_add_link(b, (fab_id)(r->leaf0 + (int)l), (fab_id)(r->spine0 + (int)s),
                                 &r->spine, r->line);
     }
     for (unsigned s = 0; s < r->spines && r->cores; s++) {
         unsigned cores = r->cores / r->groups, group = s % spines / (spines / r->groups);
 
         for (unsigned c = group * cores; c < (group + 1) * cores && !rc; c++)
-            rc = build_add_link(b, (uint16_t)(r->spine0 + (int)s), (uint16_t)(r->core0 + (int)c),
+            rc = build_add_link(b, (fab_id)(r->spine0 + (int)s), (fab_id)(r->core0 + (int)c),
                                 &r->core, r->line);
     }
     return rc;
@@ -204,8 +204,8 @@ static int add_planes(struct build *b, const struct gpus *g, unsigned n)
         link.lanes = g->lanes[p];
         link.rate_bps *= g->lanes[p];
         for (unsigned i = 0; i < g->gpus && !rc; i++)
-            rc = build_add_link(b, (uint16_t)(g->first + (int)(n * g->gpus + i)),
-                                (uint16_t)(first + (int)p), &link, g->line);
+            rc = build_add_link(b, (fab_id)(g->first + (int)(n * g->gpus + i)),
+                                (fab_id)(first + (int)p), &link, g->line);
     }
     return rc;
 }
@@ -234,8 +234,8 @@ static int add_nics(struct build *b, const struct gpus *g, const struct rails *r
     for (unsigned i = 0; i < g->nodes * g->gpus && !rc; i++) {
         unsigned leaf = i / g->gpus / r->unit * r->leaves + i % g->gpus % r->leaves;
 
-        rc = build_add_link(b, (uint16_t)(g->first + (int)i), (uint16_t)(r->leaf0 + (int)leaf),
-                            &g->nic, g->line);
+        rc = build_add_link(b, (fab_id)(g->first + (int)i), (fab_id)(r->leaf0 + (int)leaf), &g->nic,
+                            g->line);
     }
     return rc;
 }

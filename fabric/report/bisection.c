@@ -13,10 +13,10 @@
 /* Edges of node u are edge[first[u]..first[u + 1]), one per port. */
 struct flow {
     const struct fabric *f;
-    uint64_t *residual;     /* [2 * n_links] residual capacity of each direction of a link */
-    uint8_t *side;          /* [n_nodes] hosts: SEND, RECEIVE, NOT_IN */
-    uint16_t *level;        /* [n_nodes] FAB_NONE: not reached */
-    uint16_t *queue, *next; /* next: port to try first, per node */
+    uint64_t *residual;   /* [2 * n_links] residual capacity of each direction of a link */
+    uint8_t *side;        /* [n_nodes] hosts: SEND, RECEIVE, NOT_IN */
+    fab_id *level;        /* [n_nodes] FAB_NONE: not reached */
+    fab_id *queue, *next; /* next: port to try first, per node */
     bool planes;
 };
 enum { NOT_IN, SEND, RECEIVE };
@@ -30,13 +30,13 @@ static bool counts(const struct flow *k, const struct fab_port *p)
                                        : !k->planes && k->side[p->peer_node] != NOT_IN);
 }
 
-static uint64_t *room_of(const struct flow *k, uint16_t u, const struct fab_port *p)
+static uint64_t *room_of(const struct flow *k, fab_id u, const struct fab_port *p)
 {
     return &k->residual[2u * p->link + (k->f->links[p->link].a != u)];
 }
 
 /* Switches forward frames; hosts only send or receive them. */
-static bool may_pass(const struct flow *k, uint16_t u, const struct fab_port *p)
+static bool may_pass(const struct flow *k, fab_id u, const struct fab_port *p)
 {
     const struct fab_node *n = &k->f->nodes[u], *v;
 
@@ -57,10 +57,10 @@ static bool set_levels(struct flow *k)
         k->level[i] = k->side[i] == SEND ? 0 : FAB_NONE;
         k->next[i] = 0;
         if (k->side[i] == SEND)
-            k->queue[n++] = (uint16_t)i;
+            k->queue[n++] = (fab_id)i;
     }
     for (unsigned i = 0; i < n; i++) {
-        uint16_t u = k->queue[i];
+        fab_id u = k->queue[i];
 
         for (unsigned p = 0; p < k->f->nodes[u].n_ports; p++) {
             const struct fab_port *q = &k->f->nodes[u].ports[p];
@@ -78,7 +78,7 @@ static bool set_levels(struct flow *k)
 
 /* Sends up to `most` from u along the levels; returns the amount that arrived. The depth is twice
  * the number of tiers, and more where flow is taken back. */
-static uint64_t push(struct flow *k, uint16_t u, uint64_t most)
+static uint64_t push(struct flow *k, fab_id u, uint64_t most)
 {
     const struct fab_node *n = &k->f->nodes[u];
     uint64_t sent = 0;
@@ -109,12 +109,11 @@ static uint64_t max_flow(struct flow *k)
     while (set_levels(k))
         for (unsigned i = 0; i < k->f->n_nodes; i++)
             if (k->side[i] == SEND)
-                sum += push(k, (uint16_t)i, UINT64_MAX / 2);
+                sum += push(k, (fab_id)i, UINT64_MAX / 2);
     return sum;
 }
 
-uint64_t fabric_bisection(const struct fabric *f, const uint16_t *host_index, unsigned n,
-                          bool planes)
+uint64_t fabric_bisection(const struct fabric *f, const fab_id *host_index, unsigned n, bool planes)
 {
     struct flow k = {.f = f,
                      .residual = calloc(2u * f->n_links + 1, sizeof(*k.residual)),

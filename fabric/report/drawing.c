@@ -28,7 +28,7 @@ static uint8_t row_of(const struct fab_node *n)
 /* Of each GPU node: the first one that is attached to the same switches by as many links, itself
  * where there is none or nodes are few. */
 struct alike {
-    uint16_t first[FAB_MAX_NODES];
+    fab_id first[FAB_MAX_NODES];
     uint64_t wires[FAB_MAX_NODES]; /* a sum over links, in which order does not count */
     unsigned n;
 };
@@ -47,7 +47,7 @@ static void find_alike(const struct fabric *f, struct alike *a)
             a->n = f->nodes[i].domain + 1u;
     for (unsigned i = 0; i < f->n_links; i++) {
         const struct fab_link *l = &f->links[i];
-        uint16_t x = f->nodes[l->a].domain, z = f->nodes[l->b].domain;
+        fab_id x = f->nodes[l->a].domain, z = f->nodes[l->b].domain;
 
         if (x != FAB_NONE && z != x)
             a->wires[x] += mixed(l->b);
@@ -60,7 +60,7 @@ static void find_alike(const struct fabric *f, struct alike *a)
         for (unsigned k = 0; a->n > DRAWING_DOMAINS && k < d && first == d; k++)
             if (a->wires[k] == a->wires[d])
                 first = k;
-        a->first[d] = (uint16_t)first;
+        a->first[d] = (fab_id)first;
     }
 }
 
@@ -92,7 +92,7 @@ static void count(struct drawing_box *b, const struct fabric *f, const struct fa
 
 static int make_boxes(const struct fabric *f, struct drawing *d)
 {
-    uint16_t *of = malloc((FAB_MAX_NODES + FAB_NONE + 1) * sizeof(*of));
+    fab_id *of = malloc((FAB_MAX_NODES + FAB_NONE + 1) * sizeof(*of));
     struct alike *a = calloc(1, sizeof(*a));
 
     if (!of || !a) {
@@ -107,13 +107,13 @@ static int make_boxes(const struct fabric *f, struct drawing *d)
         unsigned b = key == FAB_NONE || of[key] == FAB_NONE ? d->n_boxes++ : of[key];
 
         if (key != FAB_NONE)
-            of[key] = (uint16_t)b;
+            of[key] = (fab_id)b;
         if (!d->box[b].hosts && !d->box[b].nvswitches && !d->box[b].others)
-            d->box[b].node = (uint16_t)i;
+            d->box[b].node = (fab_id)i;
         if (f->nodes[i].kind == FAB_HOST || !d->box[b].row)
             d->box[b].row = row_of(&f->nodes[i]);
         count(&d->box[b], f, &f->nodes[i]);
-        d->box_of[i] = (uint16_t)b;
+        d->box_of[i] = (fab_id)b;
     }
     free(of);
     free(a);
@@ -189,12 +189,12 @@ static void make_lines(const struct fabric *f, struct drawing *d)
     unsigned n = 0;
 
     for (unsigned l = 0; l < f->n_links; l++) {
-        uint16_t a = d->box_of[f->links[l].a], b = d->box_of[f->links[l].b];
+        fab_id a = d->box_of[f->links[l].a], b = d->box_of[f->links[l].b];
 
         if (a != b)
             d->line[n++] = (struct drawing_line){.a = a < b ? a : b,
                                                  .b = a < b ? b : a,
-                                                 .link = (uint16_t)l,
+                                                 .link = (fab_id)l,
                                                  .links = 1,
                                                  .rate_bps = f->links[l].rate_bps};
     }

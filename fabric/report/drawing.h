@@ -17,16 +17,16 @@
 
 struct drawing_box {
     char label[2 * FAB_NAME + 32];
-    uint16_t node; /* the first one in it */
-    uint16_t hosts, nvswitches, others;
-    uint16_t domains; /* GPU nodes */
+    fab_id node; /* the first one in it */
+    fab_id hosts, nvswitches, others;
+    fab_id domains; /* GPU nodes */
     uint8_t row;
     double x, y, width; /* x: of the middle; y: of the top */
 };
 
 struct drawing_line {
-    uint16_t a, b; /* boxes, a < b */
-    uint16_t link; /* the first one in it */
+    fab_id a, b; /* boxes, a < b */
+    fab_id link; /* the first one in it */
     uint32_t links;
     uint64_t rate_bps; /* of all of them, in each direction */
 };
@@ -36,7 +36,7 @@ struct drawing {
     unsigned n_boxes, n_lines;
     struct drawing_box *box;
     struct drawing_line *line; /* in order of a, then b */
-    uint16_t *box_of;          /* [f->n_nodes] */
+    fab_id *box_of;            /* [f->n_nodes] */
 };
 #define DRAWING_BOX_HEIGHT 24.0
 

@@ -94,7 +94,7 @@ static void plan_external(const struct fabric *f, FILE *out)
     table_print(t, out);
 }
 
-unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, uint16_t *count)
+unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, fab_id *count)
 {
     unsigned hosts = 0;
 
@@ -113,7 +113,7 @@ unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, uint
  * slot of the window holds at most the children's frames, then the result until each child has
  * acknowledged it.
  */
-static void plan_tree(const struct fabric *f, const struct fab_tree *tree, uint16_t *count,
+static void plan_tree(const struct fabric *f, const struct fab_tree *tree, fab_id *count,
                       struct table *t)
 {
     unsigned hosts = plan_tree_counts(f, tree, count);
@@ -145,7 +145,7 @@ static void plan_trees(const struct fabric *f, FILE *out)
     static const char *const turns[] = {"tree",       "root",  "depth",  "hosts",
                                         "host ports", "node",  "parent", "children",
                                         "slots",      "mbufs", NULL};
-    uint16_t *count = calloc(f->n_nodes + 1u, sizeof(*count));
+    fab_id *count = calloc(f->n_nodes + 1u, sizeof(*count));
     struct table *t = table_new(plan_has_turns(f) ? turns : heads);
 
     for (unsigned i = 0; count && i < f->n_trees; i++)

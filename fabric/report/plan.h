@@ -35,7 +35,7 @@ void plan_link_sums(const struct fabric *f, FILE *out);
 void plan_tree_sums(const struct fabric *f, FILE *out);
 
 /* Hosts of a tree, and per node its children on it: count has n_nodes entries. */
-unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, uint16_t *count);
+unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, fab_id *count);
 /* Whether some root has several trees, one for each port of hosts. */
 bool plan_has_turns(const struct fabric *f);
 /* The ports by which hosts are on the tree, as "0" or "0 1", into buf; returns buf. */

@@ -158,7 +158,7 @@ void plan_tree_sums(const struct fabric *f, FILE *out)
     static const char *const heads[] = {"trees",       "first root",       "depth",         "hosts",
                                         "nodes of it", "children at most", "mbufs at most", NULL};
     unsigned *first, *count, kinds = sort_out(f, f->n_trees, same_tree, &first, &count);
-    uint16_t *children = calloc(f->n_nodes + 1u, sizeof(*children));
+    fab_id *children = calloc(f->n_nodes + 1u, sizeof(*children));
     struct table *t = table_new(heads);
 
     for (unsigned k = 0; children && k < kinds; k++) {

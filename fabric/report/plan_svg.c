@@ -300,7 +300,7 @@ static void dot_tree(const struct fabric *f, const struct drawing *d, const stru
                      const char *colour, FILE *out)
 {
     for (unsigned i = 0; i < f->n_nodes; i++) {
-        uint16_t up = t->parent[i];
+        fab_id up = t->parent[i];
 
         if (up == FAB_NONE || f->nodes[i].kind == FAB_HOST || d->box_of[i] == d->box_of[up])
             continue;

@@ -16,7 +16,7 @@ static void add(struct pair *k, unsigned p, unsigned q)
     unsigned from = k->turned ? q : p, to = k->turned ? p : q;
 
     if (k->n < k->max)
-        k->ch[k->n] = (struct fab_channel){(uint16_t)from, (uint16_t)to, ra < rb ? ra : rb};
+        k->ch[k->n] = (struct fab_channel){(fab_id)from, (fab_id)to, ra < rb ? ra : rb};
     k->n++;
 }
 
@@ -29,7 +29,7 @@ static void add_cables(struct pair *k)
 
 static bool joined(const struct pair *k, unsigned p, unsigned q)
 {
-    uint16_t port[FAB_MAX_HOST_PORTS];
+    fab_id port[FAB_MAX_HOST_PORTS];
     unsigned n =
         fabric_hops(k->f, fabric_node_index(k->f, k->a), k->b->dest + q, port, FAB_MAX_HOST_PORTS);
 
@@ -41,7 +41,7 @@ static bool joined(const struct pair *k, unsigned p, unsigned q)
 
 static bool on_plane(const struct fabric *f, const struct fab_port *p)
 {
-    uint16_t v = peer_switch(f, p);
+    fab_id v = peer_switch(f, p);
 
     return v != FAB_NONE && f->nodes[v].role == FAB_ROLE_NVSWITCH;
 }

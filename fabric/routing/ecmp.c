@@ -27,8 +27,7 @@ static uint32_t mix(uint32_t h)
 }
 
 /* The host port that owns the source address. */
-static uint16_t host_port(const struct fab_node *n, const uint16_t *port, unsigned k,
-                          uint32_t src_ip)
+static fab_id host_port(const struct fab_node *n, const fab_id *port, unsigned k, uint32_t src_ip)
 {
     for (unsigned i = 0; i < k; i++)
         if (n->ip_of_port[port[i]] == src_ip)
@@ -45,11 +44,11 @@ static unsigned select_between_switches(const struct fabric *f, const struct fab
 
 /* The ordinal of a host among those whose frames come up to `node` from leaves: c of a leaf's n
  * uplinks lead there, so c of every n hosts of that leaf do. */
-static unsigned ordinal_above(const struct fabric *f, uint16_t node, int dest,
+static unsigned ordinal_above(const struct fabric *f, fab_id node, int dest,
                               const struct fab_node *leaf, unsigned a)
 {
-    uint16_t buf[FAB_MAX_HOST_PORTS];
-    const uint16_t *up;
+    fab_id buf[FAB_MAX_HOST_PORTS];
+    const fab_id *up;
     unsigned k = hops_find(f, fabric_node_index(f, leaf), (unsigned)dest, buf, &up);
     unsigned n = k ? k : 1, c = 0, before = 0;
 
@@ -64,13 +63,13 @@ static unsigned ordinal_above(const struct fabric *f, uint16_t node, int dest,
 }
 
 /* first: the first of the next hops. */
-static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip,
-                         uint16_t first)
+static unsigned balanced(const struct fabric *f, fab_id node, int dest, uint32_t src_ip,
+                         fab_id first)
 {
     const struct fab_node *n = &f->nodes[node], *host, *leaf;
     const struct fab_dest *src;
     int s = fabric_dest_of_ip(f, src_ip);
-    uint16_t leaf_index;
+    fab_id leaf_index;
     unsigned a;
 
     if (s < 0)
@@ -89,11 +88,11 @@ static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32
     return ordinal_above(f, node, dest, leaf, a);
 }
 
-uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash,
-                          uint32_t src_ip)
+fab_id fabric_next_port(const struct fabric *f, fab_id node, int dest, uint32_t flow_hash,
+                        uint32_t src_ip)
 {
-    uint16_t buf[FAB_MAX_HOST_PORTS];
-    const uint16_t *port;
+    fab_id buf[FAB_MAX_HOST_PORTS];
+    const fab_id *port;
     unsigned n =
         dest >= 0 && dest < f->n_dests ? hops_find(f, node, (unsigned)dest, buf, &port) : 0;
 
@@ -108,10 +107,10 @@ uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint3
     return port[((uint64_t)mix(flow_hash ^ (node + 1u) * 0x9e3779b1u) * n) >> 32];
 }
 
-uint16_t ecmp_balanced_port(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip)
+fab_id ecmp_balanced_port(const struct fabric *f, fab_id node, int dest, uint32_t src_ip)
 {
-    uint16_t buf[FAB_MAX_HOST_PORTS];
-    const uint16_t *port;
+    fab_id buf[FAB_MAX_HOST_PORTS];
+    const fab_id *port;
     unsigned n = hops_find(f, node, (unsigned)dest, buf, &port);
 
     if (!n)

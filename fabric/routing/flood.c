@@ -20,12 +20,12 @@ static void leaves_of_tree(struct fabric *f)
 }
 
 /* The highest switch without a tree so far, FAB_NONE: none. */
-static uint16_t next_root(const struct fabric *f, const bool *seen)
+static fab_id next_root(const struct fabric *f, const bool *seen)
 {
-    uint16_t root = FAB_NONE;
+    fab_id root = FAB_NONE;
 
     for (unsigned s = 0; s < f->n_switches; s++) {
-        uint16_t i = f->switches[s];
+        fab_id i = f->switches[s];
 
         if (!seen[i] && (root == FAB_NONE || f->nodes[i].tier > f->nodes[root].tier))
             root = i;
@@ -36,7 +36,7 @@ static uint16_t next_root(const struct fabric *f, const bool *seen)
 int flood_build(struct fabric *f)
 {
     bool *seen = calloc(f->n_nodes + 1u, sizeof(*seen));
-    uint16_t *queue = calloc(f->n_nodes + 1u, sizeof(*queue)), root;
+    fab_id *queue = calloc(f->n_nodes + 1u, sizeof(*queue)), root;
 
     if (!seen || !queue) {
         free(seen);
@@ -51,7 +51,7 @@ int flood_build(struct fabric *f)
             struct fab_node *u = &f->nodes[queue[i]];
 
             for (unsigned p = 0; p < u->n_ports; p++) {
-                uint16_t w = peer_switch(f, &u->ports[p]);
+                fab_id w = peer_switch(f, &u->ports[p]);
 
                 if (w == FAB_NONE || seen[w])
                     continue;

@@ -11,7 +11,7 @@
 
 /* The switch of a destination: itself, or the one that its host is linked to; FAB_NONE: the host is
  * linked to hosts. */
-static uint16_t switch_of(const struct fabric *f, const struct fab_dest *d)
+static fab_id switch_of(const struct fabric *f, const struct fab_dest *d)
 {
     const struct fab_node *n = &f->nodes[d->node];
 
@@ -19,7 +19,7 @@ static uint16_t switch_of(const struct fabric *f, const struct fab_dest *d)
 }
 
 /* Count and ports; NULL: no route. */
-static const uint16_t *route(const struct fabric *f, uint16_t from, uint16_t to)
+static const fab_id *route(const struct fabric *f, fab_id from, fab_id to)
 {
     const struct fab_node *u = &f->nodes[from], *t = &f->nodes[to];
 
@@ -27,27 +27,27 @@ static const uint16_t *route(const struct fabric *f, uint16_t from, uint16_t to)
 }
 
 /* A host's ports whose switch is the target or has a route to it. */
-static unsigned of_host(const struct fabric *f, uint16_t node, uint16_t target, uint16_t *port)
+static unsigned of_host(const struct fabric *f, fab_id node, fab_id target, fab_id *port)
 {
     const struct fab_node *n = &f->nodes[node];
     unsigned k = 0;
 
     for (unsigned p = 0; p < n->n_ports && target != FAB_NONE; p++) {
-        uint16_t v = peer_switch(f, &n->ports[p]);
+        fab_id v = peer_switch(f, &n->ports[p]);
 
         if (v != FAB_NONE && (v == target || route(f, v, target)))
-            port[k++] = (uint16_t)p;
+            port[k++] = (fab_id)p;
     }
     return k;
 }
 
-unsigned hops_find(const struct fabric *f, uint16_t node, unsigned dest,
-                   uint16_t buf[FAB_MAX_HOST_PORTS], const uint16_t **port)
+unsigned hops_find(const struct fabric *f, fab_id node, unsigned dest,
+                   fab_id buf[FAB_MAX_HOST_PORTS], const fab_id **port)
 {
     const struct fab_dest *d = &f->dests[dest];
     const struct fab_node *dn = &f->nodes[d->node];
-    uint16_t target;
-    const uint16_t *r;
+    fab_id target;
+    const fab_id *r;
 
     *port = buf;
     if (d->node == node)
@@ -66,11 +66,10 @@ unsigned hops_find(const struct fabric *f, uint16_t node, unsigned dest,
     return r[0];
 }
 
-unsigned fabric_hops(const struct fabric *f, uint16_t node, unsigned dest, uint16_t *port,
-                     unsigned max)
+unsigned fabric_hops(const struct fabric *f, fab_id node, unsigned dest, fab_id *port, unsigned max)
 {
-    uint16_t buf[FAB_MAX_HOST_PORTS];
-    const uint16_t *all;
+    fab_id buf[FAB_MAX_HOST_PORTS];
+    const fab_id *all;
     unsigned n = hops_find(f, node, dest, buf, &all);
 
     if (max)

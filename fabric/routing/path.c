@@ -15,9 +15,9 @@ const struct fab_node *fabric_node(const struct fabric *f, const char *name)
     return NULL;
 }
 
-uint16_t fabric_node_index(const struct fabric *f, const struct fab_node *n)
+fab_id fabric_node_index(const struct fabric *f, const struct fab_node *n)
 {
-    return (uint16_t)(n - f->nodes);
+    return (fab_id)(n - f->nodes);
 }
 
 /* Whether name is that of the link from one end to the other, with both ports or without. */
@@ -49,13 +49,13 @@ int fabric_link_by_name(const struct fabric *f, const char *name)
 }
 
 /* Links from src_node to dests[dest] for a source address. */
-static unsigned walk(const struct fabric *f, uint16_t src_node, int dest, uint32_t src_ip,
+static unsigned walk(const struct fabric *f, fab_id src_node, int dest, uint32_t src_ip,
                      uint32_t *dirlinks, unsigned max)
 {
     unsigned n = 0;
 
-    for (uint16_t at = src_node; at != f->dests[dest].node; n++) {
-        uint16_t port = ecmp_balanced_port(f, at, dest, src_ip);
+    for (fab_id at = src_node; at != f->dests[dest].node; n++) {
+        fab_id port = ecmp_balanced_port(f, at, dest, src_ip);
         const struct fab_port *p;
 
         if (port == FAB_NONE || n == max)
@@ -67,15 +67,15 @@ static unsigned walk(const struct fabric *f, uint16_t src_node, int dest, uint32
     return n;
 }
 
-unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node,
-                     uint32_t *dirlinks, unsigned max)
+unsigned fabric_path(const struct fabric *f, fab_id src_node, fab_id dst_node, uint32_t *dirlinks,
+                     unsigned max)
 {
     const struct fab_node *src = &f->nodes[src_node], *dst = &f->nodes[dst_node];
     unsigned n = src_node == dst_node ? 0 : dst->kind == FAB_HOST ? dst->n_ports : 1;
 
     /* To the first address that has a route. */
     for (unsigned q = 0; q < n; q++) {
-        uint16_t p;
+        fab_id p;
 
         if (fabric_hops(f, src_node, dst->dest + q, &p, 1))
             return walk(f, src_node, (int)(dst->dest + q),
@@ -84,12 +84,12 @@ unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_nod
     return 0;
 }
 
-unsigned fabric_path_ports(const struct fabric *f, uint16_t src_node, uint16_t src_port,
-                           uint16_t dst_node, uint16_t dst_port, uint32_t *dirlinks, unsigned max)
+unsigned fabric_path_ports(const struct fabric *f, fab_id src_node, fab_id src_port,
+                           fab_id dst_node, fab_id dst_port, uint32_t *dirlinks, unsigned max)
 {
     const struct fab_node *src = &f->nodes[src_node], *dst = &f->nodes[dst_node];
     unsigned dest = dst->dest + (dst->kind == FAB_HOST ? dst_port : 0u), n;
-    uint16_t port[FAB_MAX_HOST_PORTS];
+    fab_id port[FAB_MAX_HOST_PORTS];
 
     if (src_node == dst_node || (dst->kind == FAB_HOST && dst_port >= dst->n_ports))
         return 0;

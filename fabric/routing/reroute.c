@@ -35,8 +35,8 @@ static void set_links(struct fabric *f, const bool *down, bool there)
 
         if (!down[i] || !between_switches(f, l))
             continue;
-        f->nodes[l->a].ports[l->a_port].link = there ? (uint16_t)i : FAB_NONE;
-        f->nodes[l->b].ports[l->b_port].link = there ? (uint16_t)i : FAB_NONE;
+        f->nodes[l->a].ports[l->a_port].link = there ? (fab_id)i : FAB_NONE;
+        f->nodes[l->b].ports[l->b_port].link = there ? (fab_id)i : FAB_NONE;
     }
 }
 

@@ -30,21 +30,21 @@
 enum kind { NO_ROUTE, DOWN, SIDEWAYS, UP };
 
 struct work {
-    uint16_t *order; /* [n_switches] node index: network by network, lowest tier first */
-    uint16_t *mine;  /* in order: the current network */
+    fab_id *order; /* [n_switches] node index: network by network, lowest tier first */
+    fab_id *mine;  /* in order: the current network */
     unsigned n_mine;
-    uint8_t *kind;           /* [n_nodes] route to the current switch */
-    uint16_t *dist;          /* [n_nodes] */
-    uint16_t *queue;         /* [n_switches] ring of switches whose neighbours must be visited
+    uint8_t *kind;         /* [n_nodes] route to the current switch */
+    fab_id *dist;          /* [n_nodes] */
+    fab_id *queue;         /* [n_switches] ring of switches whose neighbours must be visited
                                 again */
-    bool *queued;            /* [n_nodes] */
-    bool has_sideways;       /* some link joins switches of one tier */
-    const uint16_t **recent; /* [n_nodes] last set of hops, shared while it stays the same */
+    bool *queued;          /* [n_nodes] */
+    bool has_sideways;     /* some link joins switches of one tier */
+    const fab_id **recent; /* [n_nodes] last set of hops, shared while it stays the same */
 };
 
 static int compare_network_index(const void *a, const void *z, void *f)
 {
-    uint16_t i = *(const uint16_t *)a, j = *(const uint16_t *)z;
+    fab_id i = *(const fab_id *)a, j = *(const fab_id *)z;
     const struct fab_node *nodes = ((const struct fabric *)f)->nodes;
 
     if (nodes[i].network != nodes[j].network)
@@ -54,25 +54,25 @@ static int compare_network_index(const void *a, const void *z, void *f)
     return i < j ? -1 : i > j;
 }
 
-static void offer(struct work *w, uint16_t u, enum kind kind, unsigned dist)
+static void offer(struct work *w, fab_id u, enum kind kind, unsigned dist)
 {
     if (w->kind[u] == NO_ROUTE || (w->kind[u] == kind && dist < w->dist[u])) {
         w->kind[u] = (uint8_t)kind;
-        w->dist[u] = (uint16_t)dist;
+        w->dist[u] = (fab_id)dist;
     }
 }
 
 /* Lowest tier first, so that everything below u is final when u is visited. */
-static void routes_down(const struct fabric *f, struct work *w, uint16_t target)
+static void routes_down(const struct fabric *f, struct work *w, fab_id target)
 {
     w->kind[target] = DOWN;
     w->dist[target] = 0;
     for (unsigned s = 0; s < w->n_mine; s++) {
-        uint16_t u = w->mine[s];
+        fab_id u = w->mine[s];
         const struct fab_node *n = &f->nodes[u];
 
         for (unsigned p = 0; p < n->n_ports && u != target; p++) {
-            uint16_t v = peer_switch(f, &n->ports[p]);
+            fab_id v = peer_switch(f, &n->ports[p]);
 
             if (v != FAB_NONE && f->nodes[v].tier < n->tier && w->kind[v] == DOWN)
                 offer(w, u, DOWN, w->dist[v] + 1u);
@@ -87,21 +87,21 @@ static void routes_sideways(const struct fabric *f, struct work *w)
     unsigned head = 0, count = 0;
 
     for (unsigned s = 0; s < w->n_mine; s++) {
-        uint16_t u = w->mine[s];
+        fab_id u = w->mine[s];
 
         w->queued[u] = w->kind[u] == DOWN;
         if (w->queued[u])
             w->queue[count++] = u;
     }
     while (count) {
-        uint16_t u = w->queue[head];
+        fab_id u = w->queue[head];
         const struct fab_node *n = &f->nodes[u];
 
         head = (head + 1) % f->n_switches;
         count--;
         w->queued[u] = false;
         for (unsigned p = 0; p < n->n_ports; p++) {
-            uint16_t v = peer_switch(f, &n->ports[p]);
+            fab_id v = peer_switch(f, &n->ports[p]);
 
             if (v == FAB_NONE || f->nodes[v].tier != n->tier || w->kind[v] == DOWN ||
                 (w->kind[v] == SIDEWAYS && w->dist[v] <= w->dist[u] + 1))
@@ -120,13 +120,13 @@ static void routes_sideways(const struct fabric *f, struct work *w)
 static void routes_up(const struct fabric *f, struct work *w)
 {
     for (unsigned s = w->n_mine; s-- > 0;) {
-        uint16_t u = w->mine[s];
+        fab_id u = w->mine[s];
         const struct fab_node *n = &f->nodes[u];
 
         if (w->kind[u] == DOWN || w->kind[u] == SIDEWAYS)
             continue;
         for (unsigned p = 0; p < n->n_ports; p++) {
-            uint16_t v = peer_switch(f, &n->ports[p]);
+            fab_id v = peer_switch(f, &n->ports[p]);
 
             if (v != FAB_NONE && f->nodes[v].tier > n->tier && w->kind[v] != NO_ROUTE)
                 offer(w, u, UP, w->dist[v] + 1u);
@@ -135,7 +135,7 @@ static void routes_up(const struct fabric *f, struct work *w)
 }
 
 /* Whether a switch with u's kind of route may forward to its neighbour v. */
-static bool is_next(const struct fabric *f, const struct work *w, uint16_t u, uint16_t v)
+static bool is_next(const struct fabric *f, const struct work *w, fab_id u, fab_id v)
 {
     int up = (int)f->nodes[v].tier - (int)f->nodes[u].tier;
 
@@ -152,45 +152,45 @@ static bool is_next(const struct fabric *f, const struct work *w, uint16_t u, ui
 }
 
 /* The set of ports; reuses the node's last one if it is equal. */
-static const uint16_t *intern(struct build *b, struct work *w, uint16_t u, const uint16_t *port,
-                              unsigned n)
+static const fab_id *intern(struct build *b, struct work *w, fab_id u, const fab_id *port,
+                            unsigned n)
 {
-    const uint16_t *h = w->recent[u];
-    uint16_t *set;
+    const fab_id *h = w->recent[u];
+    fab_id *set;
 
     if (h && h[0] == n && !memcmp(h + 1, port, n * sizeof(*port)))
         return h;
     set = build_alloc(b, n + 1u, sizeof(*set));
     if (!set)
         return NULL;
-    set[0] = (uint16_t)n;
+    set[0] = (fab_id)n;
     memcpy(set + 1, port, n * sizeof(*port));
     w->recent[u] = set;
     return set;
 }
 
-static const uint16_t *next_hops(struct build *b, struct work *w, uint16_t u)
+static const fab_id *next_hops(struct build *b, struct work *w, fab_id u)
 {
     const struct fab_node *n = &b->f->nodes[u];
-    uint16_t port[FAB_MAX_PORTS];
+    fab_id port[FAB_MAX_PORTS];
     unsigned k = 0;
 
     for (unsigned p = 0; p < n->n_ports && w->kind[u] != NO_ROUTE; p++) {
-        uint16_t v = peer_switch(b->f, &n->ports[p]);
+        fab_id v = peer_switch(b->f, &n->ports[p]);
 
         if (v != FAB_NONE && is_next(b->f, w, u, v))
-            port[k++] = (uint16_t)p;
+            port[k++] = (fab_id)p;
     }
     return k ? intern(b, w, u, port, k) : NULL;
 }
 
 /* Records the hosts of `target` at u, which reaches them without going up. */
-static void add_reach(struct build *b, uint16_t u, uint16_t target)
+static void add_reach(struct build *b, fab_id u, fab_id target)
 {
     const struct fab_node *t = &b->f->nodes[target];
 
     for (unsigned p = 0; p < t->n_ports; p++) {
-        uint16_t host = t->ports[p].link == FAB_NONE ? FAB_NONE : t->ports[p].peer_node;
+        fab_id host = t->ports[p].link == FAB_NONE ? FAB_NONE : t->ports[p].peer_node;
         unsigned i = host == FAB_NONE ? 0 : b->f->nodes[host].host_index;
 
         if (host != FAB_NONE && b->f->nodes[host].kind == FAB_HOST)
@@ -199,7 +199,7 @@ static void add_reach(struct build *b, uint16_t u, uint16_t target)
 }
 
 /* Computes the network's routes to one of its switches. */
-static void route_switch(struct build *b, struct work *w, uint16_t target)
+static void route_switch(struct build *b, struct work *w, fab_id target)
 {
     struct fabric *f = b->f;
 
@@ -210,7 +210,7 @@ static void route_switch(struct build *b, struct work *w, uint16_t target)
         routes_sideways(f, w);
     routes_up(f, w);
     for (unsigned s = 0; s < w->n_mine; s++) {
-        uint16_t u = w->mine[s];
+        fab_id u = w->mine[s];
 
         if (u != target)
             f->nodes[u].routes[f->nodes[target].network_index] = next_hops(b, w, u);
@@ -236,7 +236,7 @@ static void find_networks(struct fabric *f, struct work *w)
             const struct fab_node *u = &f->nodes[w->queue[i]];
 
             for (unsigned p = 0; p < u->n_ports; p++) {
-                uint16_t v = peer_switch(f, &u->ports[p]);
+                fab_id v = peer_switch(f, &u->ports[p]);
 
                 if (v == FAB_NONE || f->nodes[v].network != FAB_NONE)
                     continue;
@@ -254,7 +254,7 @@ static void find_networks(struct fabric *f, struct work *w)
 static unsigned route_network(struct build *b, struct work *w, unsigned from)
 {
     struct fabric *f = b->f;
-    uint16_t number = f->nodes[w->order[from]].network;
+    fab_id number = f->nodes[w->order[from]].network;
 
     w->mine = w->order + from;
     for (w->n_mine = 0; from + w->n_mine < f->n_switches; w->n_mine++) {
@@ -262,10 +262,10 @@ static unsigned route_network(struct build *b, struct work *w, unsigned from)
 
         if (n->network != number)
             break;
-        n->network_index = (uint16_t)w->n_mine;
+        n->network_index = (fab_id)w->n_mine;
     }
     for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
-        f->nodes[w->mine[s]].routes = build_alloc(b, w->n_mine, sizeof(uint16_t *));
+        f->nodes[w->mine[s]].routes = build_alloc(b, w->n_mine, sizeof(fab_id *));
     for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
         route_switch(b, w, w->mine[s]);
     return from + w->n_mine;

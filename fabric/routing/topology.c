@@ -23,9 +23,9 @@ static int list_nodes(struct build *b)
         return -1;
     for (unsigned i = 0, s = 0; i < f->n_nodes; i++) {
         if (f->nodes[i].kind == FAB_HOST)
-            f->hosts[f->nodes[i].host_index] = (uint16_t)i;
+            f->hosts[f->nodes[i].host_index] = (fab_id)i;
         else
-            f->switches[s++] = (uint16_t)i;
+            f->switches[s++] = (fab_id)i;
     }
     return 0;
 }
@@ -42,13 +42,13 @@ static bool touches_host(const struct fabric *f, const struct fab_node *n)
 
 /* Breadth-first search over switches from queue[0..n), whose dist is set; the others' is
  * FAB_NONE. */
-static void spread(const struct fabric *f, uint16_t *dist, uint16_t *queue, unsigned n)
+static void spread(const struct fabric *f, fab_id *dist, fab_id *queue, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         const struct fab_node *u = &f->nodes[queue[i]];
 
         for (unsigned p = 0; p < u->n_ports; p++) {
-            uint16_t w = peer_switch(f, &u->ports[p]);
+            fab_id w = peer_switch(f, &u->ports[p]);
 
             if (w != FAB_NONE && dist[w] == FAB_NONE) {
                 dist[w] = dist[queue[i]] + 1;
@@ -58,7 +58,7 @@ static void spread(const struct fabric *f, uint16_t *dist, uint16_t *queue, unsi
     }
 }
 
-static uint16_t tier_of_role(enum fab_role role)
+static fab_id tier_of_role(enum fab_role role)
 {
     switch (role) {
     case FAB_ROLE_LEAF:
@@ -73,7 +73,7 @@ static uint16_t tier_of_role(enum fab_role role)
     }
 }
 
-static void set_tiers(struct build *b, uint16_t *dist, uint16_t *queue)
+static void set_tiers(struct build *b, fab_id *dist, fab_id *queue)
 {
     struct fabric *f = b->f;
     unsigned n = 0;
@@ -82,12 +82,12 @@ static void set_tiers(struct build *b, uint16_t *dist, uint16_t *queue)
         dist[i] = FAB_NONE;
         if (f->nodes[i].kind == FAB_SWITCH && touches_host(f, &f->nodes[i])) {
             dist[i] = 1;
-            queue[n++] = (uint16_t)i;
+            queue[n++] = (fab_id)i;
         }
     }
     spread(f, dist, queue, n);
     for (unsigned s = 0; s < f->n_switches; s++) {
-        uint16_t i = f->switches[s];
+        fab_id i = f->switches[s];
         struct fab_node *sw = &f->nodes[i];
 
         if (dist[i] == FAB_NONE) {
@@ -105,7 +105,7 @@ static void set_ordinals(struct fabric *f)
     for (unsigned s = 0; s < f->n_switches; s++) {
         struct fab_node *sw = &f->nodes[f->switches[s]];
 
-        sw->ordinal = (uint16_t)s;
+        sw->ordinal = (fab_id)s;
         for (unsigned p = 0; p < sw->n_ports; p++) {
             struct fab_node *peer =
                 sw->ports[p].link == FAB_NONE ? NULL : &f->nodes[sw->ports[p].peer_node];
@@ -122,8 +122,8 @@ static void set_ordinals(struct fabric *f)
 void topology_build(struct build *b)
 {
     struct fabric *f = b->f;
-    uint16_t *dist = calloc(f->n_nodes + 1u, sizeof(*dist)),
-             *queue = calloc(f->n_nodes + 1u, sizeof(*queue));
+    fab_id *dist = calloc(f->n_nodes + 1u, sizeof(*dist)),
+           *queue = calloc(f->n_nodes + 1u, sizeof(*queue));
 
     if (!dist || !queue)
         b->no_memory = true;
