@@ -28,6 +28,7 @@ struct walk {
     struct arrival *at;
     fab_id *queue;
     uint32_t walk;
+    fab_id last; /* switch whose farthest hosts were found last */
 };
 
 static int64_t frame_ps(const struct fabric *f, const struct fab_port *p)
@@ -117,6 +118,49 @@ static uint64_t packets_in(const struct fabric *f, const struct fab_port *p, int
     return frame ? (uint64_t)((ps + frame - 1) / frame) : 0;
 }
 
+/* Whether a host has this port alone at the network of the switch there. */
+static bool is_only(const struct fabric *f, const struct fab_node *host, const struct fab_node *sw)
+{
+    unsigned n = 0;
+
+    for (unsigned p = 0; p < host->n_ports; p++) {
+        fab_id v = peer_switch(f, &host->ports[p]);
+
+        n += v != FAB_NONE && f->nodes[v].network == sw->network;
+    }
+    return n == 1;
+}
+
+static bool ports_alike(const struct fabric *f, const struct fab_node *u, const struct fab_port *p,
+                        const struct fab_port *q)
+{
+    const struct fab_node *a, *z;
+
+    if (p->link == FAB_NONE || q->link == FAB_NONE)
+        return p->link == q->link;
+    a = &f->nodes[p->peer_node], z = &f->nodes[q->peer_node];
+    if (p->rate_bps != q->rate_bps || p->latency_ps != q->latency_ps || a->kind != z->kind)
+        return false;
+    if (a->kind == FAB_HOST)
+        return is_only(f, a, u) && is_only(f, z, u);
+    return a == z && a->ports[p->peer_port].rate_bps == z->ports[q->peer_port].rate_bps &&
+           a->ports[p->peer_port].latency_ps == z->ports[q->peer_port].latency_ps;
+}
+
+/* Whether frames take the same times from both switches: to exchange them, with their hosts, changes
+ * nothing. */
+static bool alike(const struct fabric *f, fab_id u, fab_id v)
+{
+    const struct fab_node *a = &f->nodes[u], *z = &f->nodes[v];
+
+    if (a->n_ports != z->n_ports || a->cut_through != z->cut_through)
+        return false;
+    for (unsigned i = 0; i < a->n_ports; i++)
+        if (!ports_alike(f, a, &a->ports[i], &z->ports[i]))
+            return false;
+    return true;
+}
+
 /* The longest way from a port of a host. The farthest hosts of a switch are sought once for frames
  * that arrive alike. */
 static int64_t way_ps(struct walk *w, fab_id host, const struct fab_port *p,
@@ -127,8 +171,16 @@ static int64_t way_ps(struct walk *w, fab_id host, const struct fab_port *p,
 
     if (w->f->nodes[p->peer_node].kind != FAB_SWITCH)
         return at.tail;
-    if (far->most < 0 || far->tail != at.tail - at.head)
-        *far = farthest(w, p->peer_node, at.tail - at.head);
+    if (far->most < 0 || far->tail != at.tail - at.head) {
+        const struct far *last = w->last == FAB_NONE ? NULL : &from_switch[w->last];
+
+        if (last && last->tail == at.tail - at.head && last->most == last->second &&
+            alike(w->f, w->last, p->peer_node))
+            *far = (struct far){FAB_NONE, last->most, last->second, last->tail};
+        else
+            *far = farthest(w, p->peer_node, at.tail - at.head);
+        w->last = p->peer_node;
+    }
     return at.head + (far->host == host ? far->second : far->most);
 }
 
@@ -140,6 +192,7 @@ static int64_t measure(struct walk *w, struct far *from_switch, uint64_t *window
 
     for (unsigned i = 0; i < f->n_nodes; i++)
         from_switch[i].most = -1;
+    w->last = FAB_NONE;
     *window = FAB_MIN_WINDOW;
     for (unsigned h = 0; h < f->n_hosts; h++) {
         const struct fab_node *host = &f->nodes[f->hosts[h]];

@@ -19,24 +19,32 @@ static void leaves_of_tree(struct fabric *f)
     }
 }
 
-/* The highest switch without a tree so far, FAB_NONE: none. */
-static fab_id next_root(const struct fabric *f, const bool *seen)
+/* The tree of the switches that are joined to the root. */
+static void flood_from(struct fabric *f, fab_id root, bool *seen, fab_id *queue)
 {
-    fab_id root = FAB_NONE;
+    seen[root] = true;
+    queue[0] = root;
+    for (unsigned i = 0, n = 1; i < n; i++) {
+        struct fab_node *u = &f->nodes[queue[i]];
 
-    for (unsigned s = 0; s < f->n_switches; s++) {
-        fab_id i = f->switches[s];
+        for (unsigned p = 0; p < u->n_ports; p++) {
+            fab_id w = peer_switch(f, &u->ports[p]);
 
-        if (!seen[i] && (root == FAB_NONE || f->nodes[i].tier > f->nodes[root].tier))
-            root = i;
+            if (w == FAB_NONE || seen[w])
+                continue;
+            seen[w] = true;
+            u->ports[p].flood = f->nodes[w].ports[u->ports[p].peer_port].flood = true;
+            queue[n++] = w;
+        }
     }
-    return root;
 }
 
+/* The highest switches are roots. */
 int flood_build(struct fabric *f)
 {
     bool *seen = calloc(f->n_nodes + 1u, sizeof(*seen));
-    fab_id *queue = calloc(f->n_nodes + 1u, sizeof(*queue)), root;
+    fab_id *queue = calloc(f->n_nodes + 1u, sizeof(*queue));
+    unsigned top = 0;
 
     if (!seen || !queue) {
         free(seen);
@@ -44,23 +52,13 @@ int flood_build(struct fabric *f)
         return -ENOMEM;
     }
     leaves_of_tree(f);
-    while ((root = next_root(f, seen)) != FAB_NONE) {
-        seen[root] = true;
-        queue[0] = root;
-        for (unsigned i = 0, n = 1; i < n; i++) {
-            struct fab_node *u = &f->nodes[queue[i]];
-
-            for (unsigned p = 0; p < u->n_ports; p++) {
-                fab_id w = peer_switch(f, &u->ports[p]);
-
-                if (w == FAB_NONE || seen[w])
-                    continue;
-                seen[w] = true;
-                u->ports[p].flood = f->nodes[w].ports[u->ports[p].peer_port].flood = true;
-                queue[n++] = w;
-            }
-        }
-    }
+    for (unsigned s = 0; s < f->n_switches; s++)
+        if (f->nodes[f->switches[s]].tier > top)
+            top = f->nodes[f->switches[s]].tier;
+    for (unsigned tier = top + 1; tier-- > 0;)
+        for (unsigned s = 0; s < f->n_switches; s++)
+            if (!seen[f->switches[s]] && f->nodes[f->switches[s]].tier == tier)
+                flood_from(f, f->switches[s], seen, queue);
     free(seen);
     free(queue);
     return 0;
