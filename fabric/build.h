@@ -9,6 +9,7 @@
  *   domain.c    GPU nodes
  *   address.c   addresses, destinations
  *   routes.c    networks, equal-cost next hops
+ *   reach.c     which switches reach which hosts
  *   tree.c      aggregation trees
  *   procs.c     which process runs which node
  *   transport.c round trip and window
@@ -26,8 +27,7 @@
 #include <libconfig.h>
 #include <stddef.h>
 
-#define FAB_REACH_WORDS (FAB_MAX_HOSTS / 64)
-#define PORT_AUTO       -1
+#define PORT_AUTO -1
 
 /* Properties of a link that a file can set. Unset: rate_bps 0, latency_ps -1, buffer_bytes 0,
  * buffer_pkts 0, cables 0. */
@@ -62,8 +62,7 @@ struct build {
     struct link_props link_defaults;
     struct fab_reduce reduce_default;
     bool cut_through_default; /* of switches: the file's `forwarding` */
-    uint64_t (
-        *reach)[FAB_REACH_WORDS]; /* [n_nodes] switches: hosts that reach it without going down */
+    struct reach *reach;      /* routing/reach.h */
     enum { PROCS_ONE, PROCS_PER_NODE, PROCS_LISTED } proc_mode;
     int proc_line;                           /* of the setting `processes` */
     bool full_hosts, full_nodes, full_links; /* an exceeded limit was reported */
@@ -181,6 +180,7 @@ void ports_build(struct build *b);
 void topology_build(struct build *b);
 void address_build(struct build *b);
 void routes_build(struct build *b);
+void reach_build(struct build *b);
 void tree_build(struct build *b);
 void procs_build(struct build *b);
 void transport_build(struct build *b);

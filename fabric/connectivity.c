@@ -4,25 +4,30 @@
  * all of its switches with hosts reach each other. If there is no such network, every pair of hosts
  * is checked.
  */
-#include "fabric/build.h"
+#include "fabric/routing/reach.h"
 
-#include <stdlib.h>
+#include <string.h>
 
-/* [n_networks] all switches with hosts have routes to each other. */
-static void find_whole(const struct fabric *f, bool *whole)
+/* Whether all switches of a network that have hosts reach each other. */
+static bool is_whole(const struct fabric *f, const struct reach *r, unsigned net)
 {
-    for (unsigned i = 0; i < f->n_networks; i++)
-        whole[i] = true;
-    for (unsigned s = 0; s < f->n_switches; s++) {
-        const struct fab_node *u = &f->nodes[f->switches[s]];
+    const uint64_t *first = NULL;
+    unsigned ends = 0, n = 0;
 
-        for (unsigned z = 0; z < f->n_switches && u->n_hosts && whole[u->network]; z++) {
-            const struct fab_node *v = &f->nodes[f->switches[z]];
+    for (unsigned s = f->networks[net]; s < f->networks[net + 1u]; s++)
+        ends += r->end[f->by_network[s]] != FAB_NONE;
+    for (unsigned s = f->networks[net]; s < f->networks[net + 1u]; s++) {
+        const uint64_t *all = reach_all(f, r, f->by_network[s]);
 
-            if (z != s && v->network == u->network && v->n_hosts && !u->routes[v->network_index])
-                whole[u->network] = false;
-        }
+        if (r->end[f->by_network[s]] == FAB_NONE)
+            continue;
+        if (first && memcmp(first, all, r->words[net] * sizeof(*all)))
+            return false;
+        first = all;
     }
+    for (unsigned w = 0; first && w < r->words[net]; w++)
+        n += (unsigned)__builtin_popcountll(first[w]);
+    return n == ends;
 }
 
 static bool in_network(const struct fabric *f, fab_id host, unsigned network)
@@ -39,7 +44,7 @@ static bool in_network(const struct fabric *f, fab_id host, unsigned network)
 }
 
 /* Whether some network of the first host joins all hosts. */
-static bool all_in_one(const struct fabric *f, const bool *whole)
+static bool all_in_one(const struct fabric *f, const struct reach *r)
 {
     const struct fab_node *first = &f->nodes[f->hosts[0]];
 
@@ -47,7 +52,7 @@ static bool all_in_one(const struct fabric *f, const bool *whole)
         fab_id v = peer_switch(f, &first->ports[p]);
         unsigned i = 0;
 
-        if (v == FAB_NONE || !whole[f->nodes[v].network])
+        if (v == FAB_NONE || !is_whole(f, r, f->nodes[v].network))
             continue;
         while (i < f->n_hosts && in_network(f, f->hosts[i], f->nodes[v].network))
             i++;
@@ -57,31 +62,37 @@ static bool all_in_one(const struct fabric *f, const bool *whole)
     return false;
 }
 
-static bool reaches(const struct fabric *f, fab_id from, fab_id to)
+/* By a cable, or by a switch of each that are joined. */
+static bool reaches(const struct fabric *f, const struct reach *r, fab_id from, fab_id to)
 {
-    const struct fab_node *z = &f->nodes[to];
+    const struct fab_node *a = &f->nodes[from], *z = &f->nodes[to];
 
-    for (unsigned p = 0; p < z->n_ports; p++)
-        if (fabric_hops(f, from, z->dest + p, NULL, 0))
+    for (unsigned p = 0; p < a->n_ports; p++) {
+        fab_id v = peer_switch(f, &a->ports[p]);
+
+        if (a->ports[p].peer_node == to)
             return true;
+        for (unsigned q = 0; v != FAB_NONE && q < z->n_ports; q++) {
+            fab_id t = peer_switch(f, &z->ports[q]);
+
+            if (t != FAB_NONE && f->nodes[t].network == f->nodes[v].network &&
+                reach_has(reach_all(f, r, v), r->end[t]))
+                return true;
+        }
+    }
     return false;
 }
 
 void reach_check(struct build *b)
 {
     const struct fabric *f = b->f;
-    bool *whole = calloc(f->n_networks + 1u, sizeof(*whole)), done;
+    const struct reach *r = b->reach;
+    bool done = f->n_hosts && all_in_one(f, r);
 
-    if (!whole) {
-        b->no_memory = true;
-        return;
-    }
-    find_whole(f, whole);
-    done = f->n_hosts && all_in_one(f, whole);
     /* Checks every host against the first one, then all pairs; reports the first pair of each. */
     for (unsigned i = 0; i < f->n_hosts && !done; i++) {
         for (unsigned j = i + 1; j < f->n_hosts; j++) {
-            if (reaches(f, f->hosts[i], f->hosts[j]) && reaches(f, f->hosts[j], f->hosts[i]))
+            if (reaches(f, r, f->hosts[i], f->hosts[j]) && reaches(f, r, f->hosts[j], f->hosts[i]))
                 continue;
             build_error(
                 b, b->node_line[f->hosts[j]],
@@ -90,5 +101,4 @@ void reach_check(struct build *b)
             done = true;
         }
     }
-    free(whole);
 }

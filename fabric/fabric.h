@@ -12,17 +12,39 @@
 #include <stdio.h>
 
 #define FAB_NAME        32
-#define FAB_NONE        0xffffu
 #define FAB_MAX_ERRORS  64
 #define FAB_MAX_MEMBERS 4096
-typedef uint16_t fab_id; /* of nodes, ports, links, addresses, trees and the like */
-/* Limits of one file; each is reported by an error of its own. */
-#define FAB_MAX_HOSTS      4096
-#define FAB_MAX_NODES      8192
-#define FAB_MAX_LINKS      49152
-#define FAB_MAX_PORTS      1024  /* of a switch */
-#define FAB_MAX_HOST_PORTS 20    /* 18 NVSwitch planes and two NICs */
-#define FAB_MAX_DESTS      65534 /* addresses */
+/*
+ * Numbers of nodes, ports, links, addresses, trees and the like, and limits of one file, each of
+ * which is reported by an error of its own. Programs that run a fabric keep numbers in 16 bits: in
+ * tables of switches, in pages that processes share and in frames. Those that only compute (trib
+ * plan, trib model) are built with FAB_WIDE.
+ */
+#define FAB_RUN_HOSTS  4096
+#define FAB_RUN_NODES  8192
+#define FAB_RUN_LINKS  49152
+#define FAB_RUN_DESTS  65534
+#define FAB_PLAN_HOSTS 131072
+#define FAB_PLAN_NODES 256000
+#define FAB_PLAN_LINKS 2097152
+#define FAB_PLAN_DESTS 4194304 /* addresses */
+#ifdef FAB_WIDE
+typedef uint32_t fab_id;
+#define FAB_NONE      0xffffffffu
+#define FAB_MAX_HOSTS FAB_PLAN_HOSTS
+#define FAB_MAX_NODES FAB_PLAN_NODES
+#define FAB_MAX_LINKS FAB_PLAN_LINKS
+#define FAB_MAX_DESTS FAB_PLAN_DESTS
+#else
+typedef uint16_t fab_id;
+#define FAB_NONE      0xffffu
+#define FAB_MAX_HOSTS FAB_RUN_HOSTS
+#define FAB_MAX_NODES FAB_RUN_NODES
+#define FAB_MAX_LINKS FAB_RUN_LINKS
+#define FAB_MAX_DESTS FAB_RUN_DESTS
+#endif
+#define FAB_MAX_PORTS      1024 /* of a switch */
+#define FAB_MAX_HOST_PORTS 20   /* 18 NVSwitch planes and two NICs */
 #define FAB_MAX_PROCS      128
 #define FAB_MAX_MULTICAST  1024 /* groups of a fabric */
 #define FAB_MAX_SLOTS      250  /* processes that share a host's NIC: 8 bits of a QPN name them */
@@ -127,8 +149,8 @@ struct fab_node {
                     AN's and its ARP answer) */
     uint32_t *ip_of_port; /* hosts: n_ports entries; switches: NULL */
     struct fab_reduce reduce;
-    /* Switches: next hops to each switch of the same network, by its index there; NULL: none.
-     * fabric_hops() reads them. */
+    /* Switches: next hops to each switch of the same network, by its index there; NULL: none, or
+     * there are no tables (FAB_WIDE). fabric_hops() reads them. */
     const fab_id **routes;
 };
 
@@ -221,6 +243,8 @@ struct fab_transport {
 struct fab_tree {
     fab_id id;
     fab_id root;
+    fab_id nth; /* number of the root, and among those of the same hosts */
+    fab_id first;
     fab_id turn;    /* among the trees of its root: 0 is the first */
     fab_id domain;  /* the GPU node that contains the tree; FAB_NONE: a tree of the scale-out
                          network */
@@ -285,11 +309,15 @@ struct fabric {
     fab_id n_nodes, n_hosts, n_switches, n_links, n_dests, n_trees, n_procs;
     fab_id n_domains, n_networks;
     struct fab_node *nodes;
-    fab_id *hosts;    /* [n_hosts] node index by host_index */
-    fab_id *switches; /* [n_switches] node index */
+    fab_id *hosts;         /* [n_hosts] node index by host_index */
+    fab_id *switches;      /* [n_switches] node index */
+    fab_id *by_network;    /* [n_switches] switches, network by network, lowest tier first */
+    fab_id *networks;      /* [n_networks + 1] where each begins in by_network */
+    struct routes *routes; /* FAB_WIDE: of fabric/routing/routes.c */
     struct fab_link *links;
     struct fab_dest *dests;
     struct fab_tree *trees;
+    struct tree_walks *walks; /* FAB_WIDE: of fabric/tree.c */
     struct fab_proc *procs;
     uint16_t n_machines; /* 0: one, without a name */
     struct fab_machine *machines;
@@ -380,7 +408,7 @@ unsigned fab_members_count(const struct fab_members *m);
 struct fab_child {
     bool is_member;
     fab_id node;
-    fab_id member;
+    fab_id member; /* FAB_NONE: an AN */
     uint16_t first_member;
 };
 fab_id fab_group_top(const struct fabric *f, const struct fab_tree *t,
@@ -412,6 +440,11 @@ static inline int64_t fabric_latency(const struct fabric *f, uint32_t dirlink)
  * switch the port is ignored. Returns 0 if the ports do not reach each other. */
 unsigned fabric_path_ports(const struct fabric *f, fab_id src_node, fab_id src_port,
                            fab_id dst_node, fab_id dst_port, uint32_t *dirlinks, unsigned max);
+
+/* parent[] and port[] of a tree, which are NULL with FAB_WIDE: they are computed then, and valid
+ * until those of another tree are asked for. */
+const fab_id *fabric_tree_parents(const struct fabric *f, const struct fab_tree *t);
+const fab_id *fabric_tree_ports(const struct fabric *f, const struct fab_tree *t);
 
 /* The port by which a host joins the aggregation node of its ranks on this tree (parent[]); its
  * JOIN has this port's address. FAB_NONE: the host is not on the tree. */

@@ -14,8 +14,12 @@
  * them: the fastest ports of all hosts are on one tree, the next ones on another, so that no tree
  * waits for a slow port of one host behind fast ones of others. Roots of the same hosts begin with
  * different ports: their first trees alone use all ports where there are as many roots.
+ *
+ * Where fabrics are only computed (FAB_WIDE), a tree's parents and ports are computed when they are
+ * asked for: those of 30,000 NVSwitches' trees would take gigabytes.
  */
-#include "fabric/build.h"
+#include "fabric/routing/reach.h"
+#include "fabric/tree_roots.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,10 +30,12 @@
 /* A tree that is being built. */
 struct walk {
     const struct fabric *f;
-    struct fab_tree *t;
-    unsigned first;  /* selects the port with which the root begins */
-    unsigned spread; /* selects one of several equal next switches */
-    unsigned ports;  /* by which some host reaches the root, at most */
+    const struct reach *r;
+    const struct fab_tree *t;
+    fab_id *parent, *port; /* as in t; FAB_NONE at first */
+    unsigned first;        /* selects the port with which the root begins */
+    unsigned spread;       /* selects one of several equal next switches */
+    unsigned ports;        /* by which some host reaches the root, at most */
 };
 
 /* The next switch from u towards the root, FAB_NONE: no route. */
@@ -116,95 +122,184 @@ static fab_id choose_port(struct walk *w, fab_id host)
     return way[k < near ? (w->first + k) % near : k].port;
 }
 
-/* Adds a host's walk; returns the number of its ANs, 0: it does not reach the root. */
-static unsigned add_host(struct walk *w, unsigned host_index)
+/* The port by which a host joins the tree; FAB_NONE: the root does not reach it, or it has no route
+ * to the root. e: the first of its ports at the root's network. */
+static fab_id entrance(struct walk *w, const struct reach_host *e, const struct reach_host *end)
+{
+    const uint64_t *down = reach_down(w->f, w->r, w->t->root);
+    fab_id host = e->host;
+
+    while (e < end && e->host == host && !reach_has(down, w->r->end[e->end]))
+        e++;
+    if (e == end || e->host != host)
+        return FAB_NONE;
+    if (e->several)
+        return choose_port(w, host);
+    w->ports = w->ports ? w->ports : 1;
+    return e->port;
+}
+
+/* Adds a host's walk; returns the number of its ANs. */
+static unsigned add_host(struct walk *w, fab_id host, fab_id port)
 {
     const struct fabric *f = w->f;
-    struct fab_tree *t = w->t;
-    fab_id host = f->hosts[host_index], port = choose_port(w, host), u;
+    fab_id u = f->nodes[host].ports[port].peer_node;
     unsigned levels = 1;
 
-    if (port == FAB_NONE)
-        return 0;
-    t->port[host_index] = port;
-    u = f->nodes[host].ports[port].peer_node;
+    w->port[f->nodes[host].host_index] = port;
     if (!f->nodes[u].reduce.on)
         u = next_reducer(w, u);
-    t->parent[host] = u;
-    for (; u != t->root && u != FAB_NONE; levels++) {
-        if (t->parent[u] == FAB_NONE)
-            t->parent[u] = next_reducer(w, u);
-        u = t->parent[u];
+    w->parent[host] = u;
+    for (; u != w->t->root && u != FAB_NONE; levels++) {
+        if (w->parent[u] == FAB_NONE)
+            w->parent[u] = next_reducer(w, u);
+        u = w->parent[u];
     }
     return levels;
 }
+
+/* Adds all hosts; returns the tree's depth. */
+static fab_id find_parents(struct walk *w)
+{
+    fab_id net = w->f->nodes[w->t->root].network;
+    const struct reach_host *e = w->r->attached + w->r->first[net],
+                            *end = w->r->attached + w->r->first[net + 1u];
+    unsigned depth = 0;
+
+    w->first = w->t->first;
+    w->spread = w->t->nth + w->t->turn;
+    for (fab_id last = FAB_NONE; e < end; last = e->host, e++) {
+        fab_id port = e->host == last ? FAB_NONE : entrance(w, e, end);
+        unsigned levels = port == FAB_NONE ? 0 : add_host(w, e->host, port);
+
+        depth = levels > depth ? levels : depth;
+    }
+    return (fab_id)depth;
+}
+
+static fab_id *alloc_none(struct build *b, unsigned n)
+{
+    fab_id *of = build_alloc(b, n + 1u, sizeof(*of));
+
+    if (of)
+        memset(of, 0xff, n * sizeof(*of));
+    return of;
+}
+
+#ifdef FAB_WIDE
+
+/* The parents of one tree, and the ports of its hosts. */
+struct tree_walks {
+    const struct reach *r;
+    fab_id *parent, *port; /* [n_nodes], [n_hosts] */
+    fab_id id, root;       /* the tree; FAB_NONE: of none */
+};
+
+static fab_id walk_again(const struct fabric *f, const struct fab_tree *t, unsigned *ports)
+{
+    struct tree_walks *k = f->walks;
+    struct walk w = {.f = f, .r = k->r, .t = t, .parent = k->parent, .port = k->port};
+    fab_id net = k->id == FAB_NONE ? 0 : f->nodes[k->root].network, depth;
+
+    for (size_t i = k->r->first[net]; k->id != FAB_NONE && i < k->r->first[net + 1u]; i++) {
+        k->parent[k->r->attached[i].host] = FAB_NONE;
+        k->port[f->nodes[k->r->attached[i].host].host_index] = FAB_NONE;
+    }
+    for (unsigned s = f->networks[net]; k->id != FAB_NONE && s < f->networks[net + 1u]; s++)
+        k->parent[f->by_network[s]] = FAB_NONE;
+    k->id = t->id;
+    k->root = t->root;
+    depth = find_parents(&w);
+    if (ports)
+        *ports = w.ports;
+    return depth;
+}
+
+const fab_id *fabric_tree_parents(const struct fabric *f, const struct fab_tree *t)
+{
+    if (f->walks->id != t->id)
+        walk_again(f, t, NULL);
+    return f->walks->parent;
+}
+
+const fab_id *fabric_tree_ports(const struct fabric *f, const struct fab_tree *t)
+{
+    fabric_tree_parents(f, t);
+    return f->walks->port;
+}
+
+/* Returns by how many ports hosts reach the root, at most. */
+static unsigned walk_tree(struct build *b, struct fab_tree *t)
+{
+    struct fabric *f = b->f;
+    unsigned ports = 0;
+
+    if (!f->walks) {
+        f->walks = build_alloc(b, 1, sizeof(*f->walks));
+        if (!f->walks)
+            return 0;
+        *f->walks = (struct tree_walks){.r = b->reach,
+                                        .id = FAB_NONE,
+                                        .parent = alloc_none(b, f->n_nodes),
+                                        .port = alloc_none(b, f->n_hosts)};
+    }
+    if (!b->no_memory)
+        t->depth = walk_again(f, t, &ports);
+    return ports;
+}
+
+#else
+
+const fab_id *fabric_tree_parents(const struct fabric *f, const struct fab_tree *t)
+{
+    (void)f;
+    return t->parent;
+}
+
+const fab_id *fabric_tree_ports(const struct fabric *f, const struct fab_tree *t)
+{
+    (void)f;
+    return t->port;
+}
+
+static unsigned walk_tree(struct build *b, struct fab_tree *t)
+{
+    struct walk w = {.f = b->f, .r = b->reach, .t = t};
+
+    t->parent = w.parent = alloc_none(b, b->f->n_nodes);
+    t->port = w.port = alloc_none(b, b->f->n_hosts);
+    if (!b->no_memory)
+        t->depth = find_parents(&w);
+    return w.ports;
+}
+
+#endif
 
 /* ---- roots ---- */
 
 struct root {
     fab_id node;
     unsigned ports; /* of a host that reach it, at most: it has as many trees */
-    unsigned alike; /* roots before it that the same hosts reach */
+    fab_id alike;   /* roots before it that the same hosts reach */
+    uint64_t hosts; /* a number of those hosts: a sum of hashes, never 0 */
 };
 
 static int add_tree(struct build *b, struct root *root, unsigned number, unsigned turn)
 {
     struct fabric *f = b->f;
     struct fab_tree *t = &f->trees[f->n_trees];
-    struct walk w = {.f = f, .t = t, .first = root->alike, .spread = number + turn};
 
     t->id = f->n_trees;
     t->root = root->node;
+    t->nth = (fab_id)number;
+    t->first = root->alike;
     t->turn = (fab_id)turn;
     t->domain = f->nodes[root->node].domain;
-    t->parent = build_alloc(b, f->n_nodes, sizeof(*t->parent));
-    t->port = build_alloc(b, f->n_hosts, sizeof(*t->port));
-    if (!t->parent || !t->port)
+    root->ports = walk_tree(b, t);
+    if (b->no_memory)
         return -ENOMEM;
-    for (unsigned i = 0; i < f->n_nodes; i++)
-        t->parent[i] = FAB_NONE;
-    for (unsigned i = 0; i < f->n_hosts; i++) {
-        unsigned levels = 0;
-
-        t->port[i] = FAB_NONE;
-        if (b->reach[root->node][i / 64] >> (i % 64) & 1)
-            levels = add_host(&w, i);
-        if (levels > t->depth)
-            t->depth = (fab_id)levels;
-    }
-    root->ports = w.ports;
     f->n_trees++;
     return 0;
-}
-
-/* Whether z is the better root: it has all hosts of a and more, or the same and a higher tier. */
-static bool surpasses(const struct build *b, fab_id z, fab_id a)
-{
-    bool more = false;
-
-    for (unsigned w = 0; w < FAB_REACH_WORDS; w++) {
-        if (b->reach[a][w] & ~b->reach[z][w])
-            return false;
-        more |= b->reach[z][w] != b->reach[a][w];
-    }
-    return more || b->f->nodes[z].tier > b->f->nodes[a].tier;
-}
-
-static bool is_root(const struct build *b, fab_id a)
-{
-    static const uint64_t nobody[FAB_REACH_WORDS];
-    const struct fabric *f = b->f;
-
-    if (!f->nodes[a].reduce.on || !memcmp(b->reach[a], nobody, sizeof(nobody)))
-        return false;
-    for (unsigned s = 0; s < f->n_switches; s++) {
-        fab_id z = f->switches[s];
-
-        if (z != a && f->nodes[z].reduce.on && f->nodes[z].network == f->nodes[a].network &&
-            surpasses(b, z, a))
-            return false;
-    }
-    return true;
 }
 
 /* Trees beyond the first of each root, one for each port. */
@@ -231,30 +326,57 @@ static int add_turns(struct build *b, struct root *root, unsigned n)
     return 0;
 }
 
-/* Those of the same hosts begin with different ports; a rail's only root begins with the fastest. */
-static void count_alike(const struct build *b, struct root *root, unsigned n)
+static int by_hosts(const void *a, const void *b)
 {
-    for (unsigned i = 0; i < n; i++)
-        root[n].alike += !memcmp(b->reach[root[i].node], b->reach[root[n].node], sizeof(*b->reach));
+    const struct root *x = *(const struct root *const *)a, *y = *(const struct root *const *)b;
+
+    if (x->hosts != y->hosts)
+        return x->hosts < y->hosts ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* Those of the same hosts begin with different ports; a rail's only root begins with the fastest. */
+static void count_alike(struct build *b, struct root *root, unsigned n)
+{
+    struct root **sorted = calloc(n + 1u, sizeof(*sorted));
+
+    b->no_memory |= !sorted;
+    for (unsigned i = 0; sorted && i < n; i++)
+        sorted[i] = &root[i];
+    if (sorted && n)
+        qsort(sorted, n, sizeof(*sorted), by_hosts);
+    for (unsigned i = 1; sorted && i < n; i++)
+        if (sorted[i]->hosts == sorted[i - 1]->hosts)
+            sorted[i]->alike = sorted[i - 1]->alike + 1;
+    free(sorted);
+}
+
+/* In the order of trees. Returns their number. */
+static unsigned list_roots(struct build *b, struct root *root)
+{
+    const struct fabric *f = b->f;
+    uint64_t *hosts = tree_roots(b);
+    unsigned n = 0;
+
+    for (int inside = 0; inside < 2 && !b->no_memory; inside++)
+        for (unsigned s = 0; s < f->n_switches; s++)
+            if ((f->nodes[f->switches[s]].domain != FAB_NONE) == inside && hosts[f->switches[s]])
+                root[n++] = (struct root){.node = f->switches[s], .hosts = hosts[f->switches[s]]};
+    free(hosts);
+    count_alike(b, root, n);
+    return n;
 }
 
 void tree_build(struct build *b)
 {
     struct fabric *f = b->f;
     struct root *root = calloc(f->n_switches + 1u, sizeof(*root));
-    unsigned n = 0;
+    unsigned n = root ? list_roots(b, root) : 0;
 
     f->trees = build_alloc(b, f->n_switches, sizeof(*f->trees));
     b->no_memory |= !root;
-    for (int inside = 0; inside < 2 && !b->no_memory; inside++)
-        for (unsigned s = 0; s < f->n_switches && !b->no_memory; s++)
-            if ((f->nodes[f->switches[s]].domain != FAB_NONE) == inside &&
-                is_root(b, f->switches[s])) {
-                root[n].node = f->switches[s];
-                count_alike(b, root, n);
-                if (!add_tree(b, &root[n], n, 0))
-                    n++;
-            }
+    for (unsigned i = 0; i < n && !b->no_memory; i++)
+        add_tree(b, &root[i], i, 0);
     if (!b->no_memory)
         add_turns(b, root, n);
     free(root);
@@ -262,7 +384,7 @@ void tree_build(struct build *b)
 
 fab_id fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index)
 {
-    return host_index < f->n_hosts && t->parent[f->hosts[host_index]] != FAB_NONE
-               ? t->port[host_index]
+    return host_index < f->n_hosts && fabric_tree_parents(f, t)[f->hosts[host_index]] != FAB_NONE
+               ? fabric_tree_ports(f, t)[host_index]
                : FAB_NONE;
 }

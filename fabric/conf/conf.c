@@ -23,6 +23,7 @@
  * (conf_procs.c)
  */
 #include "fabric/build.h"
+#include "fabric/routing/routes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -278,9 +279,9 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
 
 static void build_stages(struct build *b)
 {
-    static void (*const stages[])(struct build *) = {topology_build, domain_build, address_build,
-                                                     routes_build,   tree_build,   procs_build,
-                                                     transport_build};
+    static void (*const stages[])(struct build *) = {topology_build, domain_build,   address_build,
+                                                     routes_build,   reach_build,    tree_build,
+                                                     procs_build,    transport_build};
 
     ports_build(b);
     for (unsigned i = 0; i < LEN(stages) && !b->graph_broken && !b->no_memory; i++)
@@ -415,5 +416,6 @@ void fabric_free(struct fabric *f)
     if (!f)
         return;
     arena_free(f->arena);
+    routes_free(f->routes);
     free(f);
 }

@@ -96,13 +96,14 @@ static void plan_external(const struct fabric *f, FILE *out)
 
 unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, fab_id *count)
 {
+    const fab_id *parent = fabric_tree_parents(f, t);
     unsigned hosts = 0;
 
     memset(count, 0, f->n_nodes * sizeof(*count));
     for (unsigned i = 0; i < f->n_nodes; i++) {
-        if (t->parent[i] == FAB_NONE)
+        if (parent[i] == FAB_NONE)
             continue;
-        count[t->parent[i]]++;
+        count[parent[i]]++;
         hosts += f->nodes[i].kind == FAB_HOST;
     }
     return hosts;
@@ -117,6 +118,7 @@ static void plan_tree(const struct fabric *f, const struct fab_tree *tree, fab_i
                       struct table *t)
 {
     unsigned hosts = plan_tree_counts(f, tree, count);
+    const fab_id *parent = fabric_tree_parents(f, tree);
     char ports[64];
 
     for (unsigned u = 0; u < f->n_nodes; u++) {
@@ -131,7 +133,7 @@ static void plan_tree(const struct fabric *f, const struct fab_tree *tree, fab_i
         if (plan_has_turns(f))
             table_cell(t, "%s", plan_tree_ports(f, tree, ports, sizeof(ports)));
         table_cell(t, "%s", n->name);
-        table_cell(t, "%s", tree->parent[u] == FAB_NONE ? "" : f->nodes[tree->parent[u]].name);
+        table_cell(t, "%s", parent[u] == FAB_NONE ? "" : f->nodes[parent[u]].name);
         table_cell(t, "%u", count[u]);
         table_cell(t, "%u", n->reduce.window);
         table_cell(t, "%u", n->reduce.window * (count[u] + 1u));

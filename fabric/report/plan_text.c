@@ -85,11 +85,12 @@ const char *plan_tree_ports(const struct fabric *f, const struct fab_tree *t, ch
                             size_t size)
 {
     bool used[FAB_MAX_HOST_PORTS] = {false};
+    const fab_id *port = fabric_tree_ports(f, t);
     size_t len = 0;
 
     for (unsigned h = 0; h < f->n_hosts; h++)
-        if (t->port[h] < FAB_MAX_HOST_PORTS)
-            used[t->port[h]] = true;
+        if (port[h] < FAB_MAX_HOST_PORTS)
+            used[port[h]] = true;
     buf[0] = 0;
     for (unsigned p = 0; p < FAB_MAX_HOST_PORTS && len < size; p++)
         if (used[p])

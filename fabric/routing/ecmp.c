@@ -93,8 +93,9 @@ fab_id fabric_next_port(const struct fabric *f, fab_id node, int dest, uint32_t 
 {
     fab_id buf[FAB_MAX_HOST_PORTS];
     const fab_id *port;
-    unsigned n =
-        dest >= 0 && dest < f->n_dests ? hops_find(f, node, (unsigned)dest, buf, &port) : 0;
+    unsigned n = dest >= 0 && (unsigned)dest < f->n_dests
+                     ? hops_find(f, node, (unsigned)dest, buf, &port)
+                     : 0;
 
     if (!n)
         return FAB_NONE;

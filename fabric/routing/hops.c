@@ -6,6 +6,7 @@
  * destination takes 2 GB for 4,096 GPUs of five ports.
  */
 #include "fabric/build.h"
+#include "fabric/routing/routes.h"
 
 #include <string.h>
 
@@ -23,7 +24,13 @@ static const fab_id *route(const struct fabric *f, fab_id from, fab_id to)
 {
     const struct fab_node *u = &f->nodes[from], *t = &f->nodes[to];
 
-    return u->network == t->network ? u->routes[t->network_index] : NULL;
+    if (u->network != t->network)
+        return NULL;
+#ifdef FAB_WIDE
+    return routes_find(f, from, to);
+#else
+    return u->routes[t->network_index];
+#endif
 }
 
 /* A host's ports whose switch is the target or has a route to it. */

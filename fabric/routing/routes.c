@@ -19,9 +19,12 @@
  * has lost a link.
  *
  * All destinations at one switch share the route to it, and no route leads from one network to
- * another: routes are computed once per pair of switches of a network (hops.c).
+ * another: routes are computed once per pair of switches of a network (hops.c). Where fabrics are
+ * only computed (FAB_WIDE), no table of all pairs is kept, which would take gigabytes: routes to
+ * one switch at a time are there, those to the one that was asked for last.
  */
 #include "fabric/build.h"
+#include "fabric/routing/routes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,32 +32,26 @@
 
 enum kind { NO_ROUTE, DOWN, SIDEWAYS, UP };
 
-struct work {
-    fab_id *order; /* [n_switches] node index: network by network, lowest tier first */
-    fab_id *mine;  /* in order: the current network */
+/* Routes to one switch while they are computed. */
+struct routes {
+    const fab_id *mine; /* f->by_network: the current network */
     unsigned n_mine;
-    uint8_t *kind;         /* [n_nodes] route to the current switch */
-    fab_id *dist;          /* [n_nodes] */
-    fab_id *queue;         /* [n_switches] ring of switches whose neighbours must be visited
-                                again */
-    bool *queued;          /* [n_nodes] */
-    bool has_sideways;     /* some link joins switches of one tier */
-    const fab_id **recent; /* [n_nodes] last set of hops, shared while it stays the same */
+    unsigned *first; /* [n_nodes + 1] of a switch: its first neighbour that is a switch */
+    fab_id *peer, *port;
+    uint8_t *kind;     /* [n_nodes] route to the current switch */
+    fab_id *dist;      /* [n_nodes] */
+    fab_id *queue;     /* [n_switches] ring of switches whose neighbours must be visited again */
+    bool *queued;      /* [n_nodes] */
+    uint16_t *tier;    /* [n_nodes] */
+    bool has_sideways; /* some link joins switches of one tier */
+    fab_id target;     /* FAB_NONE: none yet */
+    /* Tables: [n_nodes] last set of hops, shared while it stays the same. Without: sets of hops to
+     * the target; that of u, once known, is at first[u] + u. */
+    const fab_id **recent;
+    fab_id *set;
 };
 
-static int compare_network_index(const void *a, const void *z, void *f)
-{
-    fab_id i = *(const fab_id *)a, j = *(const fab_id *)z;
-    const struct fab_node *nodes = ((const struct fabric *)f)->nodes;
-
-    if (nodes[i].network != nodes[j].network)
-        return nodes[i].network < nodes[j].network ? -1 : 1;
-    if (nodes[i].tier != nodes[j].tier)
-        return nodes[i].tier < nodes[j].tier ? -1 : 1;
-    return i < j ? -1 : i > j;
-}
-
-static void offer(struct work *w, fab_id u, enum kind kind, unsigned dist)
+static void offer(struct routes *w, fab_id u, enum kind kind, unsigned dist)
 {
     if (w->kind[u] == NO_ROUTE || (w->kind[u] == kind && dist < w->dist[u])) {
         w->kind[u] = (uint8_t)kind;
@@ -63,18 +60,17 @@ static void offer(struct work *w, fab_id u, enum kind kind, unsigned dist)
 }
 
 /* Lowest tier first, so that everything below u is final when u is visited. */
-static void routes_down(const struct fabric *f, struct work *w, fab_id target)
+static void routes_down(struct routes *w, fab_id target)
 {
     w->kind[target] = DOWN;
     w->dist[target] = 0;
     for (unsigned s = 0; s < w->n_mine; s++) {
         fab_id u = w->mine[s];
-        const struct fab_node *n = &f->nodes[u];
 
-        for (unsigned p = 0; p < n->n_ports && u != target; p++) {
-            fab_id v = peer_switch(f, &n->ports[p]);
+        for (unsigned i = w->first[u]; i < w->first[u + 1u] && u != target; i++) {
+            fab_id v = w->peer[i];
 
-            if (v != FAB_NONE && f->nodes[v].tier < n->tier && w->kind[v] == DOWN)
+            if (w->tier[v] < w->tier[u] && w->kind[v] == DOWN)
                 offer(w, u, DOWN, w->dist[v] + 1u);
         }
     }
@@ -82,7 +78,7 @@ static void routes_down(const struct fabric *f, struct work *w, fab_id target)
 
 /* From every switch with a DOWN route outwards along its tier, again whenever a shorter route is
  * found. */
-static void routes_sideways(const struct fabric *f, struct work *w)
+static void routes_sideways(struct routes *w, unsigned size)
 {
     unsigned head = 0, count = 0;
 
@@ -95,49 +91,47 @@ static void routes_sideways(const struct fabric *f, struct work *w)
     }
     while (count) {
         fab_id u = w->queue[head];
-        const struct fab_node *n = &f->nodes[u];
 
-        head = (head + 1) % f->n_switches;
+        head = (head + 1) % size;
         count--;
         w->queued[u] = false;
-        for (unsigned p = 0; p < n->n_ports; p++) {
-            fab_id v = peer_switch(f, &n->ports[p]);
+        for (unsigned i = w->first[u]; i < w->first[u + 1u]; i++) {
+            fab_id v = w->peer[i];
 
-            if (v == FAB_NONE || f->nodes[v].tier != n->tier || w->kind[v] == DOWN ||
+            if (w->tier[v] != w->tier[u] || w->kind[v] == DOWN ||
                 (w->kind[v] == SIDEWAYS && w->dist[v] <= w->dist[u] + 1))
                 continue;
             w->kind[v] = SIDEWAYS;
             w->dist[v] = w->dist[u] + 1;
             if (!w->queued[v]) {
                 w->queued[v] = true;
-                w->queue[(head + count++) % f->n_switches] = v;
+                w->queue[(head + count++) % size] = v;
             }
         }
     }
 }
 
 /* Highest tier first, so that everything above u is final when u is visited. */
-static void routes_up(const struct fabric *f, struct work *w)
+static void routes_up(struct routes *w)
 {
     for (unsigned s = w->n_mine; s-- > 0;) {
         fab_id u = w->mine[s];
-        const struct fab_node *n = &f->nodes[u];
 
         if (w->kind[u] == DOWN || w->kind[u] == SIDEWAYS)
             continue;
-        for (unsigned p = 0; p < n->n_ports; p++) {
-            fab_id v = peer_switch(f, &n->ports[p]);
+        for (unsigned i = w->first[u]; i < w->first[u + 1u]; i++) {
+            fab_id v = w->peer[i];
 
-            if (v != FAB_NONE && f->nodes[v].tier > n->tier && w->kind[v] != NO_ROUTE)
+            if (w->tier[v] > w->tier[u] && w->kind[v] != NO_ROUTE)
                 offer(w, u, UP, w->dist[v] + 1u);
         }
     }
 }
 
 /* Whether a switch with u's kind of route may forward to its neighbour v. */
-static bool is_next(const struct fabric *f, const struct work *w, fab_id u, fab_id v)
+static bool is_next(const struct routes *w, fab_id u, fab_id v)
 {
-    int up = (int)f->nodes[v].tier - (int)f->nodes[u].tier;
+    int up = (int)w->tier[v] - (int)w->tier[u];
 
     if (w->kind[v] == NO_ROUTE || w->dist[v] + 1 != w->dist[u])
         return false;
@@ -151,8 +145,60 @@ static bool is_next(const struct fabric *f, const struct work *w, fab_id u, fab_
     }
 }
 
+static void routes_to(struct routes *w, unsigned n_switches, fab_id target)
+{
+    for (unsigned s = 0; s < w->n_mine; s++)
+        w->kind[w->mine[s]] = NO_ROUTE;
+    routes_down(w, target);
+    if (w->has_sideways)
+        routes_sideways(w, n_switches);
+    routes_up(w);
+    w->target = target;
+}
+
+/* The ports of the next hops; returns their number. */
+static unsigned next_hops(const struct routes *w, fab_id u, fab_id *port)
+{
+    unsigned k = 0;
+
+    for (unsigned i = w->first[u]; i < w->first[u + 1u] && w->kind[u] != NO_ROUTE; i++)
+        if (is_next(w, u, w->peer[i]))
+            port[k++] = w->port[i];
+    return k;
+}
+
+#ifdef FAB_WIDE
+
+/* The network of a switch. */
+static void enter_network(const struct fabric *f, struct routes *w, fab_id node)
+{
+    const struct fab_node *n = &f->nodes[node];
+    unsigned from = f->networks[n->network];
+
+    w->mine = f->by_network + from;
+    w->n_mine = f->networks[n->network + 1u] - from;
+}
+
+const fab_id *routes_find(const struct fabric *f, fab_id from, fab_id to)
+{
+    struct routes *w = f->routes;
+    fab_id *set = w->set + w->first[from] + from;
+
+    if (w->target != to) {
+        enter_network(f, w, to);
+        for (unsigned s = 0; s < w->n_mine; s++)
+            w->set[w->first[w->mine[s]] + w->mine[s]] = FAB_NONE;
+        routes_to(w, f->n_switches, to);
+    }
+    if (from != to && *set == FAB_NONE)
+        *set = next_hops(w, from, set + 1);
+    return from != to && *set ? set : NULL;
+}
+
+#else
+
 /* The set of ports; reuses the node's last one if it is equal. */
-static const fab_id *intern(struct build *b, struct work *w, fab_id u, const fab_id *port,
+static const fab_id *intern(struct build *b, struct routes *w, fab_id u, const fab_id *port,
                             unsigned n)
 {
     const fab_id *h = w->recent[u];
@@ -169,58 +215,52 @@ static const fab_id *intern(struct build *b, struct work *w, fab_id u, const fab
     return set;
 }
 
-static const fab_id *next_hops(struct build *b, struct work *w, fab_id u)
-{
-    const struct fab_node *n = &b->f->nodes[u];
-    fab_id port[FAB_MAX_PORTS];
-    unsigned k = 0;
-
-    for (unsigned p = 0; p < n->n_ports && w->kind[u] != NO_ROUTE; p++) {
-        fab_id v = peer_switch(b->f, &n->ports[p]);
-
-        if (v != FAB_NONE && is_next(b->f, w, u, v))
-            port[k++] = (fab_id)p;
-    }
-    return k ? intern(b, w, u, port, k) : NULL;
-}
-
-/* Records the hosts of `target` at u, which reaches them without going up. */
-static void add_reach(struct build *b, fab_id u, fab_id target)
-{
-    const struct fab_node *t = &b->f->nodes[target];
-
-    for (unsigned p = 0; p < t->n_ports; p++) {
-        fab_id host = t->ports[p].link == FAB_NONE ? FAB_NONE : t->ports[p].peer_node;
-        unsigned i = host == FAB_NONE ? 0 : b->f->nodes[host].host_index;
-
-        if (host != FAB_NONE && b->f->nodes[host].kind == FAB_HOST)
-            b->reach[u][i / 64] |= 1ull << (i % 64);
-    }
-}
-
 /* Computes the network's routes to one of its switches. */
-static void route_switch(struct build *b, struct work *w, fab_id target)
+static void route_switch(struct build *b, struct routes *w, fab_id target)
+{
+    struct fabric *f = b->f;
+    fab_id port[FAB_MAX_PORTS];
+
+    routes_to(w, f->n_switches, target);
+    for (unsigned s = 0; s < w->n_mine; s++) {
+        fab_id u = w->mine[s];
+        unsigned n = u == target ? 0 : next_hops(w, u, port);
+
+        if (n)
+            f->nodes[u].routes[f->nodes[target].network_index] = intern(b, w, u, port, n);
+    }
+}
+
+static void route_all(struct build *b, struct routes *w)
 {
     struct fabric *f = b->f;
 
-    for (unsigned s = 0; s < w->n_mine; s++)
-        w->kind[w->mine[s]] = NO_ROUTE;
-    routes_down(f, w, target);
-    if (w->has_sideways)
-        routes_sideways(f, w);
-    routes_up(f, w);
-    for (unsigned s = 0; s < w->n_mine; s++) {
-        fab_id u = w->mine[s];
-
-        if (u != target)
-            f->nodes[u].routes[f->nodes[target].network_index] = next_hops(b, w, u);
-        if (f->nodes[target].n_hosts && (w->kind[u] == DOWN || w->kind[u] == SIDEWAYS))
-            add_reach(b, u, target);
+    for (unsigned n = 0; n < f->n_networks; n++) {
+        w->mine = f->by_network + f->networks[n];
+        w->n_mine = f->networks[n + 1] - f->networks[n];
+        for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
+            f->nodes[w->mine[s]].routes = build_alloc(b, w->n_mine, sizeof(fab_id *));
+        for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
+            route_switch(b, w, w->mine[s]);
     }
 }
 
-/* Numbers the networks and lists their switches in w->order. */
-static void find_networks(struct fabric *f, struct work *w)
+#endif
+
+static int by_network(const void *a, const void *z, void *f)
+{
+    fab_id i = *(const fab_id *)a, j = *(const fab_id *)z;
+    const struct fab_node *nodes = ((const struct fabric *)f)->nodes;
+
+    if (nodes[i].network != nodes[j].network)
+        return nodes[i].network < nodes[j].network ? -1 : 1;
+    if (nodes[i].tier != nodes[j].tier)
+        return nodes[i].tier < nodes[j].tier ? -1 : 1;
+    return i < j ? -1 : i > j;
+}
+
+/* Numbers the networks. */
+static void find_networks(struct fabric *f, struct routes *w)
 {
     f->n_networks = 0;
     for (unsigned i = 0; i < f->n_nodes; i++)
@@ -233,12 +273,10 @@ static void find_networks(struct fabric *f, struct work *w)
         w->queue[n++] = f->switches[s];
         f->nodes[f->switches[s]].network = f->n_networks;
         for (unsigned i = 0; i < n; i++) {
-            const struct fab_node *u = &f->nodes[w->queue[i]];
+            for (unsigned k = w->first[w->queue[i]]; k < w->first[w->queue[i] + 1u]; k++) {
+                fab_id v = w->peer[k];
 
-            for (unsigned p = 0; p < u->n_ports; p++) {
-                fab_id v = peer_switch(f, &u->ports[p]);
-
-                if (v == FAB_NONE || f->nodes[v].network != FAB_NONE)
+                if (f->nodes[v].network != FAB_NONE)
                     continue;
                 f->nodes[v].network = f->n_networks;
                 w->queue[n++] = v;
@@ -246,71 +284,111 @@ static void find_networks(struct fabric *f, struct work *w)
         }
         f->n_networks++;
     }
-    memcpy(w->order, f->switches, f->n_switches * sizeof(*w->order));
-    qsort_r(w->order, f->n_switches, sizeof(*w->order), compare_network_index, f);
 }
 
-/* Computes all routes of the network order[from..]; returns where the next one begins. */
-static unsigned route_network(struct build *b, struct work *w, unsigned from)
+/* Lists the switches by network, lowest tier first, and where each network begins. */
+static void index_networks(struct build *b)
 {
     struct fabric *f = b->f;
-    fab_id number = f->nodes[w->order[from]].network;
 
-    w->mine = w->order + from;
-    for (w->n_mine = 0; from + w->n_mine < f->n_switches; w->n_mine++) {
-        struct fab_node *n = &f->nodes[w->mine[w->n_mine]];
+    f->by_network = build_alloc(b, f->n_switches + 1u, sizeof(*f->by_network));
+    f->networks = build_alloc(b, f->n_networks + 1u, sizeof(*f->networks));
+    if (b->no_memory)
+        return;
+    memcpy(f->by_network, f->switches, f->n_switches * sizeof(*f->switches));
+    qsort_r(f->by_network, f->n_switches, sizeof(*f->by_network), by_network, f);
+    for (unsigned s = 0; s < f->n_switches; s++) {
+        struct fab_node *n = &f->nodes[f->by_network[s]];
 
-        if (n->network != number)
-            break;
-        n->network_index = (fab_id)w->n_mine;
+        if (!s || f->nodes[f->by_network[s - 1]].network != n->network)
+            f->networks[n->network] = (fab_id)s;
+        n->network_index = (fab_id)(s - f->networks[n->network]);
     }
-    for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
-        f->nodes[w->mine[s]].routes = build_alloc(b, w->n_mine, sizeof(fab_id *));
-    for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
-        route_switch(b, w, w->mine[s]);
-    return from + w->n_mine;
+    f->networks[f->n_networks] = f->n_switches;
 }
 
-static int alloc_work(struct build *b, struct work *w)
+/* Neighbours in ascending order of ports. */
+static int list_neighbours(const struct fabric *f, struct routes *w)
 {
-    unsigned n = b->f->n_nodes + 1u;
+    unsigned n = 0;
 
-    w->order = calloc(n, sizeof(*w->order));
+    for (unsigned i = 0; i < f->n_links; i++)
+        n += f->nodes[f->links[i].a].kind == FAB_SWITCH &&
+             f->nodes[f->links[i].b].kind == FAB_SWITCH;
+    w->peer = malloc((2 * n + 1) * sizeof(*w->peer));
+    w->port = malloc((2 * n + 1) * sizeof(*w->port));
+    w->set = malloc((2 * n + f->n_nodes + 1) * sizeof(*w->set));
+    if (!w->peer || !w->port || !w->set)
+        return -ENOMEM;
+    n = 0;
+    for (unsigned u = 0; u < f->n_nodes; u++) {
+        w->first[u] = n;
+        w->tier[u] = f->nodes[u].tier;
+        for (unsigned p = 0; f->nodes[u].kind == FAB_SWITCH && p < f->nodes[u].n_ports; p++) {
+            fab_id v = peer_switch(f, &f->nodes[u].ports[p]);
+
+            if (v == FAB_NONE)
+                continue;
+            w->peer[n] = v;
+            w->port[n++] = (fab_id)p;
+            w->has_sideways |= f->nodes[v].tier == f->nodes[u].tier;
+        }
+    }
+    w->first[f->n_nodes] = n;
+    return 0;
+}
+
+static int alloc_routes(const struct fabric *f, struct routes *w)
+{
+    unsigned n = f->n_nodes + 1u;
+
+    w->target = FAB_NONE;
+    w->first = calloc(n, sizeof(*w->first));
+    w->tier = calloc(n, sizeof(*w->tier));
     w->kind = calloc(n, sizeof(*w->kind));
     w->dist = calloc(n, sizeof(*w->dist));
     w->queue = calloc(n, sizeof(*w->queue));
     w->queued = calloc(n, sizeof(*w->queued));
     w->recent = calloc(n, sizeof(*w->recent));
-    b->reach = build_alloc(b, n, sizeof(*b->reach));
-    if (!w->order || !w->kind || !w->dist || !w->queue || !w->queued || !w->recent)
-        b->no_memory = true;
-    return b->no_memory ? -ENOMEM : 0;
+    return w->first && w->tier && w->kind && w->dist && w->queue && w->queued && w->recent
+               ? list_neighbours(f, w)
+               : -ENOMEM;
 }
 
-static void free_work(struct work *w)
+void routes_free(struct routes *w)
 {
-    free(w->order);
+    if (!w)
+        return;
+    free(w->first);
+    free(w->peer);
+    free(w->port);
+    free(w->tier);
     free(w->kind);
     free(w->dist);
     free(w->queue);
     free(w->queued);
     free(w->recent);
+    free(w->set);
+    free(w);
 }
 
 void routes_build(struct build *b)
 {
     struct fabric *f = b->f;
-    struct work w = {0};
+    struct routes *w = calloc(1, sizeof(*w));
 
-    if (!alloc_work(b, &w)) {
-        find_networks(f, &w);
-        for (unsigned i = 0; i < f->n_links; i++)
-            w.has_sideways |= f->nodes[f->links[i].a].kind == FAB_SWITCH &&
-                              f->nodes[f->links[i].a].tier == f->nodes[f->links[i].b].tier;
-        for (unsigned s = 0; s < f->n_switches && !b->no_memory;)
-            s = route_network(b, &w, s);
-        if (!b->no_memory)
-            reach_check(b);
+    f->routes = NULL;
+    if (!w || alloc_routes(f, w)) {
+        b->no_memory = true;
+    } else {
+        find_networks(f, w);
+        index_networks(b);
     }
-    free_work(&w);
+#ifdef FAB_WIDE
+    f->routes = w;
+#else
+    if (!b->no_memory)
+        route_all(b, w);
+    routes_free(w);
+#endif
 }

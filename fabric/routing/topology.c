@@ -58,7 +58,7 @@ static void spread(const struct fabric *f, fab_id *dist, fab_id *queue, unsigned
     }
 }
 
-static fab_id tier_of_role(enum fab_role role)
+static uint16_t tier_of_role(enum fab_role role)
 {
     switch (role) {
     case FAB_ROLE_LEAF:
@@ -95,7 +95,7 @@ static void set_tiers(struct build *b, fab_id *dist, fab_id *queue)
                         "found switch \"%s\" without a path to any host, expected one", sw->name);
             b->graph_broken = true;
         }
-        sw->tier = tier_of_role(sw->role) ? tier_of_role(sw->role) : dist[i];
+        sw->tier = (uint16_t)(tier_of_role(sw->role) ? tier_of_role(sw->role) : dist[i]);
     }
 }
 
