@@ -186,11 +186,21 @@ $(IMAGES)/multimem.fatbin: host/kernels/multimem.h
 $(BUILD)/host/kernels/%.o: CFLAGS += $(if $(NVCC),-DKERNEL_IMAGES='"$(IMAGES)"' -isystem $(CUDA_INCLUDE))
 $(BUILD)/host/kernels/image.o: $(FATBINS)
 
-$(BUILD)/trib-plan: $(call obj,fabric/report/trib_plan.c) $(call lib,fabric base)
+# What only computes takes larger fabrics than what runs them (fabric/fabric.h, FAB_WIDE).
+wide = $(patsubst %.c,$(BUILD)/wide/%.o,$(1))
+$(BUILD)/wide/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $< (wide)"
+	$(Q)$(CC) $(CFLAGS) -DFAB_WIDE -MMD -MP -c $< -o $@
+$(BUILD)/wide/libfabric.a: $(call wide,$(SRC_fabric))
+	@echo "  AR    $@"
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
 
-$(BUILD)/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric base)
+$(BUILD)/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
 
@@ -307,6 +317,11 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 
+$(filter $(BUILD)/tests/fabric/wide/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/wide/tests/%.o $(BUILD)/wide/libfabric.a $(call lib,base)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lconfig -ljansson -lm -o $@
+
 # Protocols need nothing but their public header: no DPDK is linked.
 STAR := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/protocols/star*.c))
 $(filter $(BUILD)/tests/protocols/test_%,$(TESTS)): %: %.o $(STAR) $(call lib,$(ON_protocols))
@@ -328,8 +343,8 @@ $(filter $(BUILD)/tests/protocols/check/test_%,$(TESTS)): %: %.o $(call lib,$(ON
 STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-telemetry trib-status trib-perf trib-sim trib-keep)
 STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
 static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
-$(BUILD)/static/trib-plan: $(call obj,fabric/report/trib_plan.c) $(call lib,fabric base)
-$(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric base)
+$(BUILD)/static/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call lib,base)
+$(BUILD)/static/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call lib,base)
 $(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c) io/port/port_state_files.c) $(call lib,base)
 $(BUILD)/static/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
 $(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c switch/queue/drops.c) $(call lib,live) $(BUILD)/libagent.a $(call lib,fabric base)

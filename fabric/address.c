@@ -5,7 +5,8 @@
  *   host i, port p    10.(2 p).(i / 250).(1 + i % 250)
  *   switch s          10.1.(s / 250).(1 + s % 250)
  *
- * i is the host's index, s the switch's among the switches. The last byte is never 0 or 255,
+ * i is the host's index, s the switch's among the switches. Where there are more than 64,000 of
+ * them, every 64,000 add 64 to the second byte and begin at 0 in the third. The last byte is never 0 or 255,
  * because some tools take these for a network or a broadcast. MACs follow from the addresses
  * (roce/wire.h).
  */
@@ -13,18 +14,26 @@
 
 #include <errno.h>
 
-#define PER_BYTE 250u
-_Static_assert(FAB_MAX_HOSTS <= 256 * PER_BYTE && FAB_MAX_HOST_PORTS <= 128, "hosts fit");
-_Static_assert(FAB_MAX_NODES <= 256 * PER_BYTE, "switches fit");
+#define PER_BYTE  250u
+#define PER_BLOCK (256 * PER_BYTE)
+#define BLOCK     64u /* of the second byte */
+_Static_assert(2 * FAB_MAX_HOST_PORTS <= BLOCK, "ports of a block fit");
+_Static_assert(FAB_MAX_NODES <= 256 / BLOCK * PER_BLOCK, "hosts and switches fit");
+
+static uint32_t address(unsigned i, unsigned second)
+{
+    return 10u << 24 | (i / PER_BLOCK * BLOCK + second) << 16 | (i % PER_BLOCK / PER_BYTE) << 8 |
+           (1 + i % PER_BYTE);
+}
 
 static uint32_t host_ip(unsigned i, unsigned p)
 {
-    return 10u << 24 | 2 * p << 16 | (i / PER_BYTE) << 8 | (1 + i % PER_BYTE);
+    return address(i, 2 * p);
 }
 
 static uint32_t switch_ip(unsigned s)
 {
-    return 10u << 24 | 1u << 16 | (s / PER_BYTE) << 8 | (1 + s % PER_BYTE);
+    return address(s, 1);
 }
 
 static int add_node(struct build *b, fab_id i)
@@ -58,8 +67,12 @@ void address_build(struct build *b)
     for (unsigned i = 0; i < f->n_hosts; i++)
         total += f->nodes[f->hosts[i]].n_ports;
     if (total > FAB_MAX_DESTS) {
-        build_error(b, 0, "found %zu addresses (ports of hosts, and switches), expected at most %u",
-                    total, FAB_MAX_DESTS);
+        build_error(b, 0,
+                    "found %zu addresses (ports of hosts, and switches), expected at most %u%s",
+                    total, FAB_MAX_DESTS,
+                    FAB_MAX_DESTS < FAB_PLAN_DESTS
+                        ? " in a fabric that runs; trib plan and trib model take more"
+                        : "");
         b->graph_broken = true;
         return;
     }
@@ -71,7 +84,8 @@ void address_build(struct build *b)
 
 int fabric_dest_of_ip(const struct fabric *f, uint32_t ip)
 {
-    unsigned byte = ip >> 16 & 255, i = (ip >> 8 & 255) * PER_BYTE + (ip & 255) - 1, port = 0;
+    unsigned byte = (ip >> 16 & 255) % BLOCK, port = 0,
+             i = (ip >> 16 & 255) / BLOCK * PER_BLOCK + (ip >> 8 & 255) * PER_BYTE + (ip & 255) - 1;
     const struct fab_node *n;
 
     if (ip >> 24 != 10 || (ip & 255) < 1 || (ip & 255) > PER_BYTE)

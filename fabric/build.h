@@ -64,9 +64,11 @@ struct build {
     bool cut_through_default; /* of switches: the file's `forwarding` */
     struct reach *reach;      /* routing/reach.h */
     enum { PROCS_ONE, PROCS_PER_NODE, PROCS_LISTED } proc_mode;
-    int proc_line;                           /* of the setting `processes` */
-    bool full_hosts, full_nodes, full_links; /* an exceeded limit was reported */
-    bool has_external;                       /* some port leads to the outside */
+    int proc_line; /* of the setting `processes` */
+    uint64_t over_hosts, over_nodes,
+        over_links; /* that found no place; the first is at over_line */
+    int over_line;
+    bool has_external;  /* some port leads to the outside */
     bool nodes_unknown; /* some nodes were refused: unknown names are not reported */
     bool graph_broken;  /* some node or link was refused: checks of the whole graph are skipped */
     bool no_memory;
@@ -128,6 +130,10 @@ void keys_default_name(const char *path, char name[FAB_NAME]);
 /* ---- conf_nodes.c, conf_links.c, template.c, procs.c: sections of the file ---- */
 int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum fab_role role,
                    int line); /* index or -errno */
+/* n more nodes of a kind, or links, of a line are not added, as there are too many:
+ * build_report_over() says so. */
+void build_over(struct build *b, uint64_t *over, uint64_t n, int line);
+void build_report_over(struct build *b);
 int build_find_node(const struct build *b, const char *name, size_t len);
 void build_no_node(struct build *b, int line, const char *key,
                    const char *text);                      /* reports that text is not the name of a
@@ -160,7 +166,7 @@ void conf_single_switch(struct build *b, config_setting_t *s);
 void conf_full_mesh(struct build *b, config_setting_t *s);
 void conf_gpu_nodes(struct build *b, config_setting_t *s, config_setting_t *rails); /* or NULL */
 /* Adds n nodes stem0.. and returns the index of the first, or -errno. */
-int template_row(struct build *b, const char *stem, unsigned n, enum fab_kind kind,
+int template_row(struct build *b, const char *stem, uint64_t n, enum fab_kind kind,
                  enum fab_role role, int line);
 /* Whether a count is missing. Reported only if the group has no other mistake, such as a misspelt
  * key. */

@@ -30,7 +30,7 @@
 #include <string.h>
 
 #define LEN(a)       (sizeof(a) / sizeof((a)[0]))
-#define MAX_FILE     (4u << 20)
+#define MAX_FILE     (FAB_MAX_HOSTS > 4096 ? 64u << 20 : 4u << 20)
 #define MAX_DILATION 1000000000
 
 struct top_keys {
@@ -226,6 +226,7 @@ static void read_conf(struct build *b, config_setting_t *root)
     check_external(b);
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         b->f->nodes[i].proc = b->f->nodes[i].machine = FAB_NONE;
+    build_report_over(b);
     conf_machines(b, root);
     conf_access(b, root);
     s = config_setting_get_member(root, "processes");

@@ -87,10 +87,7 @@ void conf_link_props(struct build *b, config_setting_t *s, struct link_props *p)
 static struct draft_link *add_draft(struct build *b, int line)
 {
     if (b->n_links == FAB_MAX_LINKS) {
-        if (!b->full_links)
-            build_error(b, line, "found more than %u links, expected at most that many",
-                        FAB_MAX_LINKS);
-        b->full_links = b->graph_broken = true;
+        build_over(b, &b->over_links, 1, line);
         return NULL;
     }
     if (b->n_links == b->cap_links) {
@@ -439,7 +436,7 @@ static void read_link(struct build *b, config_setting_t *g)
     if (bs)
         nz = read_ends(b, bs, "b", &z);
     for (unsigned i = 0; i < na; i++)
-        for (unsigned j = 0; j < (bs ? nz : 1) && !b->full_links; j++)
+        for (unsigned j = 0; j < (bs ? nz : 1) && !b->over_links; j++)
             join(b, &a[i], bs ? &z[j] : NULL, line, &k);
     free(a);
     free(z);

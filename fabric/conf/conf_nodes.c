@@ -11,6 +11,7 @@
 #include "fabric/build.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ static const char *const kinds[] = {"host", "switch"};
 /* In the order of enum fab_role. */
 static const char *const roles[] = {"host", "leaf", "spine", "core", "nvswitch", "switch"};
 
-#define SLOTS (4u * FAB_MAX_NODES) /* a power of two */
-_Static_assert((SLOTS & (SLOTS - 1)) == 0, "slot_of() masks");
+#define SLOTS (FAB_MAX_NODES > 8192 ? 1u << 20 : 1u << 15) /* a power of two */
+_Static_assert(SLOTS >= 4 * FAB_MAX_NODES, "see slot_of()");
 
 /* The slot of the hash index that holds a name, or would: open addressing, at most a quarter
  * full. */
@@ -44,7 +45,7 @@ int build_find_node(const struct build *b, const char *name, size_t len)
 {
     fab_id at = b->name_slot ? b->name_slot[slot_of(b, name, len)] : 0;
 
-    return at ? at - 1 : -ENOENT;
+    return at ? (int)at - 1 : -ENOENT;
 }
 
 void build_no_node(struct build *b, int line, const char *key, const char *text)
@@ -85,26 +86,49 @@ static int grow(struct build *b)
     return 0;
 }
 
-/* Whether one more node of this kind fits; an exceeded limit is reported once. */
+void build_over(struct build *b, uint64_t *over, uint64_t n, int line)
+{
+    if (!b->over_hosts && !b->over_nodes && !b->over_links)
+        b->over_line = line;
+    *over += n;
+    b->nodes_unknown = b->graph_broken = true;
+}
+
+/* Programs that run a fabric say what others take. */
+static void too_many(struct build *b, const char *found, const char *what, unsigned most,
+                     unsigned planned)
+{
+    char hint[96] = "";
+
+    if (most < planned)
+        snprintf(hint, sizeof(hint),
+                 " in a fabric that runs; trib plan and trib model take up to %u", planned);
+    build_error(b, b->over_line, "found %s %s, expected at most %u%s", found, what, most, hint);
+}
+
+void build_report_over(struct build *b)
+{
+    char found[32];
+
+    snprintf(found, sizeof(found), "%" PRIu64, FAB_MAX_HOSTS + b->over_hosts);
+    if (b->over_hosts)
+        too_many(b, found, "hosts", FAB_MAX_HOSTS, FAB_PLAN_HOSTS);
+    else if (b->over_nodes)
+        too_many(b, "more", "nodes", FAB_MAX_NODES, FAB_PLAN_NODES);
+    else if (b->over_links)
+        too_many(b, "more", "links", FAB_MAX_LINKS, FAB_PLAN_LINKS);
+}
+
+/* Whether one more node of this kind fits. */
 static int check_limits(struct build *b, enum fab_kind kind, int line)
 {
-    struct fabric *f = b->f;
-
-    if (kind == FAB_HOST && f->n_hosts == FAB_MAX_HOSTS) {
-        if (!b->full_hosts)
-            build_error(b, line, "found more than %u hosts, expected at most that many",
-                        FAB_MAX_HOSTS);
-        b->full_hosts = true;
-        return -ENOSPC;
-    }
-    if (f->n_nodes == FAB_MAX_NODES) {
-        if (!b->full_nodes)
-            build_error(b, line, "found more than %u nodes, expected at most that many",
-                        FAB_MAX_NODES);
-        b->full_nodes = true;
-        return -ENOSPC;
-    }
-    return 0;
+    if (kind == FAB_HOST && b->f->n_hosts == FAB_MAX_HOSTS)
+        build_over(b, &b->over_hosts, 1, line);
+    else if (b->f->n_nodes == FAB_MAX_NODES)
+        build_over(b, &b->over_nodes, 1, line);
+    else
+        return 0;
+    return -ENOSPC;
 }
 
 int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum fab_role role,
@@ -120,10 +144,8 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
         b->graph_broken = true;
         return -EEXIST;
     }
-    if (check_limits(b, kind, line)) {
-        b->nodes_unknown = b->graph_broken = true;
+    if (check_limits(b, kind, line))
         return -ENOSPC;
-    }
     if (f->n_nodes == b->cap_nodes && grow(b))
         return -ENOMEM;
     n = &f->nodes[f->n_nodes];
@@ -140,7 +162,7 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
     b->name_slot[slot_of(b, n->name, strlen(n->name))] = (fab_id)(f->n_nodes + 1);
     b->node_line[f->n_nodes] = line;
     b->want_ports[f->n_nodes] = 0;
-    return f->n_nodes++;
+    return (int)f->n_nodes++;
 }
 
 bool conf_forwarding(struct build *b, const config_setting_t *s)

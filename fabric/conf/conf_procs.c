@@ -123,7 +123,7 @@ static int add_proc(struct build *b, const char *name, fab_id machine)
     }
     snprintf(f->procs[f->n_procs].name, sizeof(f->procs->name), "%s", name);
     f->procs[f->n_procs].machine = machine;
-    return f->n_procs++;
+    return (int)f->n_procs++;
 }
 
 /* Processes named after machines: a single one runs everything where there are none. */
@@ -131,9 +131,9 @@ static int proc_of_machine(struct build *b, fab_id machine)
 {
     const char *name = machine == FAB_NONE ? "fabric" : b->f->machines[machine].name;
 
-    for (int i = 0; i < b->f->n_procs; i++)
+    for (unsigned i = 0; i < b->f->n_procs; i++)
         if (b->f->procs[i].machine == machine && !strcmp(b->f->procs[i].name, name))
-            return i;
+            return (int)i;
     return add_proc(b, name, machine);
 }
 
@@ -143,19 +143,21 @@ static int proc_of_machine(struct build *b, fab_id machine)
 static int place_host(struct build *b, struct fab_node *n)
 {
     struct fab_node *peer = &b->f->nodes[n->ports[0].peer_node];
-    int proc = peer->proc;
+    fab_id proc = peer->proc;
 
     if (n->machine == FAB_NONE)
         n->machine = peer->machine;
     if (n->proc != FAB_NONE)
         return 0;
     if (proc == FAB_NONE || n->machine != peer->machine) {
-        proc = n->machine == FAB_NONE ? add_proc(b, n->name, FAB_NONE)
-                                      : proc_of_machine(b, n->machine);
-        if (proc < 0)
-            return proc;
+        int own = n->machine == FAB_NONE ? add_proc(b, n->name, FAB_NONE)
+                                         : proc_of_machine(b, n->machine);
+
+        if (own < 0)
+            return own;
+        proc = (fab_id)own;
     }
-    n->proc = (fab_id)proc;
+    n->proc = proc;
     return 0;
 }
 

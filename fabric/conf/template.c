@@ -6,6 +6,8 @@
  */
 #include "fabric/build.h"
 
+#include <errno.h>
+
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 struct leaf_spine {
@@ -21,13 +23,15 @@ static int add_numbered(struct build *b, const char *stem, unsigned i, enum fab_
     return build_add_node(b, name, kind, role, line);
 }
 
-int template_row(struct build *b, const char *stem, unsigned n, enum fab_kind kind,
+int template_row(struct build *b, const char *stem, uint64_t n, enum fab_kind kind,
                  enum fab_role role, int line)
 {
     int first = -1, rc;
 
-    for (unsigned i = 0; i < n; i++) {
-        rc = add_numbered(b, stem, i, kind, role, line);
+    for (uint64_t i = 0; i < n; i++) {
+        rc = add_numbered(b, stem, (unsigned)i, kind, role, line);
+        if (rc == -ENOSPC)
+            build_over(b, kind == FAB_HOST ? &b->over_hosts : &b->over_nodes, n - i - 1, line);
         if (rc < 0)
             return rc;
         if (!i)
@@ -92,12 +96,12 @@ static int join_tiers(struct build *b, const struct leaf_spine *k, int l, int p,
 void conf_leaf_spine(struct build *b, config_setting_t *s)
 {
     static const struct key keys[] = {
-        {"leaves", KEY_UINT, offsetof(struct leaf_spine, leaves), 1, FAB_MAX_PORTS},
-        {"spines", KEY_UINT, offsetof(struct leaf_spine, spines), 1, FAB_MAX_PORTS},
+        {"leaves", KEY_UINT, offsetof(struct leaf_spine, leaves), 1, FAB_MAX_NODES},
+        {"spines", KEY_UINT, offsetof(struct leaf_spine, spines), 1, FAB_MAX_NODES},
         {"hosts_per_leaf", KEY_UINT, offsetof(struct leaf_spine, hosts_per_leaf), 1, FAB_MAX_HOSTS},
-        {"pods", KEY_UINT, offsetof(struct leaf_spine, pods), 1, FAB_MAX_PORTS},
-        {"cores", KEY_UINT, offsetof(struct leaf_spine, cores), 1, FAB_MAX_PORTS},
-        {"core_groups", KEY_UINT, offsetof(struct leaf_spine, groups), 1, FAB_MAX_PORTS},
+        {"pods", KEY_UINT, offsetof(struct leaf_spine, pods), 1, FAB_MAX_NODES},
+        {"cores", KEY_UINT, offsetof(struct leaf_spine, cores), 1, FAB_MAX_NODES},
+        {"core_groups", KEY_UINT, offsetof(struct leaf_spine, groups), 1, FAB_MAX_NODES},
         {"host_link", KEY_OWN, 0, 0, 0},
         {"spine_link", KEY_OWN, 0, 0, 0},
         {"core_link", KEY_OWN, 0, 0, 0},
@@ -131,7 +135,7 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
         template_give_up(b);
         return;
     }
-    h = template_row(b, "h", k.leaves * k.hosts_per_leaf, FAB_HOST, FAB_ROLE_HOST, line);
+    h = template_row(b, "h", (uint64_t)k.leaves * k.hosts_per_leaf, FAB_HOST, FAB_ROLE_HOST, line);
     l = h < 0 ? h : template_row(b, "leaf", k.leaves, FAB_SWITCH, FAB_ROLE_LEAF, line);
     p = l < 0 ? l : template_row(b, "spine", k.spines, FAB_SWITCH, FAB_ROLE_SPINE, line);
     c = p < 0 || !k.cores ? p : template_row(b, "core", k.cores, FAB_SWITCH, FAB_ROLE_CORE, line);

@@ -112,12 +112,12 @@ static int read_rails(struct build *b, config_setting_t *s, const struct gpus *g
 {
     static const struct key keys[] = {
         {"unit", KEY_UINT, offsetof(struct rails, unit), 1, FAB_MAX_HOSTS},
-        {"leaves", KEY_UINT, offsetof(struct rails, leaves), 1, FAB_MAX_PORTS},
-        {"spines", KEY_UINT, offsetof(struct rails, spines), 1, FAB_MAX_PORTS},
+        {"leaves", KEY_UINT, offsetof(struct rails, leaves), 1, FAB_MAX_NODES},
+        {"spines", KEY_UINT, offsetof(struct rails, spines), 1, FAB_MAX_NODES},
         {"spine_link", KEY_OWN, 0, 0, 0},
-        {"pods", KEY_UINT, offsetof(struct rails, pods), 1, FAB_MAX_PORTS},
-        {"cores", KEY_UINT, offsetof(struct rails, cores), 1, FAB_MAX_PORTS},
-        {"core_groups", KEY_UINT, offsetof(struct rails, groups), 1, FAB_MAX_PORTS},
+        {"pods", KEY_UINT, offsetof(struct rails, pods), 1, FAB_MAX_NODES},
+        {"cores", KEY_UINT, offsetof(struct rails, cores), 1, FAB_MAX_NODES},
+        {"core_groups", KEY_UINT, offsetof(struct rails, groups), 1, FAB_MAX_NODES},
         {"core_link", KEY_OWN, 0, 0, 0},
     };
     unsigned before = b->errs->total;
@@ -152,7 +152,8 @@ static int read_rails(struct build *b, config_setting_t *s, const struct gpus *g
 static int add_switches(struct build *b, const struct gpus *g, struct rails *r)
 {
     unsigned units = g->nodes / r->unit;
-    int rc = template_row(b, "leaf", units * r->leaves, FAB_SWITCH, FAB_ROLE_LEAF, r->line);
+    int rc =
+        template_row(b, "leaf", (uint64_t)units * r->leaves, FAB_SWITCH, FAB_ROLE_LEAF, r->line);
 
     r->leaf0 = rc;
     if (rc >= 0 && r->spines)
@@ -219,6 +220,8 @@ static int add_hosts(struct build *b, struct gpus *g)
 
         snprintf(stem, sizeof(stem), "n%ug", n);
         rc = template_row(b, stem, g->gpus, FAB_HOST, FAB_ROLE_HOST, g->line);
+        if (rc == -ENOSPC)
+            build_over(b, &b->over_hosts, (uint64_t)(g->nodes - n - 1) * g->gpus, g->line);
         if (rc < 0)
             return rc;
         if (!n)

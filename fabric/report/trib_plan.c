@@ -133,6 +133,20 @@ static bool print_nearest(const char *word, FILE *in)
     return ok;
 }
 
+/* Whether "a-b" is this link and no other. Names with a '-' may be read in several ways. */
+static bool brief_is_one(const struct fabric *f, unsigned i, const char *brief)
+{
+    const struct fab_link *l = &f->links[i];
+    const struct fab_node *a = &f->nodes[l->a];
+    unsigned n = 0;
+
+    if (strchr(a->name, '-') || strchr(f->nodes[l->b].name, '-'))
+        return fabric_link_by_name(f, brief) == (int)i;
+    for (unsigned p = 0; p < a->n_ports; p++)
+        n += a->ports[p].link != FAB_NONE && a->ports[p].peer_node == l->b;
+    return n == 1;
+}
+
 /* A link by its nodes where that is one, else with its ports. */
 static void print_names(const struct fabric *f, unsigned what)
 {
@@ -145,8 +159,31 @@ static void print_names(const struct fabric *f, unsigned what)
 
         snprintf(brief, sizeof(brief), "%s-%s", f->nodes[f->links[i].a].name,
                  f->nodes[f->links[i].b].name);
-        puts(fabric_link_by_name(f, brief) == (int)i ? brief : f->links[i].name);
+        puts(brief_is_one(f, i, brief) ? brief : f->links[i].name);
     }
+}
+
+/* Before a fabric is started: whether the programs that run it take it. */
+static bool runs(const struct fabric *f)
+{
+    const struct {
+        const char *what;
+        unsigned found, most, planned;
+    } limits[] = {{"hosts", f->n_hosts, FAB_RUN_HOSTS, FAB_PLAN_HOSTS},
+                  {"nodes", f->n_nodes, FAB_RUN_NODES, FAB_PLAN_NODES},
+                  {"links", f->n_links, FAB_RUN_LINKS, FAB_PLAN_LINKS},
+                  {"addresses", f->n_dests, FAB_RUN_DESTS, FAB_PLAN_DESTS}};
+
+    for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        if (limits[i].found <= limits[i].most)
+            continue;
+        fprintf(stderr,
+                "%s: found %u %s, expected at most %u in a fabric that runs; trib plan and trib "
+                "model take up to %u\n",
+                f->path, limits[i].found, limits[i].what, limits[i].most, limits[i].planned);
+        return false;
+    }
+    return true;
 }
 
 static int no_memory(void)
@@ -198,6 +235,8 @@ int main(int argc, char **argv)
         fab_errors_print(&errs, stderr);
         return 1;
     }
+    if ((o.procs || o.machines) && !runs(f))
+        return 1;
     if (!print(&o, f))
         return no_memory();
     fabric_free(f);

@@ -116,11 +116,13 @@ static const struct {
      2, "efficiency: found 0, expected a share"},
     {LINKS "leaf_spine = 4;", 2, "leaf_spine: found 4, expected a group"},
     {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 3000; };", 2,
-     "more than 4096 hosts"},
+     "found 6000 hosts, expected at most 4096 in a fabric that runs; trib plan and trib model take "
+     "up "
+     "to 131072"},
     {LINKS "leaf_spine = { leaves = 100; spines = 900; hosts_per_leaf = 1; };", 2,
-     "more than 49152 links"},
+     "found more links, expected at most 49152 in a fabric that runs; trib plan"},
     {LINKS "gpu_nodes = { nodes = 4000; gpus = 1; planes = ( 1, 1 ); };", 2,
-     "more than 8192 nodes"},
+     "found more nodes, expected at most 8192 in a fabric that runs; trib plan"},
     {LINKS "gpu_nodes = { gpus = 2; };", 2, "found no planes"},
     {LINKS "gpu_nodes = { gpus = 2; planes = ( 5, 0 ); };", 2, "planes: found"},
     {LINKS "gpu_nodes = { gpus = 2; planes = 4; };", 2, "planes: found 4, expected a list"},
