@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/report/drawing.h"
+#include "fabric/report/fold.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CHARACTER   7.5
 #define GAP         14.0
+#define COUNT       96.0 /* room for the number of links of a line */
 #define ROW         96.0 /* or so much of the width, which keeps lines apart: */
 #define ROW_SHARE   0.1
 #define MARGIN      24.0
@@ -25,57 +28,6 @@ static uint8_t row_of(const struct fab_node *n)
     return (uint8_t)(ROW_HOSTS - (n->tier < 1 ? 1 : n->tier > ROW_HOSTS ? ROW_HOSTS : n->tier));
 }
 
-/* Of each GPU node: the first one that is attached to the same switches by as many links, itself
- * where there is none or nodes are few. */
-struct alike {
-    fab_id first[FAB_MAX_NODES];
-    uint64_t wires[FAB_MAX_NODES]; /* a sum over links, in which order does not count */
-    unsigned n;
-};
-
-static uint64_t mixed(uint64_t x)
-{
-    x = (x + 1) * 0x9e3779b97f4a7c15ULL;
-    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ULL;
-    return x ^ x >> 29;
-}
-
-static void find_alike(const struct fabric *f, struct alike *a)
-{
-    for (unsigned i = 0; i < f->n_nodes; i++)
-        if (f->nodes[i].domain != FAB_NONE && f->nodes[i].domain >= a->n)
-            a->n = f->nodes[i].domain + 1u;
-    for (unsigned i = 0; i < f->n_links; i++) {
-        const struct fab_link *l = &f->links[i];
-        fab_id x = f->nodes[l->a].domain, z = f->nodes[l->b].domain;
-
-        if (x != FAB_NONE && z != x)
-            a->wires[x] += mixed(l->b);
-        if (z != FAB_NONE && z != x)
-            a->wires[z] += mixed(l->a);
-    }
-    for (unsigned d = 0; d < a->n; d++) {
-        unsigned first = d;
-
-        for (unsigned k = 0; a->n > DRAWING_DOMAINS && k < d && first == d; k++)
-            if (a->wires[k] == a->wires[d])
-                first = k;
-        a->first[d] = (fab_id)first;
-    }
-}
-
-/* Nodes with equal numbers share a box: those of GPU nodes that are alike, or hosts of a leaf.
- * FAB_NONE: a box of its own. */
-static unsigned fold(const struct fabric *f, const struct alike *a, const struct fab_node *n)
-{
-    if (f->n_hosts <= DRAWING_HOSTS)
-        return FAB_NONE;
-    if (n->domain != FAB_NONE)
-        return FAB_MAX_NODES + a->first[n->domain];
-    return n->kind == FAB_HOST && n->n_ports && n->ports[0].link != FAB_NONE ? n->ports[0].peer_node
-                                                                             : FAB_NONE;
-}
-
 static void count(struct drawing_box *b, const struct fabric *f, const struct fab_node *n)
 {
     /* nodes of a domain follow each other */
@@ -90,61 +42,98 @@ static void count(struct drawing_box *b, const struct fabric *f, const struct fa
         b->others++;
 }
 
-static int make_boxes(const struct fabric *f, struct drawing *d)
+struct keyed {
+    uint64_t key;
+    fab_id node;
+};
+
+static int by_key(const void *p, const void *q)
 {
-    fab_id *of = malloc((FAB_MAX_NODES + FAB_NONE + 1) * sizeof(*of));
-    struct alike *a = calloc(1, sizeof(*a));
+    const struct keyed *a = p, *b = q;
 
-    if (!of || !a) {
-        free(of);
-        free(a);
-        return -1;
-    }
-    find_alike(f, a);
-    memset(of, 0xff, (FAB_MAX_NODES + FAB_NONE + 1) * sizeof(*of));
-    for (unsigned i = 0; i < f->n_nodes; i++) {
-        unsigned key = fold(f, a, &f->nodes[i]);
-        unsigned b = key == FAB_NONE || of[key] == FAB_NONE ? d->n_boxes++ : of[key];
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
 
-        if (key != FAB_NONE)
-            of[key] = (fab_id)b;
-        if (!d->box[b].hosts && !d->box[b].nvswitches && !d->box[b].others)
+/* [n_nodes] of each node: the first one of its box. */
+static int find_first(const struct fabric *f, enum fold fold, fab_id *first)
+{
+    uint64_t *key = calloc(f->n_nodes + 1u, sizeof(*key));
+    struct keyed *k = calloc(f->n_nodes + 1u, sizeof(*k));
+    int rc = key && k ? fold_keys(f, fold, key) : -ENOMEM;
+
+    for (unsigned i = 0; !rc && i < f->n_nodes; i++)
+        k[i] = (struct keyed){key[i], (fab_id)i};
+    if (!rc)
+        qsort(k, f->n_nodes, sizeof(*k), by_key);
+    for (unsigned i = 0; !rc && i < f->n_nodes; i++)
+        first[k[i].node] =
+            i && k[i].key && k[i].key == k[i - 1].key ? first[k[i - 1].node] : k[i].node;
+    free(key);
+    free(k);
+    return rc;
+}
+
+static int make_boxes(const struct fabric *f, enum fold fold, struct drawing *d)
+{
+    fab_id *first = calloc(f->n_nodes + 1u, sizeof(*first));
+    int rc = first ? find_first(f, fold, first) : -ENOMEM;
+
+    d->n_boxes = d->n_lines = 0;
+    d->width = d->height = 0;
+    memset(d->box, 0, f->n_nodes * sizeof(*d->box));
+    for (unsigned i = 0; i < f->n_nodes && !rc; i++) {
+        unsigned b = first[i] == i ? d->n_boxes++ : d->box_of[first[i]];
+
+        if (first[i] == i)
             d->box[b].node = (fab_id)i;
         if (f->nodes[i].kind == FAB_HOST || !d->box[b].row)
             d->box[b].row = row_of(&f->nodes[i]);
         count(&d->box[b], f, &f->nodes[i]);
         d->box_of[i] = (fab_id)b;
     }
-    free(of);
-    free(a);
-    return 0;
+    free(first);
+    return rc;
 }
 
-static void label(const struct fabric *f, struct drawing_box *b)
+static const char *plural(const struct fab_node *n)
+{
+    static const char *const names[] = {"hosts", "leaves",     "spines",
+                                        "cores", "NVSwitches", "switches"};
+
+    return names[n->role];
+}
+
+static void label(const struct fabric *f, enum fold fold, struct drawing_box *b)
 {
     const char *first = f->nodes[b->node].name;
     size_t n = sizeof(b->label);
+    double least = fold > FOLD_NONE && b->hosts > 1 ? COUNT : 44;
 
     if (b->hosts + b->nvswitches + b->others == 1)
         snprintf(b->label, n, "%s", first);
     else if (b->domains > 1)
         snprintf(b->label, n, "%s ...: %u nodes, %u GPUs", first, b->domains, b->hosts);
-    else
+    else if (b->hosts && (fold <= FOLD_TWINS || b->domains))
         snprintf(b->label, n, "%s +%u", first, b->hosts - 1u);
+    else
+        snprintf(b->label, n, "%s ...: %u %s", first, b->hosts + b->nvswitches + b->others,
+                 plural(&f->nodes[b->node]));
     b->width = CHARACTER * (double)strlen(b->label) + 12;
-    if (b->width < 44)
-        b->width = 44;
+    if (b->width < least)
+        b->width = least;
 }
 
 /* Boxes of a row are spread evenly over the width of the widest row. */
-static void place(const struct fabric *f, struct drawing *d)
+static void place(const struct fabric *f, enum fold fold, struct drawing *d)
 {
     double need[ROWS] = {0};
     unsigned in_row[ROWS] = {0}, at[ROWS] = {0};
     double y = MARGIN, step;
 
     for (unsigned b = 0; b < d->n_boxes; b++) {
-        label(f, &d->box[b]);
+        label(f, fold, &d->box[b]);
         in_row[d->box[b].row]++;
         if (d->box[b].width + GAP > need[d->box[b].row])
             need[d->box[b].row] = d->box[b].width + GAP;
@@ -158,7 +147,7 @@ static void place(const struct fabric *f, struct drawing *d)
         d->box[b].x =
             MARGIN + (d->width - 2 * MARGIN) * (2 * at[r]++ + 1) / (2.0 * (double)in_row[r]);
     }
-    step = f->n_hosts > DRAWING_HOSTS ? 1.5 * ROW : ROW; /* lines of many links are wide */
+    step = fold > FOLD_NONE ? 1.5 * ROW : ROW; /* lines of many links are wide */
     step = ROW_SHARE * d->width > step ? ROW_SHARE * d->width : step;
     for (unsigned r = 0; r < ROWS; r++) {
         if (!in_row[r])
@@ -234,23 +223,48 @@ static void add_room(struct drawing *d)
         d->height = most + MARGIN;
 }
 
+/* The rates that are told apart, from the highest on. */
+static void find_rates(const struct fabric *f, struct drawing *d)
+{
+    uint64_t last = UINT64_MAX;
+
+    for (unsigned k = 0; k + 1 < DRAWING_RATES; k++, last = d->rate[d->n_rates++]) {
+        uint64_t next = 0;
+
+        for (unsigned i = 0; i < f->n_links; i++)
+            if (f->links[i].rate_bps < last && f->links[i].rate_bps > next)
+                next = f->links[i].rate_bps;
+        if (!next)
+            return;
+        d->rate[k] = next;
+    }
+}
+
 struct drawing *drawing_new(const struct fabric *f)
 {
     struct drawing *d = calloc(1, sizeof(*d));
+    unsigned fold = f->n_hosts > FOLD_HOSTS ? FOLD_NODES : FOLD_NONE;
 
     if (!d)
         return NULL;
     d->box = calloc(f->n_nodes + 1u, sizeof(*d->box));
     d->line = calloc(f->n_links + 1u, sizeof(*d->line));
     d->box_of = calloc(f->n_nodes + 1u, sizeof(*d->box_of));
-    if (!d->box || !d->line || !d->box_of || make_boxes(f, d)) {
-        drawing_free(d);
-        return NULL;
+    for (; d->box && d->line && d->box_of && fold < FOLDS; fold++) {
+        if (make_boxes(f, (enum fold)fold, d))
+            break;
+        place(f, (enum fold)fold, d);
+        if (d->width > DRAWING_WIDTH && fold + 1 < FOLDS)
+            continue;
+        make_lines(f, d);
+        if (d->n_lines > DRAWING_LINES && fold + 1 < FOLDS)
+            continue;
+        add_room(d);
+        find_rates(f, d);
+        return d;
     }
-    place(f, d);
-    make_lines(f, d);
-    add_room(d);
-    return d;
+    drawing_free(d);
+    return NULL;
 }
 
 void drawing_free(struct drawing *d)

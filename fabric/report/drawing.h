@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Where the parts of a fabric are in a picture of it: switches in rows by tier, hosts below them,
- * NVSwitches below their GPUs. In a large fabric the hosts of a GPU node, with its NVSwitches, or
- * of a leaf are one box, and links between the same two boxes one line. In a larger one the GPU
- * nodes that are attached to the same switches alike are one box.
+ * NVSwitches below their GPUs. Where that is too wide, or too many lines, nodes share boxes (fold.h),
+ * and links between the same two boxes are one line.
  *
  * Units: pixels at scale 1, y grows downwards.
  */
@@ -12,8 +11,9 @@
 
 #include "fabric/fabric.h"
 
-#define DRAWING_HOSTS   64 /* that have a box each; more are folded */
-#define DRAWING_DOMAINS 12 /* GPU nodes that have a box each; more are folded, too */
+#define DRAWING_WIDTH 2400 /* pixels that a picture has at most */
+#define DRAWING_LINES 300
+#define DRAWING_RATES 6u /* of links that are told apart */
 
 struct drawing_box {
     char label[2 * FAB_NAME + 32];
@@ -37,6 +37,8 @@ struct drawing {
     struct drawing_box *box;
     struct drawing_line *line; /* in order of a, then b */
     fab_id *box_of;            /* [f->n_nodes] */
+    unsigned n_rates;
+    uint64_t rate[DRAWING_RATES]; /* the highest; what is lower counts as one more */
 };
 #define DRAWING_BOX_HEIGHT 24.0
 

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TREES   8u /* that are drawn: a colour each */
+#define TREES   8u   /* that are drawn: a colour each */
+#define COUNTED 40u  /* lines that say how many links they stand for */
+#define EDGES   240u /* of trees, that are drawn */
 #define CAPTION 22.0
 #define CROWD   200u /* lines: trees are thinner */
 
@@ -22,25 +24,17 @@ static const char *const colours[TREES] = {"#0072b2", "#d55e00", "#009e73", "#cc
 
 /* Lines of links by rate, the first one in the file first: told apart by shade and dashes, which a
  * tree beside them leaves to see. */
-#define RATES 6u
-static const char *const dashes[RATES] = {"none", "9 3", "4 3", "12 3 3 3", "2 3", "9 2 2 2 2 2"};
+static const char *const dashes[DRAWING_RATES] = {"none",     "9 3", "4 3",
+                                                  "12 3 3 3", "2 3", "9 2 2 2 2 2"};
 
 /* Number of a link's rate among those that the fabric has, from the highest on. */
-static unsigned rate_class(const struct fabric *f, uint64_t rate)
+static unsigned rate_class(const struct drawing *d, uint64_t rate)
 {
-    uint64_t last = UINT64_MAX;
+    unsigned k = 0;
 
-    for (unsigned k = 0; k < RATES - 1; k++) {
-        uint64_t next = 0;
-
-        for (unsigned i = 0; i < f->n_links; i++)
-            if (f->links[i].rate_bps < last && f->links[i].rate_bps > next)
-                next = f->links[i].rate_bps;
-        if (next <= rate)
-            return k;
-        last = next;
-    }
-    return RATES - 1;
+    while (k < d->n_rates && d->rate[k] > rate)
+        k++;
+    return k;
 }
 
 /* A pixel and a half for 400 Gb/s, one more for each doubling. */
@@ -82,7 +76,7 @@ static void lines(const struct fabric *f, const struct drawing *d, FILE *out)
         const struct fab_link *first = &f->links[l->link];
 
         fprintf(out, "<path class=\"link r%u\" data-link=\"%s\" stroke-width=\"%.1f\" d=\"",
-                rate_class(f, first->rate_bps), first->name, width_of(l->rate_bps));
+                rate_class(d, first->rate_bps), first->name, width_of(l->rate_bps));
         path(&d->box[l->a], &d->box[l->b], 0, out);
         fprintf(out, "\"><title>%s", first->name);
         if (l->links > 1)
@@ -95,23 +89,95 @@ static void lines(const struct fabric *f, const struct drawing *d, FILE *out)
     }
 }
 
-/* Whether a tree has an edge between two boxes. */
-static bool tree_shows(const struct fabric *f, const struct drawing *d, unsigned t)
+static int by_boxes(const void *a, const void *b)
 {
-    for (unsigned i = 0; i < f->n_nodes; i++)
-        if (f->trees[t].parent[i] != FAB_NONE && d->box_of[i] != d->box_of[f->trees[t].parent[i]])
-            return true;
-    return false;
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
 }
 
-/* The trees that are drawn: returns how many, at most TREES. */
-static unsigned choose(const struct fabric *f, const struct drawing *d, unsigned *tree)
+/* Lines of a box to others of that row. */
+static unsigned lines_to_row(const struct drawing *d, unsigned box, unsigned row)
 {
     unsigned n = 0;
 
-    for (unsigned t = 0; t < f->n_trees && n < TREES; t++)
-        if (tree_shows(f, d, t))
-            tree[n++] = t;
+    for (unsigned i = 0; i < d->n_lines; i++)
+        n += (d->line[i].a == box && d->box[d->line[i].b].row == row) ||
+             (d->line[i].b == box && d->box[d->line[i].a].row == row);
+    return n;
+}
+
+/* How many links a line stands for, above all else: near the end that it alone comes to, where lines
+ * are apart. */
+static void counts(const struct fabric *f, const struct drawing *d, FILE *out)
+{
+    char rate[32];
+
+    for (unsigned i = 0; i < d->n_lines; i++) {
+        const struct drawing_line *l = &d->line[i];
+        const struct drawing_box *a = &d->box[l->a], *b = &d->box[l->b];
+        unsigned at_a = lines_to_row(d, l->a, b->row), at_b = lines_to_row(d, l->b, a->row);
+        double near_b = at_a == at_b ? 0.5 : at_a < at_b ? 0.2 : 0.8;
+        uint64_t each = f->links[l->link].rate_bps;
+
+        if (l->links < 2 || a->row == b->row || (at_a > 1 && at_b > 1))
+            continue;
+        fprintf(out, "<text class=\"count\" x=\"%.1f\" y=\"%.1f\">%u",
+                a->x + near_b * (b->x - a->x),
+                end_y(a, b) + near_b * (end_y(b, a) - end_y(a, b)) + 4, l->links);
+        if (each * l->links == l->rate_bps)
+            fprintf(out, "&#215;%s", plan_rate(each, rate, sizeof(rate)));
+        fputs("</text>\n", out);
+    }
+}
+
+/* A tree's edges between boxes, in order: numbers of two boxes, one however many nodes of the box
+ * have a parent there. Mallocs *edge. */
+static unsigned find_edges(const struct fabric *f, const struct drawing *d, unsigned t,
+                           uint64_t **edge)
+{
+    const fab_id *parent = fabric_tree_parents(f, &f->trees[t]);
+    unsigned n = 0, k = 0;
+
+    *edge = calloc(f->n_nodes + 1u, sizeof(**edge));
+    for (unsigned i = 0; *edge && i < f->n_nodes; i++)
+        if (parent[i] != FAB_NONE && d->box_of[i] != d->box_of[parent[i]])
+            (*edge)[n++] = (uint64_t)d->box_of[i] << 32 | d->box_of[parent[i]];
+    if (n)
+        qsort(*edge, n, sizeof(**edge), by_boxes);
+    for (unsigned i = 0; i < n; i++)
+        if (!i || (*edge)[i] != (*edge)[i - 1])
+            (*edge)[k++] = (*edge)[i];
+    return k;
+}
+
+static unsigned count_edges(const struct fabric *f, const struct drawing *d, unsigned t)
+{
+    uint64_t *edge;
+    unsigned n = find_edges(f, d, t, &edge);
+
+    free(edge);
+    return n;
+}
+
+/* The trees that are drawn: returns how many, at most TREES, and fewer where each has many edges.
+ * Trees inside of a box are passed over. */
+static unsigned choose(const struct fabric *f, const struct drawing *d, unsigned *tree)
+{
+    unsigned n = 0, edges = 0;
+
+    for (unsigned t = 0; t < f->n_trees && n < TREES; t++) {
+        unsigned more = 0;
+
+        if (!d->box[d->box_of[f->trees[t].root]].domains)
+            more = count_edges(f, d, t);
+        if (!more)
+            continue;
+        if (n && edges + more > EDGES)
+            break;
+        edges += more;
+        tree[n++] = t;
+    }
     return n;
 }
 
@@ -129,35 +195,19 @@ static double beside(const struct drawing *d, unsigned a, unsigned b, unsigned k
     return (k % 2 ? -1 : 1) * lean * (from + 3.0 * (double)(k / 2));
 }
 
-static int by_boxes(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* One tree, of number k among those that are drawn: a line from each box to those of its parents,
- * one however many nodes of the box have a parent there. */
+/* One tree, of number k among those that are drawn. */
 static void tree(const struct fabric *f, const struct drawing *d, unsigned t, unsigned k, FILE *out)
 {
-    const struct fab_tree *tr = &f->trees[t];
-    uint32_t *edge = calloc(f->n_nodes + 1u, sizeof(*edge)); /* numbers of two boxes */
-    unsigned n = 0;
+    uint64_t *edge;
+    unsigned n = find_edges(f, d, t, &edge);
 
-    for (unsigned i = 0; edge && i < f->n_nodes; i++)
-        if (tr->parent[i] != FAB_NONE && d->box_of[i] != d->box_of[tr->parent[i]])
-            edge[n++] = (uint32_t)d->box_of[i] << 16 | d->box_of[tr->parent[i]];
-    if (n)
-        qsort(edge, n, sizeof(*edge), by_boxes);
     for (unsigned i = 0; i < n; i++) {
-        unsigned a = edge[i] >> 16, b = edge[i] & UINT16_MAX;
+        unsigned a = (unsigned)(edge[i] >> 32), b = (unsigned)(edge[i] & UINT32_MAX);
 
-        if (i && edge[i] == edge[i - 1])
-            continue;
         fprintf(out, "<path class=\"tree\" stroke=\"%s\" d=\"", colours[k]);
         path(&d->box[a], &d->box[b], beside(d, a, b, k), out);
-        fprintf(out, "\"><title>tree %u, root %s</title></path>\n", tr->id,
-                f->nodes[tr->root].name);
+        fprintf(out, "\"><title>tree %u, root %s</title></path>\n", f->trees[t].id,
+                f->nodes[f->trees[t].root].name);
     }
     free(edge);
 }
@@ -187,7 +237,7 @@ static void boxes(const struct fabric *f, const struct drawing *d, FILE *out)
 /* ---- what the lines mean ---- */
 
 /* A line for each rate and latency that a link has. Returns how many lines that are. */
-static unsigned rates(const struct fabric *f, double y, FILE *out)
+static unsigned rates(const struct fabric *f, const struct drawing *d, double y, FILE *out)
 {
     bool *done = calloc(f->n_links + 1u, sizeof(*done));
     char rate[32], latency[32];
@@ -206,7 +256,7 @@ static unsigned rates(const struct fabric *f, double y, FILE *out)
             fprintf(out,
                     "<path class=\"link r%u\" stroke-width=\"%.1f\" d=\"M24 %.1f h56\"/><text "
                     "class=\"key\" x=\"88\" y=\"%.1f\">%s, %s: %u links</text>\n",
-                    rate_class(f, l->rate_bps), width_of(l->rate_bps), y + n * CAPTION - 4,
+                    rate_class(d, l->rate_bps), width_of(l->rate_bps), y + n * CAPTION - 4,
                     y + n * CAPTION, plan_rate(l->rate_bps, rate, sizeof(rate)),
                     plan_duration(l->latency_ps, latency, sizeof(latency)), alike);
         }
@@ -240,6 +290,7 @@ static const char style[] =
     "text { font: 12px sans-serif; text-anchor: middle; fill: #1a1a1a }\n"
     "text.key, text.name { text-anchor: start }\n"
     "text.name { font-size: 15px; font-weight: bold }\n"
+    "text.count { paint-order: stroke; stroke: #ffffff; stroke-width: 5px }\n"
     "rect { fill: #f2f2f2; stroke: #555 }\n"
     ".host rect { fill: #ffffff }\n"
     ".nvswitch rect { fill: #e6f2dc }\n"
@@ -250,7 +301,8 @@ static const char style[] =
     ".crowd .tree { stroke-width: 1.2; stroke-opacity: 0.9 } .crowd .link { stroke: #c8c8c8 }\n"
     ".background { fill: #ffffff; stroke: none }\n"
     "@media (prefers-color-scheme: dark) {\n"
-    "  text { fill: #e8e8e8 } .background { fill: #16181c } .link { stroke: #8f949c }\n"
+    "  text { fill: #e8e8e8 } text.count { stroke: #16181c } .background { fill: #16181c } .link { "
+    "stroke: #8f949c }\n"
     "  rect { fill: #3a3d42; stroke: #b5b5b5 } .host rect { fill: #24272c }\n"
     "  .nvswitch rect { fill: #2f4423 } .leaf rect { fill: #1f3a4d }\n"
     "  .spine rect, .core rect { fill: #4d3520 }\n"
@@ -266,17 +318,18 @@ int plan_svg(const struct fabric *f, bool with_trees, FILE *out)
     if (!d)
         return -1;
     n = with_trees ? choose(f, d, trees) : 0;
-    width = d->width < 420 ? 420 : d->width;
+    width = d->width < 480 ? 480 : d->width;
     y = top + d->height + CAPTION;
-    height = y + (rates(f, 0, NULL) + n) * CAPTION;
+    height = y + (rates(f, d, 0, NULL) + n) * CAPTION;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
             "height=\"%.0f\" role=\"img\" aria-label=\"The fabric %s: %u hosts, %u switches, %u "
             "links\">\n%s",
             width, height, width, height, f->name, f->n_hosts, f->n_switches, f->n_links, style);
     fputs("<style>", out);
-    for (unsigned k = 0; k < RATES; k++)
-        fprintf(out, ".r%u { stroke-dasharray: %s }%s", k, dashes[k], k + 1 < RATES ? " " : "");
+    for (unsigned k = 0; k < DRAWING_RATES; k++)
+        fprintf(out, ".r%u { stroke-dasharray: %s }%s", k, dashes[k],
+                k + 1 < DRAWING_RATES ? " " : "");
     fputs("</style>\n", out);
     fprintf(out, "<rect class=\"background\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
     fprintf(out,
@@ -286,9 +339,10 @@ int plan_svg(const struct fabric *f, bool with_trees, FILE *out)
     lines(f, d, out);
     for (unsigned k = 0; k < n; k++)
         tree(f, d, trees[k], k, out);
+    counts(f, d, out);
     boxes(f, d, out);
     fputs("</g>\n", out);
-    tree_keys(f, trees, n, y + rates(f, y, out) * CAPTION, out);
+    tree_keys(f, trees, n, y + rates(f, d, y, out) * CAPTION, out);
     fputs("</svg>\n", out);
     drawing_free(d);
     return 0;
@@ -299,8 +353,10 @@ int plan_svg(const struct fabric *f, bool with_trees, FILE *out)
 static void dot_tree(const struct fabric *f, const struct drawing *d, const struct fab_tree *t,
                      const char *colour, FILE *out)
 {
+    const fab_id *parent = fabric_tree_parents(f, t);
+
     for (unsigned i = 0; i < f->n_nodes; i++) {
-        fab_id up = t->parent[i];
+        fab_id up = parent[i];
 
         if (up == FAB_NONE || f->nodes[i].kind == FAB_HOST || d->box_of[i] == d->box_of[up])
             continue;

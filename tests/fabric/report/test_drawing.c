@@ -4,6 +4,7 @@
 #include "fabric/report/plan.h"
 #include "tests/fabric/load.h"
 
+#include <glob.h>
 #include <stdlib.h>
 
 static const char *const confs[] = {
@@ -37,7 +38,7 @@ static void every_node_and_link_is_in_it(void **state)
         assert_int_equal(nodes, f->n_nodes);
         assert_int_equal(links + inside, f->n_links);
         assert_true(rate == want);
-        if (f->n_hosts <= DRAWING_HOSTS)
+        if (f->n_hosts <= 32)
             assert_int_equal(d->n_boxes, f->n_nodes);
         drawing_free(d);
         fabric_free(f);
@@ -124,16 +125,83 @@ static void nodes_that_are_wired_alike_are_one_box(void **state)
     fabric_free(f);
 }
 
-/* Eight racks of 72 GPUs, GPU i at leaf i mod 18: a tree has a line for each leaf of a rack, not for each GPU. */
+/* Eight racks of 72 GPUs, GPU i at leaf i mod 18: leaves, and spines, have the same neighbours, and a tree has a line for each rack, not for
+ * each GPU. */
 static void a_tree_has_a_line_for_two_boxes(void **state)
 {
     struct fabric *f = load_file("conf/gb200-superpod-576.conf");
     char *svg = printed(f, with_trees);
 
     (void)state;
-    assert_int_equal(times(svg, "<path class=\"tree\""), 8 * (8 * 18 + 18) + 8);
+    assert_int_equal(times(svg, "data-node="), 8 + 1 + 1);
+    assert_int_equal(times(svg, "<path class=\"tree\""), 8 * (8 + 1) + 8);
+    assert_non_null(strstr(svg, ">leaf0 ...: 18 leaves<"));
+    assert_int_equal(times(svg, ">72&#215;400Gb/s<"), 8);
+    assert_non_null(strstr(svg, ">576&#215;400Gb/s<"));
     free(svg);
     fabric_free(f);
+}
+
+/* Four pods are four columns, with one box of each tier. */
+static void pods_that_are_alike_are_columns(void **state)
+{
+    struct fabric *f = load_file("conf/h100-superpod-4096.conf");
+    char *svg = printed(f, with_trees);
+
+    (void)state;
+    assert_int_equal(times(svg, "data-node="), 4 + 4 + 4 + 1);
+    assert_int_equal(times(svg, "data-link="), 4 + 4 + 4);
+    assert_non_null(strstr(svg, ">n128g0 ...: 128 nodes, 1024 GPUs<"));
+    assert_non_null(strstr(svg, ">spine32 ...: 32 spines<"));
+    free(svg);
+    fabric_free(f);
+}
+
+/* However many and however irregular: leaf i has i mod 7 + 1 hosts, so that no pod is like another one. */
+static void every_picture_is_narrow_enough(void **state)
+{
+    static const char links[] = "link_defaults = { rate = \"1Gb/s\"; latency = \"1us\"; };\nnodes "
+                                "= ( { name = \"s\"; role = \"spine\"; }";
+    glob_t g;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct drawing *d;
+    struct fabric *f;
+
+    (void)state;
+    fprintf(out, "%s", links);
+    for (unsigned i = 0; i < 200; i++) {
+        fprintf(out, ", { name = \"l%u\"; role = \"leaf\"; }", i);
+        for (unsigned h = 0; h <= i % 7; h++)
+            fprintf(out, ", { name = \"h%u.%u\"; kind = \"host\"; }", i, h);
+    }
+    fprintf(out, " );\nlinks = ( { a = \"s\"; b = \"l0\"; }");
+    for (unsigned i = 0; i < 200; i++) {
+        if (i)
+            fprintf(out, ", { a = \"s\"; b = \"l%u\"; }", i);
+        for (unsigned h = 0; h <= i % 7; h++)
+            fprintf(out, ", { a = \"l%u\"; b = \"h%u.%u\"; }", i, i, h);
+    }
+    fprintf(out, " );\n");
+    fclose(out);
+    f = fabric_load_string(text, "irregular", NULL);
+    assert_non_null(f);
+    d = drawing_new(f);
+    assert_true(d->width <= DRAWING_WIDTH && d->n_lines <= DRAWING_LINES && d->n_boxes > 3);
+    drawing_free(d);
+    fabric_free(f);
+    free(text);
+    assert_int_equal(glob("conf/*.conf", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        f = load_file(g.gl_pathv[i]);
+        d = drawing_new(f);
+        if (d->width > DRAWING_WIDTH || d->n_lines > DRAWING_LINES)
+            fail_msg("%s: %.0f px, %u lines", g.gl_pathv[i], d->width, d->n_lines);
+        drawing_free(d);
+        fabric_free(f);
+    }
+    globfree(&g);
 }
 
 static void pictures_have_nodes_links_and_trees(void **state)
@@ -162,6 +230,8 @@ int main(void)
         cmocka_unit_test(boxes_do_not_overlap),
         cmocka_unit_test(nodes_that_are_wired_alike_are_one_box),
         cmocka_unit_test(a_tree_has_a_line_for_two_boxes),
+        cmocka_unit_test(pods_that_are_alike_are_columns),
+        cmocka_unit_test(every_picture_is_narrow_enough),
         cmocka_unit_test(pictures_have_nodes_links_and_trees),
     };
 
