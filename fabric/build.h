@@ -186,6 +186,7 @@ void ports_build(struct build *b);
 void topology_build(struct build *b);
 void address_build(struct build *b);
 void routes_build(struct build *b);
+void routes_free(struct routes *w); /* or NULL */
 void reach_build(struct build *b);
 void tree_build(struct build *b);
 void procs_build(struct build *b);

@@ -7,6 +7,8 @@
 #ifndef TRIB_FABRIC_FABRIC_H
 #define TRIB_FABRIC_FABRIC_H
 
+#include "fabric/limits.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,41 +16,6 @@
 #define FAB_NAME        32
 #define FAB_MAX_ERRORS  64
 #define FAB_MAX_MEMBERS 4096
-/*
- * Numbers of nodes, ports, links, addresses, trees and the like, and limits of one file, each of
- * which is reported by an error of its own. Programs that run a fabric keep numbers in 16 bits: in
- * tables of switches, in pages that processes share and in frames. Those that only compute (trib
- * plan, trib model) are built with FAB_WIDE.
- */
-#define FAB_RUN_HOSTS  4096
-#define FAB_RUN_NODES  8192
-#define FAB_RUN_LINKS  49152
-#define FAB_RUN_DESTS  65534
-#define FAB_PLAN_HOSTS 131072
-#define FAB_PLAN_NODES 256000
-#define FAB_PLAN_LINKS 2097152
-#define FAB_PLAN_DESTS 4194304 /* addresses */
-#ifdef FAB_WIDE
-typedef uint32_t fab_id;
-#define FAB_NONE      0xffffffffu
-#define FAB_MAX_HOSTS FAB_PLAN_HOSTS
-#define FAB_MAX_NODES FAB_PLAN_NODES
-#define FAB_MAX_LINKS FAB_PLAN_LINKS
-#define FAB_MAX_DESTS FAB_PLAN_DESTS
-#else
-typedef uint16_t fab_id;
-#define FAB_NONE      0xffffu
-#define FAB_MAX_HOSTS FAB_RUN_HOSTS
-#define FAB_MAX_NODES FAB_RUN_NODES
-#define FAB_MAX_LINKS FAB_RUN_LINKS
-#define FAB_MAX_DESTS FAB_RUN_DESTS
-#endif
-#define FAB_MAX_PORTS      1024 /* of a switch */
-#define FAB_MAX_HOST_PORTS 20   /* 18 NVSwitch planes and two NICs */
-#define FAB_MAX_PROCS      128
-#define FAB_MAX_MULTICAST  1024 /* groups of a fabric */
-#define FAB_MAX_SLOTS      250  /* processes that share a host's NIC: 8 bits of a QPN name them */
-
 enum fab_kind { FAB_HOST, FAB_SWITCH };
 enum fab_role {
     FAB_ROLE_HOST,

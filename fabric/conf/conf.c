@@ -23,7 +23,6 @@
  * (conf_procs.c)
  */
 #include "fabric/build.h"
-#include "fabric/routing/routes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -109,17 +109,17 @@ static void label(const struct fabric *f, enum fold fold, struct drawing_box *b)
 {
     const char *first = f->nodes[b->node].name;
     size_t n = sizeof(b->label);
+    unsigned nodes = b->hosts + b->nvswitches + b->others;
     double least = fold > FOLD_NONE && b->hosts > 1 ? COUNT : 44;
 
-    if (b->hosts + b->nvswitches + b->others == 1)
+    if (nodes == 1)
         snprintf(b->label, n, "%s", first);
     else if (b->domains > 1)
         snprintf(b->label, n, "%s ...: %u nodes, %u GPUs", first, b->domains, b->hosts);
     else if (b->hosts && (fold <= FOLD_TWINS || b->domains))
         snprintf(b->label, n, "%s +%u", first, b->hosts - 1u);
     else
-        snprintf(b->label, n, "%s ...: %u %s", first, b->hosts + b->nvswitches + b->others,
-                 plural(&f->nodes[b->node]));
+        snprintf(b->label, n, "%s ...: %u %s", first, nodes, plural(&f->nodes[b->node]));
     b->width = CHARACTER * (double)strlen(b->label) + 12;
     if (b->width < least)
         b->width = least;

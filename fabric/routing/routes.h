@@ -7,13 +7,10 @@
 
 #include "fabric/fabric.h"
 
-struct routes;
-
 #ifdef FAB_WIDE
 /* Count and ports of the next hops from a switch to another one of its network, valid until routes
  * to a third one are asked for; NULL: no route. */
 const fab_id *routes_find(const struct fabric *f, fab_id from, fab_id to);
 #endif
-void routes_free(struct routes *w); /* or NULL */
 
 #endif
