@@ -117,7 +117,7 @@ struct fab_node {
     uint32_t *ip_of_port; /* hosts: n_ports entries; switches: NULL */
     struct fab_reduce reduce;
     /* Switches: next hops to each switch of the same network, by its index there; NULL: none, or
-     * there are no tables (FAB_WIDE). fabric_hops() reads them. */
+     * there are no tables (fabric_is_large()). fabric_hops() reads them. */
     const fab_id **routes;
 };
 
@@ -280,11 +280,11 @@ struct fabric {
     fab_id *switches;      /* [n_switches] node index */
     fab_id *by_network;    /* [n_switches] switches, network by network, lowest tier first */
     fab_id *networks;      /* [n_networks + 1] where each begins in by_network */
-    struct routes *routes; /* FAB_WIDE: of fabric/routing/routes.c */
+    struct routes *routes; /* of a large fabric: fabric/routing/routes.c */
     struct fab_link *links;
     struct fab_dest *dests;
     struct fab_tree *trees;
-    struct tree_walks *walks; /* FAB_WIDE: of fabric/tree.c */
+    struct tree_walks *walks; /* of a large fabric: fabric/tree.c */
     struct fab_proc *procs;
     uint16_t n_machines; /* 0: one, without a name */
     struct fab_machine *machines;
@@ -304,6 +304,18 @@ struct fabric {
     uint16_t multicast_per_host; /* multicast groups that a host's port may be in, default 128 */
     void *arena;                 /* owns all memory above */
 };
+
+/* Whether it is larger than one that runs: no tables of routes and trees are kept then, next hops and
+ * parents are computed when they are asked for. */
+static inline bool fabric_is_large(const struct fabric *f)
+{
+#ifdef FAB_WIDE
+    return f->n_hosts > FAB_RUN_HOSTS || f->n_nodes > FAB_RUN_NODES;
+#else
+    (void)f;
+    return false;
+#endif
+}
 
 /* A mistake in a file: where it is, what was found, what is expected. */
 struct fab_error {
@@ -408,7 +420,7 @@ static inline int64_t fabric_latency(const struct fabric *f, uint32_t dirlink)
 unsigned fabric_path_ports(const struct fabric *f, fab_id src_node, fab_id src_port,
                            fab_id dst_node, fab_id dst_port, uint32_t *dirlinks, unsigned max);
 
-/* parent[] and port[] of a tree, which are NULL with FAB_WIDE: they are computed then, and valid
+/* parent[] and port[] of a tree, which are NULL in a large fabric: they are computed then, and valid
  * until those of another tree are asked for. */
 const fab_id *fabric_tree_parents(const struct fabric *f, const struct fab_tree *t);
 const fab_id *fabric_tree_ports(const struct fabric *f, const struct fab_tree *t);

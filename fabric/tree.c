@@ -15,8 +15,7 @@
  * waits for a slow port of one host behind fast ones of others. Roots of the same hosts begin with
  * different ports: their first trees alone use all ports where there are as many roots.
  *
- * Where fabrics are only computed (FAB_WIDE), a tree's parents and ports are computed when they are
- * asked for: those of 30,000 NVSwitches' trees would take gigabytes.
+ * Of a large fabric, a tree's parents and ports are computed when they are asked for: those of 30,000 NVSwitches' trees would take gigabytes.
  */
 #include "fabric/routing/reach.h"
 #include "fabric/tree_roots.h"
@@ -186,7 +185,7 @@ static fab_id *alloc_none(struct build *b, unsigned n)
     return of;
 }
 
-#ifdef FAB_WIDE
+/* ---- of a large fabric, when they are asked for ---- */
 
 /* The parents of one tree, and the ports of its hosts. */
 struct tree_walks {
@@ -217,6 +216,8 @@ static fab_id walk_again(const struct fabric *f, const struct fab_tree *t, unsig
 
 const fab_id *fabric_tree_parents(const struct fabric *f, const struct fab_tree *t)
 {
+    if (!fabric_is_large(f))
+        return t->parent;
     if (f->walks->id != t->id)
         walk_again(f, t, NULL);
     return f->walks->parent;
@@ -225,11 +226,10 @@ const fab_id *fabric_tree_parents(const struct fabric *f, const struct fab_tree 
 const fab_id *fabric_tree_ports(const struct fabric *f, const struct fab_tree *t)
 {
     fabric_tree_parents(f, t);
-    return f->walks->port;
+    return fabric_is_large(f) ? f->walks->port : t->port;
 }
 
-/* Returns by how many ports hosts reach the root, at most. */
-static unsigned walk_tree(struct build *b, struct fab_tree *t)
+static unsigned walk_large(struct build *b, struct fab_tree *t)
 {
     struct fabric *f = b->f;
     unsigned ports = 0;
@@ -248,32 +248,19 @@ static unsigned walk_tree(struct build *b, struct fab_tree *t)
     return ports;
 }
 
-#else
-
-const fab_id *fabric_tree_parents(const struct fabric *f, const struct fab_tree *t)
-{
-    (void)f;
-    return t->parent;
-}
-
-const fab_id *fabric_tree_ports(const struct fabric *f, const struct fab_tree *t)
-{
-    (void)f;
-    return t->port;
-}
-
+/* Returns by how many ports hosts reach the root, at most. */
 static unsigned walk_tree(struct build *b, struct fab_tree *t)
 {
     struct walk w = {.f = b->f, .r = b->reach, .t = t};
 
+    if (fabric_is_large(b->f))
+        return walk_large(b, t);
     t->parent = w.parent = alloc_none(b, b->f->n_nodes);
     t->port = w.port = alloc_none(b, b->f->n_hosts);
     if (!b->no_memory)
         t->depth = find_parents(&w);
     return w.ports;
 }
-
-#endif
 
 /* ---- roots ---- */
 

@@ -26,11 +26,7 @@ static const fab_id *route(const struct fabric *f, fab_id from, fab_id to)
 
     if (u->network != t->network)
         return NULL;
-#ifdef FAB_WIDE
-    return routes_find(f, from, to);
-#else
-    return u->routes[t->network_index];
-#endif
+    return fabric_is_large(f) ? routes_find(f, from, to) : u->routes[t->network_index];
 }
 
 /* A host's ports whose switch is the target or has a route to it. */

@@ -19,9 +19,9 @@
  * has lost a link.
  *
  * All destinations at one switch share the route to it, and no route leads from one network to
- * another: routes are computed once per pair of switches of a network (hops.c). Where fabrics are
- * only computed (FAB_WIDE), no table of all pairs is kept, which would take gigabytes: routes to
- * one switch at a time are there, those to the one that was asked for last.
+ * another: routes are computed once per pair of switches of a network (hops.c). Of a large
+ * fabric, which is only computed, no table of all pairs is kept, which would take gigabytes: routes
+ * to one switch at a time are there, those to the one that was asked for last.
  */
 #include "fabric/build.h"
 #include "fabric/routing/routes.h"
@@ -167,7 +167,7 @@ static unsigned next_hops(const struct routes *w, fab_id u, fab_id *port)
     return k;
 }
 
-#ifdef FAB_WIDE
+/* ---- of a large fabric, when they are asked for ---- */
 
 /* The network of a switch. */
 static void enter_network(const struct fabric *f, struct routes *w, fab_id node)
@@ -195,7 +195,7 @@ const fab_id *routes_find(const struct fabric *f, fab_id from, fab_id to)
     return from != to && *set ? set : NULL;
 }
 
-#else
+/* ---- tables ---- */
 
 /* The set of ports; reuses the node's last one if it is equal. */
 static const fab_id *intern(struct build *b, struct routes *w, fab_id u, const fab_id *port,
@@ -244,8 +244,6 @@ static void route_all(struct build *b, struct routes *w)
             route_switch(b, w, w->mine[s]);
     }
 }
-
-#endif
 
 static int by_network(const void *a, const void *z, void *f)
 {
@@ -384,11 +382,11 @@ void routes_build(struct build *b)
         find_networks(f, w);
         index_networks(b);
     }
-#ifdef FAB_WIDE
-    f->routes = w;
-#else
+    if (fabric_is_large(f)) {
+        f->routes = w;
+        return;
+    }
     if (!b->no_memory)
         route_all(b, w);
     routes_free(w);
-#endif
 }

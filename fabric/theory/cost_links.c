@@ -23,7 +23,7 @@ struct count {
     unsigned local; /* members of a node, in each group */
     double *flows;  /* [2 * links] over each direction */
     bool *seen;     /* [nodes] */
-    uint16_t *leaf; /* [members of a group] the first one behind the same switches */
+    fab_id *leaf;   /* [members of a group] the first one behind the same switches */
     uint32_t *many; /* [members of a group] so many are there, besides those of a sender's node */
 };
 
@@ -79,11 +79,11 @@ static bool same_switches(const struct fabric *f, unsigned x, unsigned z)
 static void find_leaves(struct count *k, unsigned group)
 {
     for (unsigned i = 0; i < k->a.degree; i++) {
-        k->leaf[i] = (uint16_t)i;
+        k->leaf[i] = (fab_id)i;
         for (unsigned z = 0; z < i; z++)
             if (k->leaf[z] == z &&
                 same_switches(k->f, host_at(k, group, i), host_at(k, group, z))) {
-                k->leaf[i] = (uint16_t)z;
+                k->leaf[i] = (fab_id)z;
                 break;
             }
     }
@@ -145,14 +145,14 @@ struct part {
 
 /* A vector's share each way between each two aggregation nodes of a group's tree. The members' own links
  * are not counted: the leaf level has them. */
-static void add_tree(struct count *k, const struct fab_tree *t, uint16_t top,
+static void add_tree(struct count *k, const struct fab_tree *t, fab_id top,
                      const struct fab_members *m, struct part p, double share)
 {
     const struct fabric *f = k->f;
 
     memset(k->seen, 0, f->n_nodes * sizeof(*k->seen));
     for (unsigned i = p.first; i < k->a.degree; i += p.step) {
-        uint16_t at = fab_group_leaf(f, t, host_at(k, p.group, i), m);
+        fab_id at = fab_group_leaf(f, t, host_at(k, p.group, i), m);
 
         for (; at != top && at != FAB_NONE && !k->seen[at]; at = t->parent[at]) {
             uint32_t d[HOPS];
@@ -176,7 +176,7 @@ static void add_trees(struct count *k, unsigned group)
         for (unsigned i = place; i < k->a.degree; i += k->local)
             fab_members_add(&m, host_at(k, group, i));
         for (unsigned t = 0; t < f->n_trees; t++) {
-            uint16_t top =
+            fab_id top =
                 f->trees[t].domain == FAB_NONE ? fab_group_top(f, &f->trees[t], &m) : FAB_NONE;
 
             if (top == FAB_NONE)
@@ -192,7 +192,7 @@ static void add_sharp(struct count *k)
 {
     const struct fabric *f = k->f;
     struct fab_members m = {.ranks_per_host = 1};
-    uint16_t tree[FAB_TREES_AT_ONCE];
+    fab_id tree[FAB_TREES_AT_ONCE];
     uint64_t bps[FAB_TREES_AT_ONCE];
     unsigned n = 0;
     double all = 0;
@@ -201,7 +201,7 @@ static void add_sharp(struct count *k)
         fab_members_add(&m, host_at(k, 0, i));
     for (unsigned t = 0; t < f->n_trees && n < FAB_TREES_AT_ONCE; t++)
         if (f->trees[t].domain == FAB_NONE && fab_group_top(f, &f->trees[t], &m) != FAB_NONE)
-            tree[n++] = (uint16_t)t;
+            tree[n++] = (fab_id)t;
     if (!n || k->a.inner > 1 || !fabric_tree_rates(f, tree, n, &m, bps))
         return;
     for (unsigned i = 0; i < n; i++)
@@ -250,7 +250,7 @@ static void add_group(struct count *k, unsigned group, enum cost_flows flows)
 static unsigned members_of_node(const struct fabric *f, struct cost_axis a)
 {
     unsigned local = 1, n = (unsigned)a.degree, inner = (unsigned)a.inner;
-    uint16_t node = fabric_domain(f, 0);
+    fab_id node = fabric_domain(f, 0);
 
     while (node != FAB_NONE && local < n && fabric_domain(f, local * inner) == node)
         local++;
@@ -360,7 +360,7 @@ int cost_links(const struct fabric *f, const struct cost_levels *l, struct cost_
                              .far = find_way(f, a, n - 1),
                              .rail = find_way(f, a, local ? n - local : 0),
                              .plane = find_way(f, a, local > 1 ? 1 : 0)};
-    if (f->ecmp != FAB_ECMP_BALANCED || !k.local || has_mesh(l))
+    if (f->ecmp != FAB_ECMP_BALANCED || !k.local || has_mesh(l) || fabric_is_large(f))
         return 0;
     k.flows = calloc(2u * f->n_links + 1u, sizeof(*k.flows));
     k.seen = calloc(f->n_nodes + 1u, sizeof(*k.seen));

@@ -4,7 +4,8 @@
  * level by all of its links. Balanced ECMP gives each flow one way, and where flows do not divide
  * evenly among the links, or meet above the leaves, the link with the most of them takes longer.
  * So each level's time is raised to that of its busiest link, in payload, by the routes that frames
- * take. With ecmp = "hash" no flow has a way of its own, and nothing is raised.
+ * take. With ecmp = "hash" no flow has a way of its own, and nothing is raised; nor is it in a
+ * large fabric (fabric_is_large()), where pairs of hosts are too many.
  */
 #ifndef TRIB_FABRIC_THEORY_COST_LINKS_H
 #define TRIB_FABRIC_THEORY_COST_LINKS_H

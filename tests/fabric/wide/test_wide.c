@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What trib plan and trib model take beyond what runs: numbers of 32 bits, routes and parents that are computed when asked for. */
+/* What trib plan and trib model take beyond what runs: numbers of 32 bits, routes and parents that are
+ * computed when asked for. */
 #include "fabric/report/drawing.h"
 #include "fabric/routing/routes.h"
 #include "fabric/theory/cost.h"
@@ -45,6 +46,14 @@ static void three_tiers_of_65536_hosts(void **state)
         1);
     assert_int_equal(fabric_hops(f, f->hosts[0], f->nodes[last].dest, port, 4), 1);
     assert_true(d->width <= DRAWING_WIDTH && d->n_boxes == 4);
+    for (unsigned k = 0; k < 40; k++) {
+        fab_id u = f->hosts[k * 1609], to = f->hosts[65535 - k * 1201];
+
+        for (unsigned steps = 0; u != to; steps++) {
+            assert_true(steps < 6 && fabric_hops(f, u, f->nodes[to].dest, port, 4) > 0);
+            u = f->nodes[u].ports[port[0]].peer_node;
+        }
+    }
     drawing_free(d);
     fabric_free(f);
 }
@@ -91,7 +100,7 @@ static void limits_are_those_of_plans(void **state)
             "found more links, expected at most 2097152");
 }
 
-/* Of routes to one switch at a time, whichever was asked for last. */
+/* In a fabric that is not large, by tables, as in programs that run it. */
 static void ways_lead_to_the_root_and_to_each_switch(void **state)
 {
     struct fabric *f = load_file(THREE_TIER);
