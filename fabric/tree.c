@@ -15,7 +15,8 @@
  * waits for a slow port of one host behind fast ones of others. Roots of the same hosts begin with
  * different ports: their first trees alone use all ports where there are as many roots.
  *
- * Of a large fabric, a tree's parents and ports are computed when they are asked for: those of 30,000 NVSwitches' trees would take gigabytes.
+ * Of a large fabric, a tree's parents and ports are computed when they are asked for: those of
+ * 30,000 NVSwitches' trees would take gigabytes.
  */
 #include "fabric/routing/reach.h"
 #include "fabric/tree_roots.h"

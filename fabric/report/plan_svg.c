@@ -2,8 +2,9 @@
 /*
  * The fabric as a picture (SVG), and as a graph for Graphviz.
  *
- * Names are letters, digits and "_.-" (fabric/conf), so nothing is escaped. Every line has the name of its first link as data-link, and every box that of its first node as
- * data-node, so that other programs can colour them.
+ * Names are letters, digits and "_.-" (fabric/conf), so nothing is escaped. Every line has the name
+ * of its first link as data-link, and every box that of its first node as data-node, so that other
+ * programs can colour them.
  */
 #include "fabric/report/drawing.h"
 #include "fabric/report/plan.h"

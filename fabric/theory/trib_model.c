@@ -322,7 +322,7 @@ static int model_fabric(const struct asked *a, json_t *json)
     if (!rc) {
         printf("Fabric %s (%s): %u hosts\n", f->name, f->path, f->n_hosts);
         if (fabric_is_large(f))
-            printf("Above %u hosts times are those of whole levels: single links are not counted\n",
+            printf("Above %d hosts times are those of whole levels: single links are not counted\n",
                    FAB_RUN_HOSTS);
         json_object_set_new(json, "fabric", json_string(f->name));
         model_print_levels(f, &l, stdout, json);

@@ -125,8 +125,8 @@ static void nodes_that_are_wired_alike_are_one_box(void **state)
     fabric_free(f);
 }
 
-/* Eight racks of 72 GPUs, GPU i at leaf i mod 18: leaves, and spines, have the same neighbours, and a tree has a line for each rack, not for
- * each GPU. */
+/* Eight racks of 72 GPUs, GPU i at leaf i mod 18: leaves, and spines, have the same neighbours, and
+ * a tree has a line for each rack, not for * each GPU. */
 static void a_tree_has_a_line_for_two_boxes(void **state)
 {
     struct fabric *f = load_file("conf/gb200-superpod-576.conf");
