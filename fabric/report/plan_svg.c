@@ -3,8 +3,8 @@
  * The fabric as a picture (SVG), and as a graph for Graphviz.
  *
  * Names are letters, digits and "_.-" (fabric/conf), so nothing is escaped. Every line has the name
- * of its first link as data-link, and every box that of its first node as data-node, so that other
- * programs can colour them.
+ * of its first link as data-link, those of all links, if it stands for several, as data-links, and
+ * every box that of its first node as data-node, so that other programs can colour them.
  */
 #include "fabric/report/drawing.h"
 #include "fabric/report/plan.h"
@@ -68,6 +68,23 @@ static void path(const struct drawing_box *a, const struct drawing_box *b, doubl
         fprintf(out, "M%.1f %.1f L%.1f %.1f", a->x + shift, ya, b->x + shift, yb);
 }
 
+/* The names of all links of a line, for programs that colour it by what they carried. */
+static void all_links(const struct fabric *f, const struct drawing *d,
+                      const struct drawing_line *line, FILE *out)
+{
+    const char *before = " data-links=\"";
+
+    for (unsigned i = line->link; i < f->n_links; i++) {
+        fab_id a = d->box_of[f->links[i].a], b = d->box_of[f->links[i].b];
+
+        if ((a < b ? a : b) != line->a || (a < b ? b : a) != line->b)
+            continue;
+        fprintf(out, "%s%s", before, f->links[i].name);
+        before = " ";
+    }
+    fputc('"', out);
+}
+
 static void lines(const struct fabric *f, const struct drawing *d, FILE *out)
 {
     char rate[32], latency[32];
@@ -76,8 +93,11 @@ static void lines(const struct fabric *f, const struct drawing *d, FILE *out)
         const struct drawing_line *l = &d->line[i];
         const struct fab_link *first = &f->links[l->link];
 
-        fprintf(out, "<path class=\"link r%u\" data-link=\"%s\" stroke-width=\"%.1f\" d=\"",
-                rate_class(d, first->rate_bps), first->name, width_of(l->rate_bps));
+        fprintf(out, "<path class=\"link r%u\" data-link=\"%s\"", rate_class(d, first->rate_bps),
+                first->name);
+        if (l->links > 1 && !fabric_is_large(f))
+            all_links(f, d, l, out);
+        fprintf(out, " stroke-width=\"%.1f\" d=\"", width_of(l->rate_bps));
         path(&d->box[l->a], &d->box[l->b], 0, out);
         fprintf(out, "\"><title>%s", first->name);
         if (l->links > 1)

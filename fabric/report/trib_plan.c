@@ -38,7 +38,9 @@ static const struct option_row output[] = {
     {.name = "svg",
      AT(svg),
      .type = OPTION_FLAG,
-     .help = "print a picture instead: nodes by tier, links by rate, aggregation trees in colour"},
+     .help = "print a picture instead: nodes by tier, links by rate, aggregation trees in colour; "
+             "alike "
+             "nodes share a box where it would be wider than 2400 pixels"},
     {.name = "no-trees",
      AT(no_trees),
      .type = OPTION_FLAG,

@@ -72,16 +72,21 @@ def fabric(conf: str, links: Sequence[Mapping[str, Any]], label: str) -> Optiona
     for parent in list(root.iter()):
         for child in list(parent):
             kind = child.get("class", "")
-            if child.tag == f"{{{SVG}}}style" or kind in ("tree", "key", "background", "name") or (kind == "link" and not child.get("data-link")):
+            if child.tag == f"{{{SVG}}}style" or kind in ("tree", "key", "background", "name", "count") or (kind == "link" and not child.get("data-link")):
                 parent.remove(child)
     for path_of in root.iter(f"{{{SVG}}}path"):
-        found = used.get(path_of.get("data-link", ""), [])
+        names = path_of.attrib.pop("data-links", path_of.get("data-link", "")).split()
+        found = [d for name in names for d in used.get(name, [])]
+        if len(names) > 1:
+            found.sort(key=lambda d: -float(d["utilisation"] or 0))
         colour, width = _heat(max((float(d["utilisation"] or 0) for d in found), default=0.0))
         path_of.set("stroke", colour)
         path_of.set("stroke-width", f"{width:g}")
         title = path_of.find(f"{{{SVG}}}title")
         if title is not None and found:
-            title.text = "; ".join(f"{d['from']} to {d['to']}: {100 * float(d['utilisation'] or 0):.1f} %" for d in found)
+            title.text = "; ".join(f"{d['from']} to {d['to']}: {100 * float(d['utilisation'] or 0):.1f} %" for d in found[:8])
+            if found[8:]:
+                title.text += f"; {len(found) - 8} more directions, not busier"
     _crop(root)
     root.attrib.pop("aria-label", None)
     root.set("role", "img")

@@ -138,6 +138,8 @@ static void a_tree_has_a_line_for_two_boxes(void **state)
     assert_non_null(strstr(svg, ">leaf0 ...: 18 leaves<"));
     assert_int_equal(times(svg, ">72&#215;400Gb/s<"), 8);
     assert_non_null(strstr(svg, ">576&#215;400Gb/s<"));
+    assert_int_equal(times(svg, " data-links="), 8 + 1);
+    assert_non_null(strstr(svg, " n0g1:18-leaf1:0 "));
     free(svg);
     fabric_free(f);
 }
