@@ -124,6 +124,18 @@ static int64_t model(const struct trib_model *m)
     return (int64_t)fmax(most, ceil(blocks / s.window) * (2 * across + (leaves - 1) * wire));
 }
 
+/* In the first window results wait behind parts by the order in which links have them. Where switches
+ * have several ranks, results that come by multicast are in the way of sums for as long as it runs. */
+static unsigned within(const struct trib_model *m)
+{
+    struct atp_shape s = atp_shape(m->key, m->nranks, m->payload, m->window, m->rate_bps,
+                                   m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
+
+    if (s.elements && trib_ceil_div(m->count, s.elements) < 2 * s.window)
+        return 45;
+    return m->nranks <= m->leaves ? 5 : 15;
+}
+
 static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
                     double max_abs)
 {
@@ -142,5 +154,6 @@ const struct trib_protocol trib_atp = {
     .sw = &atp_switch,
     .rank = &atp_rank,
     .model = model,
+    .within = within,
     .bound = bound,
 };

@@ -325,6 +325,17 @@ static int64_t model(const struct trib_model *m)
     return in > slow ? in : slow;
 }
 
+/* In the first window parts of all blocks go out at once, and results wait behind them, or not, by the
+ * order in which links between switches have them: the formula has the steady state that follows. */
+static unsigned within(const struct trib_model *m)
+{
+    struct shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
+                              m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
+    uint64_t per = s.bytes / trib_size(m->type);
+
+    return per && trib_ceil_div(m->count, per) < 2ull * s.window * s.servers ? 45 : 5;
+}
+
 const struct trib_protocol trib_ps = {
     .version = TRIB_PROTOCOL_VERSION,
     .name = "ps",
@@ -333,4 +344,5 @@ const struct trib_protocol trib_ps = {
     .supports = supports,
     .rank = &rank_half,
     .model = model,
+    .within = within,
 };

@@ -93,6 +93,13 @@ static int64_t model(const struct trib_model *m)
     return exponents + (at > waits ? at : waits) + round;
 }
 
+/* Slots are in lockstep with each other: nothing waits in an order that the formula does not have. */
+static unsigned within(const struct trib_model *m)
+{
+    (void)m;
+    return 5;
+}
+
 /* Of integers of u = 2^e / floor((2^31 - 1) / n), 2^(e - 1) <= max_abs < 2^e. */
 static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
                     double max_abs)
@@ -117,5 +124,6 @@ const struct trib_protocol trib_switchml = {
     .sw = &switchml_switch,
     .rank = &switchml_rank,
     .model = model,
+    .within = within,
     .bound = bound,
 };

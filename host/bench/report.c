@@ -93,6 +93,8 @@ static json_t *run_json(const struct row *r, int place)
         return NULL;
     if (r->pred.from_ranks)
         json_object_set_new(j, "model_ranks", json_integer(r->pred.from_ranks));
+    if (row_is_rough(r))
+        json_object_set_new(j, "predicted_within_percent", json_integer(r->pred.within_percent));
     if (row_is_beyond(r))
         json_object_set_new(j, "extrapolated_from_bytes", json_integer((json_int_t)r->until));
     op_times_json(&run->times, j);

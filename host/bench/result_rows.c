@@ -280,6 +280,9 @@ void result_rows_print(FILE *out, const struct row *r, bool wide)
     if (r->pred.from_ranks && row_predicted_us(r) > 0)
         table_line(out, wide, "#            the model ran %u of %u ranks, and extrapolated",
                    r->pred.from_ranks, r->nranks);
+    if (row_is_rough(r))
+        table_line(out, wide, "#            the formula of %s holds within %u %% here",
+                   row_algo_name(r), r->pred.within_percent);
     if (row_is_beyond(r))
         table_line(out, wide,
                    "#            extrapolated: this conf's costs.aggregate holds for vectors up to "

@@ -111,6 +111,11 @@ double row_asymptote(unsigned nranks)
     return 2.0 * (nranks - 1) / nranks;
 }
 
+bool row_is_rough(const struct row *r)
+{
+    return row_predicted_us(r) > 0 && r->pred.within_percent > 5;
+}
+
 bool row_is_beyond(const struct row *r)
 {
     return r->until && r->bytes > r->until;

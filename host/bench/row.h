@@ -82,6 +82,7 @@ const char *row_algo_name(const struct row *r);
 const char *row_asked_name(const struct row *r);
 bool row_can_be_in_place(const struct row *r);
 bool row_is_beyond(const struct row *r); /* until */
+bool row_is_rough(const struct row *r);  /* a protocol's formula holds within more than 5 % */
 /* Names for people and programs; "none" where the collective has no such thing. */
 const char *row_type(const struct row *r);
 const char *row_op(const struct row *r);

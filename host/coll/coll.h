@@ -273,6 +273,7 @@ struct coll_prediction {
     int64_t time_ps;
     bool guessed; /* of a protocol without a formula, or of a schedule that is too long to be looked
                     at: of use for a dilation, and for nobody to see */
+    unsigned within_percent; /* of a protocol: what runs without loss differ by; 0: unknown */
     uint64_t busiest_link_bytes;
     uint32_t busiest_dirlink;
     unsigned handoffs;

@@ -262,6 +262,9 @@ struct trib_protocol {
     /* Predicted time of the all-reduce, in ps: from the start of all ranks to the end of the last.
      * NULL: no prediction. */
     int64_t (*model)(const struct trib_model *m);
+    /* By how many per cent of that, at most, runs without loss are known to differ; rows of more than
+     * 5 say so. NULL: it is not known. */
+    unsigned (*within)(const struct trib_model *m);
     /* The largest error of an element, where no input is beyond max_abs. NULL: results are exact. */
     double (*bound)(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
                     double max_abs);

@@ -88,6 +88,8 @@ int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsign
     if (proto->model && coll_protocol_does(proto, a->type, a->op))
         p->time_ps = proto->model(&q.m);
     p->guessed = p->time_ps <= 0;
+    if (!p->guessed && proto->within)
+        p->within_percent = proto->within(&q.m);
     if (p->guessed)
         p->time_ps = guess(&q);
     return 0;
