@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames, threads and memory that a simulation takes. */
 #include "sim/capacity.h"
+#include "sim/capacity_groups.h"
 
 #include "aggregation/mm_proto.h"
 #include "host/bench/host_resources.h"
@@ -91,14 +92,16 @@ unsigned capacity_frames(const struct sim *m)
 
 unsigned capacity_frames_of_jobs(const struct fabric *f, const struct jobs_plan *p)
 {
-    unsigned n = 0;
+    uint64_t promised = capacity_group_mbufs(f, p), n = 0;
 
     for (unsigned i = 0; i < p->n; i++) {
         unsigned r = p->job[i].nranks;
 
         n += frames_of(&(struct ranks){f, r, p->job[i].algos, p->job[i].host_of_rank, r});
     }
-    return n;
+    /* What groups are promised, and beside it what is on its way. */
+    n = promised > n ? promised + n : n;
+    return (unsigned)RTE_MIN(n, (uint64_t)INT32_MAX);
 }
 
 unsigned capacity_threads(const struct sim *m)

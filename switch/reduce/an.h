@@ -29,6 +29,15 @@ struct an_cfg {
     struct mm_cfg mm; /* multimem, where the switch is NVSwitch-like */
 };
 
+#define AN_FLIGHT_MARGIN 16u
+
+/* Mbufs that a group of n children can hold at an AN: the children's in its slots, and each way those
+ * that are not acknowledged or wait to be sent. top: it has no parent. */
+static inline uint32_t an_group_mbufs(uint32_t n, bool top, uint32_t window)
+{
+    return n * window + (top ? 1 : 2) * (2 * window + AN_FLIGHT_MARGIN);
+}
+
 int an_create(struct an **a, const struct an_cfg *cfg);
 void an_destroy(struct an *a);
 struct endpoint an_endpoint(struct an *a);

@@ -41,12 +41,11 @@
 #define AN_MAX_CHILDREN ARITH_MAX_INPUTS
 #define AN_QPN_BASE     0x10000u
 /* The protection domain tells queue pairs of multimem from those of edges. */
-#define AN_PD_MM         1u
-#define AN_MM_FLIGHT     256u /* packets in flight during a plane's round trip */
-#define AN_CTL_DEPTH     256u /* control messages waiting, either way */
-#define AN_CTL_ROOM      (ROCE_GRH_BYTES + 256u)
-#define AN_TOMBSTONES    64u /* groups remembered after their end */
-#define AN_FLIGHT_MARGIN 16u
+#define AN_PD_MM      1u
+#define AN_MM_FLIGHT  256u /* packets in flight during a plane's round trip */
+#define AN_CTL_DEPTH  256u /* control messages waiting, either way */
+#define AN_CTL_ROOM   (ROCE_GRH_BYTES + 256u)
+#define AN_TOMBSTONES 64u /* groups remembered after their end */
 /* A group that waits for members for so long gives way to one that finds no room. */
 #define AN_GIVES_WAY_PS (10 * PS_PER_MS)
 #define AN_TEXT         JOIN_TEXT

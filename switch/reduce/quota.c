@@ -14,13 +14,9 @@
 
 #include <stdio.h>
 
-/* Mbufs that a group can hold: the children's in its slots, and each way those that are not
- * acknowledged (window_limit()) or wait to be sent. */
 uint32_t group_mbufs(const struct an_group *g, uint32_t window)
 {
-    uint32_t ways = g->top ? 1 : 2;
-
-    return g->n * window + ways * (2 * window + AN_FLIGHT_MARGIN);
+    return an_group_mbufs(g->n, g->top, window);
 }
 
 /* The largest window that fits into so many mbufs; 0: none. */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sim/capacity_groups.h"
+
+#include "host/coll/comm.h"
+#include "host/coll/transport/agg.h"
+#include "host/coll/transport/quota.h"
+#include "switch/reduce/an.h"
+
+#include <stdlib.h>
+
+/* Of one job at one switch. */
+struct at_switch {
+    uint64_t all;
+    uint32_t most; /* of a group */
+};
+
+struct promised {
+    const struct fabric *f;
+    uint64_t *mbufs;       /* [n_nodes] of all jobs */
+    struct at_switch *job; /* [n_nodes] of the one that is counted */
+    uint32_t *last;        /* [n_nodes] the last group that was counted there */
+    uint16_t *domain;      /* [nranks] */
+    uint16_t *of_place;    /* [nranks] hosts of the ranks in one place of their nodes */
+    uint32_t groups;
+};
+
+/* A group of these hosts' ranks on a tree. False: the tree does not reach them. */
+static bool add_group(struct promised *s, uint16_t tree, unsigned n, const uint16_t *host,
+                      uint32_t window)
+{
+    const struct fab_tree *t = &s->f->trees[tree];
+    struct fab_members m;
+    uint16_t top;
+
+    if (!comm_members(s->f, n, host, &m, NULL))
+        return false;
+    top = fab_group_top(s->f, t, &m);
+    if (top == FAB_NONE)
+        return false;
+    s->groups++;
+    for (unsigned k = 0; k < n; k++)
+        for (uint16_t u = t->parent[s->f->hosts[host[k]]]; u != FAB_NONE; u = t->parent[u]) {
+            const struct fab_node *node = &s->f->nodes[u];
+            uint32_t mbufs;
+
+            if (s->last[u] == s->groups)
+                break;
+            s->last[u] = s->groups;
+            mbufs = an_group_mbufs(fab_group_children(s->f, t, u, &m, NULL, 0), u == top,
+                                   RTE_MIN(window, node->reduce.window));
+            s->job[u].all += mbufs;
+            s->job[u].most = RTE_MAX(s->job[u].most, mbufs);
+            if (u == top)
+                break;
+        }
+    return true;
+}
+
+/* A group for each place in the nodes, on the first tree that reaches it; returns their number. */
+static unsigned add_rails(struct promised *s, const struct jobs_job *j, uint32_t window)
+{
+    unsigned n = 1, place = 0;
+
+    for (; n; place++) {
+        n = 0;
+        for (unsigned r = 0; r < j->nranks; r++) {
+            unsigned before = 0;
+
+            for (unsigned k = 0; k < r; k++)
+                before += s->domain[k] == s->domain[r];
+            if (before == place)
+                s->of_place[n++] = j->host_of_rank[r];
+        }
+        for (unsigned i = 0; n > 1 && i < j->n_trees; i++)
+            if (add_group(s, j->tree[i], n, s->of_place, window))
+                break;
+    }
+    return place - 1;
+}
+
+/* A switch that waits for further groups of a job leaves each of them as much as it grants, also where
+ * they come by others (quota_split()). */
+static void add_job(struct promised *s, const struct jobs_job *j)
+{
+    struct quota_request q = {.fab = s->f,
+                              .nranks = j->nranks,
+                              .host_of_rank = j->host_of_rank,
+                              .domain = s->domain,
+                              .tree = j->tree,
+                              .n_trees = j->n_trees,
+                              .all = j->algos >> ALGO_SHARP & 1,
+                              .rails = j->algos & COMM_RAIL_ALGOS,
+                              .asked = agg_window(s->f, j->window)};
+    struct quota_grant g;
+    unsigned groups;
+
+    for (unsigned r = 0; r < j->nranks; r++)
+        s->domain[r] = fabric_domain(s->f, j->host_of_rank[r]);
+    if ((!q.all && !q.rails) || quota_split(&q, &g))
+        return;
+    groups = g.n;
+    for (unsigned i = 0; i < g.n; i++)
+        add_group(s, g.tree[i], j->nranks, j->host_of_rank, g.window[i]);
+    if (q.rails)
+        groups += add_rails(s, j, g.rail);
+    for (unsigned u = 0; u < s->f->n_nodes; u++) {
+        s->mbufs[u] += RTE_MAX(s->job[u].all, (uint64_t)groups * s->job[u].most);
+        s->job[u] = (struct at_switch){0};
+    }
+}
+
+uint64_t capacity_group_mbufs(const struct fabric *f, const struct jobs_plan *p)
+{
+    struct promised s = {.f = f,
+                         .mbufs = calloc(f->n_nodes + 1u, sizeof(*s.mbufs)),
+                         .job = calloc(f->n_nodes + 1u, sizeof(*s.job)),
+                         .last = calloc(f->n_nodes + 1u, sizeof(*s.last)),
+                         .domain = calloc(p->nranks + 1u, sizeof(*s.domain)),
+                         .of_place = calloc(p->nranks + 1u, sizeof(*s.of_place))};
+    uint64_t most = 0;
+
+    for (unsigned i = 0; s.mbufs && s.job && s.last && s.domain && s.of_place && i < p->n; i++)
+        add_job(&s, &p->job[i]);
+    for (unsigned u = 0; s.mbufs && u < f->n_nodes; u++)
+        most = s.mbufs[u] > most ? s.mbufs[u] : most;
+    free(s.mbufs);
+    free(s.job);
+    free(s.last);
+    free(s.domain);
+    free(s.of_place);
+    return most;
+}
