@@ -15,6 +15,11 @@ uint64_t workload_stride(const struct workload *w, enum work_axis a)
     return stride;
 }
 
+uint64_t workload_expert_stride(const struct workload *w)
+{
+    return workload_stride(w, w->tp > 1 ? WORK_TP : WORK_DP);
+}
+
 uint64_t workload_gpus(const struct workload *w)
 {
     return (uint64_t)w->tp * w->dp * w->pp;

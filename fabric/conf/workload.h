@@ -60,6 +60,8 @@ int workload_load_string(struct workload *w, const char *text, const char *path,
 uint32_t workload_degree(const struct workload *w, enum work_axis a);
 /* Ranks from one member of an axis to the next. */
 uint64_t workload_stride(const struct workload *w, enum work_axis a);
+/* From one member of an expert group to the next: experts are spread over tp, then dp. */
+uint64_t workload_expert_stride(const struct workload *w);
 uint64_t workload_gpus(const struct workload *w);
 /* Tokens of one microbatch of one replica; the loader has checked that the division is exact. */
 uint64_t workload_microbatch_tokens(const struct workload *w);

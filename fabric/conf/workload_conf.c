@@ -298,7 +298,8 @@ static void check_spread(struct build *b, config_setting_t *root, const struct w
         must_divide(b, line, "experts", w->experts, "ep", w->ep);
         must_divide(b, line, "GPUs of a pipeline stage (dp * tp)", (uint64_t)w->dp * w->tp, "ep",
                     w->ep);
-        if (workload_stride(w, WORK_DP) != workload_stride(w, WORK_TP) * w->tp)
+        if (w->tp > 1 && w->dp > 1 &&
+            workload_stride(w, WORK_DP) != workload_stride(w, WORK_TP) * w->tp)
             build_error(b, line,
                         "order: found dp not right after tp, expected that with ep: "
                         "experts are spread over tp, then dp");

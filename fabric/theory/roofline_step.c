@@ -27,7 +27,7 @@ static struct roof data_parallel(const struct workload *w, const struct cost_lev
                      workload_expert_ff(w, false),
            wire = dev_type_bytes(w->wire), passes = w->zero == 3 ? 3 : 2;
     struct cost_axis dense_axis = {workload_stride(w, WORK_DP), w->dp},
-                     expert_axis = {workload_stride(w, WORK_TP) * w->ep, copies};
+                     expert_axis = {workload_expert_stride(w) * w->ep, copies};
     struct roof r = {.used = w->dp > 1, .kind = ROOF_DP, .degree = w->dp};
     double stages = w->pp, dense = workload_params(w) - experts;
     struct cost c, e;
@@ -66,7 +66,7 @@ static struct roof tensor_parallel(const struct workload *w, const struct cost_l
 static struct roof expert_parallel(const struct workload *w, const struct cost_levels *l)
 {
     uint32_t moe = w->layers - w->dense_layers;
-    struct cost_axis a = {workload_stride(w, WORK_TP), w->ep};
+    struct cost_axis a = {workload_expert_stride(w), w->ep};
     struct roof r = {.used = w->ep > 1, .kind = ROOF_EP, .degree = w->ep};
     double tokens = (double)w->batch_tokens / ((double)w->dp * w->tp) * w->ep;
     struct cost c = {0};

@@ -179,6 +179,37 @@ static void print_refusals(const struct step_report *r)
         }
 }
 
+static double kind_comms_s(const struct step_report *r, enum roof_kind k, int method)
+{
+    double s = 0;
+
+    for (unsigned i = 0; i < r->n; i++)
+        s += r->collective[i].kind == k ? r->collective[i].timing[method].s * r->collective[i].times
+                                        : 0;
+    return s;
+}
+
+/* Communication of one stage delays the others while a pipeline fills and drains. */
+static void print_delays(const struct step_report *r)
+{
+    char kinds[64] = "";
+
+    for (int k = 0; k < ROOF_KINDS; k++)
+        for (int w = 0; w < STEP_METHODS; w++)
+            if (r->roof[k].used &&
+                r->sum[w].kind_exposed_s[k] > 1.0005 * kind_comms_s(r, (enum roof_kind)k, w)) {
+                size_t n = strlen(kinds);
+
+                snprintf(kinds + n, sizeof(kinds) - n, "%s%s", n ? ", " : "", roof_kind_name(k));
+                break;
+            }
+    if (*kinds)
+        table_line(stdout, r->o->wide,
+                   "# Exposed beyond a GPU's own communication (%s): while the pipeline fills and "
+                   "drains, a stage waits for that of the others too",
+                   kinds);
+}
+
 static void print_kinds(const struct step_report *r)
 {
     static const char *const heads[] = {"parallel",     "theory: ms",     "hosts: ms",
@@ -187,22 +218,15 @@ static void print_kinds(const struct step_report *r)
     struct table *t = table_new(heads);
 
     for (int k = 0; t && k < ROOF_KINDS; k++) {
-        double sum[STEP_METHODS] = {0};
-
         if (!r->roof[k].used)
             continue;
-        for (unsigned i = 0; i < r->n; i++)
-            for (int w = 0; w < STEP_METHODS; w++)
-                sum[w] += r->collective[i].kind == (enum roof_kind)k
-                              ? r->collective[i].timing[w].s * r->collective[i].times
-                              : 0;
         table_cell(t, "%s", roof_kind_name(k));
         if (r->roof[k].sent_s > 0)
             table_cell(t, "%.2f", r->roof[k].sent_s * 1e3);
         else
             table_cell(t, "%s", "");
         for (int w = 0; w < STEP_METHODS; w++) {
-            table_cell(t, "%.2f", sum[w] * 1e3);
+            table_cell(t, "%.2f", kind_comms_s(r, (enum roof_kind)k, w) * 1e3);
             table_cell(t, "%.2f", r->sum[w].kind_exposed_s[k] * 1e3);
         }
     }
@@ -304,6 +328,7 @@ static void print(const struct step_report *r)
     printf("#\n# In a step (ms): by the bandwidths of levels, simulated, and what the step would "
            "gain without it\n");
     print_kinds(r);
+    print_delays(r);
     printf("#\n# The step (ms); computing at the device's peak\n");
     print_steps(r);
     print_gains(r);

@@ -31,7 +31,7 @@ static void add_data(struct step_collective *u, unsigned *n, const struct worklo
 static uint32_t token_copies(const struct workload *w)
 {
     uint32_t k = w->top_k;
-    bool beyond = (uint64_t)w->ep * workload_stride(w, WORK_TP) > w->device->gpus;
+    bool beyond = (uint64_t)w->ep * workload_expert_stride(w) > w->device->gpus;
 
     if (beyond && w->token_nodes && w->token_nodes < k)
         k = w->token_nodes;
@@ -60,7 +60,7 @@ unsigned step_collectives(const struct workload *w, struct step_collective u[STE
         (struct step_collective){.kind = ROOF_EP,
                                  .coll = COLL_ALLTOALL,
                                  .degree = w->ep,
-                                 .stride = workload_stride(w, WORK_TP),
+                                 .stride = workload_expert_stride(w),
                                  .bytes = (uint64_t)(activations / w->tp * copies),
                                  .times = 4 * (layers < moe ? layers : moe) * m});
     add_data(u, &n, w, dense / w->pp / w->tp,
@@ -69,7 +69,7 @@ unsigned step_collectives(const struct workload *w, struct step_collective u[STE
         add_data(u, &n, w, experts / w->pp / w->ep,
                  (struct step_collective){.experts = true,
                                           .degree = w->dp * w->tp / w->ep,
-                                          .stride = workload_stride(w, WORK_TP) * w->ep});
+                                          .stride = workload_expert_stride(w) * w->ep});
     add(u, &n,
         (struct step_collective){.kind = ROOF_PP,
                                  .coll = COLL_SENDRECV,

@@ -173,7 +173,7 @@ static const struct {
      "ep: found 2, expected 1 for a model without experts", 4},
     {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
      "vocabulary = 9; experts = 4; experts_per_token = 2; };\n" TRAINING
-     "parallel = { ep = 2; dp = 2; pp = 2; order = [ \"tp\", \"pp\", \"dp\" ]; };\n",
+     "parallel = { tp = 2; ep = 2; dp = 2; pp = 2; order = [ \"tp\", \"pp\", \"dp\" ]; };\n",
      "order: found dp not right after tp, expected that with ep", 4},
     {"device = \"h100\";\n" MODEL TRAINING "parallel = { dp = 3; microbatches = 2; };\n",
      "dp * microbatches: found 6, expected one that divides the 1024 tokens of a batch", 4},
@@ -184,6 +184,38 @@ static const struct {
      "found tp * dp * pp above 1048576", 4},
     {"device = \"h100\";\n@include \"x\"\n", "found @include", 2},
 };
+
+/* Where one of the two axes has one rank, its place in the order means nothing. */
+static void experts_are_spread_over_the_axis_that_has_ranks(void **state)
+{
+    static const struct {
+        const char *parallel;
+        uint64_t stride;
+    } rows[] = {
+        {"dp = 4; ep = 4; order = [ \"dp\", \"tp\", \"pp\" ];", 1},
+        {"dp = 4; pp = 2; ep = 4; order = [ \"pp\", \"dp\", \"tp\" ];", 2},
+        {"dp = 4; pp = 2; ep = 2; order = [ \"tp\", \"pp\", \"dp\" ];", 2},
+        {"tp = 4; pp = 2; ep = 4; order = [ \"dp\", \"pp\", \"tp\" ];", 2},
+        {"tp = 2; dp = 2; ep = 4; order = [ \"tp\", \"pp\", \"dp\" ];", 1},
+        {"tp = 2; dp = 2; pp = 2; ep = 4; order = [ \"pp\", \"tp\", \"dp\" ];", 2},
+    };
+    static struct fab_errors errs;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct workload w;
+        char text[1024];
+
+        snprintf(text, sizeof(text),
+                 "device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
+                 "vocabulary = 9; experts = 4; experts_per_token = 2; };\n" TRAINING
+                 "parallel = { %s };\n",
+                 rows[i].parallel);
+        if (workload_load_string(&w, text, "x.conf", &errs))
+            fail_msg("%s: %s", rows[i].parallel, errs.e[0].text);
+        assert_int_equal(workload_expert_stride(&w), rows[i].stride);
+    }
+}
 
 static void every_mistake_is_named_with_its_line(void **state)
 {
@@ -217,6 +249,7 @@ int main(void)
         cmocka_unit_test(experts_of_deepseek_v3_span_eight_nodes),
         cmocka_unit_test(training_llama3_70b_takes_forty_days_on_4096_gpus),
         cmocka_unit_test(what_a_file_leaves_out_has_a_stated_default),
+        cmocka_unit_test(experts_are_spread_over_the_axis_that_has_ranks),
         cmocka_unit_test(every_mistake_is_named_with_its_line),
         cmocka_unit_test(a_file_that_is_not_there_is_named),
     };

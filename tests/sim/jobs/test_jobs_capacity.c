@@ -84,12 +84,11 @@ static char *put_job(char *p, const struct text *t, unsigned i)
         p += t->gpus ? sprintf(p, "%s\"n%ug%u\"", k ? ", " : "", h / t->gpus, h % t->gpus)
                      : sprintf(p, "%s\"h%u\"", k ? ", " : "", h);
     }
-    return p +
-           sprintf(p,
-                   " ]; collective = \"%s\"; algorithm = \"%s\"; size = \"%uKiB\"; repeat = %u; "
-                   "%s}",
-                   coll[draw(8)], algo[draw(14)], PICK(4, 64, 128, 256), 1,
-                   draw(3) ? "" : "window = 2048; ");
+    return p + sprintf(p,
+                       " ]; collective = \"%s\"; algorithm = \"%s\"; size = \"%uKiB\"; repeat = 1; "
+                       "%s}",
+                       coll[draw(8)], algo[draw(14)], PICK(4, 64, 128, 256),
+                       draw(3) ? "" : "window = 2048; ");
 }
 
 /* Jobs that the file's checks accept, out of those that are drawn. */
