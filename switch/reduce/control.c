@@ -241,7 +241,7 @@ static void on_join(struct an *a, const struct an_addr *from, const struct agg_c
     if (!g && join_too_late(a, from, c))
         return;
     if (g && later_than(c, g->attempt) < 0) {
-        a->cnt.joins_stale++;
+        control_refuse(a, from, c, AGG_E_DUPLICATE, "the group is of a later attempt");
         return;
     }
     if (st == AGG_OK)

@@ -48,7 +48,6 @@ struct failover {
     unsigned lost;             /* of these, whose failure this rank has seen since the last round */
     unsigned back;             /* that a round of PART_BACK, under way or next, is about */
     bool missing;              /* some tree is lost (agg.lost) */
-    unsigned attempt;          /* rounds that have given trees up */
     int64_t look_ps;           /* when lost trees are asked again */
     int64_t since_ns;          /* of ASKING */
     struct failover_round *round;   /* [FAILOVER_ROUNDS], from the first one on */

@@ -71,10 +71,10 @@ void rejoin_give_up(struct comm *c, const struct failover_round *f)
         return;
     c->failover.back = rejoin_survivors(c, f);
     c->failover.trees = 0;
-    c->failover.attempt++;
     c->failover.look_ps = fabric_now(c) + REJOIN_PS;
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].kind == GROUP_ALL && !c->agg[i].out) {
+            c->agg[i].next += !c->agg[i].lost;
             c->agg[i].lost = c->failover.missing = true;
             c->agg[i].wanted = false;
         }

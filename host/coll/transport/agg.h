@@ -57,7 +57,8 @@ struct agg {
     /* join.c */
     enum join_state state;
     enum agg_status refused;
-    uint16_t attempt;    /* agg_ctl's */
+    uint16_t attempt;    /* agg_ctl's, */
+    uint16_t next;       /* and that of the next JOIN: all ranks of a tree in use have the same */
     uint32_t job_groups; /* of the job at the aggregation node and further up (agg_ctl.slot) */
     uint16_t leaf;       /* node index of our aggregation node */
     struct ibv_ah *ah;

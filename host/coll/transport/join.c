@@ -111,7 +111,7 @@ int join_start(struct comm *c, char *err)
 
 void join_again(struct comm *c, struct agg *a)
 {
-    a->attempt = (uint16_t)c->failover.attempt;
+    a->attempt = a->next;
     a->wanted = false;
     if (agg_renew(c, a))
         return;
@@ -250,6 +250,9 @@ static void on_again_reply(struct comm *c, struct agg *a, const struct agg_ctl *
     enum agg_status status = rte_be_to_cpu_16(m->status);
     bool granted = status == AGG_OK && !agg_connect(c, a, m);
 
+    /* The group is of another attempt, or a switch has a queue pair that is gone: a higher one ends it. */
+    if (status == AGG_E_DUPLICATE)
+        a->next++;
     set_state(c, a, status == AGG_OK ? JOIN_GRANTED : JOIN_NONE);
     comm_event(c, granted ? COMM_EV_GRANT : COMM_EV_REFUSE, a->tree, granted ? a->window : status);
     if (status == AGG_OK && !granted)
@@ -316,6 +319,8 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
     if (a->state != JOIN_LEFT) /* an ABORT may be repeated */
         set_state(c, a, JOIN_LEFT);
     if (c->failover.stopped & agg_part(a) || agg_is_out(a)) {
+        if (a->lost)
+            a->next = (uint16_t)(a->attempt + 1); /* switches remember the aborted one */
         rejoin_left(c, a);
         return; /* it is given up already */
     }
