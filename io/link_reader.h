@@ -11,8 +11,9 @@
 /*
  * Bytes with link overhead that have started on each direction so far: sent[2 * f->n_links], by
  * link * 2 + direction. All directions that one process sends into are read at one moment, up to
- * LINK_READER_PAGE of them. Of a host outside of the emulation it is what has arrived from there; of nodes
- * of other machines what these say, and 0 if they are not there. 0, or -errno with a sentence in why (`size` bytes) if a direction cannot be read.
+ * LINK_READER_PAGE of them. Of a host outside of the emulation it is what has arrived from there;
+ * of nodes of other machines what these say, and 0 if they are not there. 0, or -errno with a
+ * sentence in why (`size` bytes) if a direction cannot be read.
  */
 #define LINK_READER_PAGE 256u
 int link_reader_read(const struct rundir *rd, const struct fabric *f, uint64_t *sent, char *why,

@@ -30,8 +30,8 @@ struct page_server_cfg {
 };
 
 /*
- * Makes the pages of the calling process and serves them. *sh: what it has mapped. The first process of a run directory makes the clock too. 0 or -errno, with a
- * message on stderr.
+ * Makes the pages of the calling process and serves them. *sh: what it has mapped. The first
+ * process of a run directory makes the clock too. 0 or -errno, with a message on stderr.
  */
 struct page_server;
 int page_server_start(struct page_server **ps, struct shared **sh,
