@@ -131,9 +131,11 @@ static unsigned within(const struct trib_model *m)
     struct atp_shape s = atp_shape(m->key, m->nranks, m->payload, m->window, m->rate_bps,
                                    m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
 
+    bool many = m->nranks > 16; /* than the formula was held against with drawn fabrics */
+
     if (s.elements && trib_ceil_div(m->count, s.elements) < 2 * s.window)
-        return 45;
-    return m->nranks <= m->leaves ? 5 : 15;
+        return many ? 100 : 45;
+    return many ? 45 : m->nranks <= m->leaves ? 5 : 15;
 }
 
 static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,

@@ -333,7 +333,11 @@ static unsigned within(const struct trib_model *m)
                               m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
     uint64_t per = s.bytes / trib_size(m->type);
 
-    return per && trib_ceil_div(m->count, per) < 2ull * s.window * s.servers ? 45 : 5;
+    bool many = m->nranks > 16; /* than the formula was held against with drawn fabrics */
+
+    if (per && trib_ceil_div(m->count, per) < 2ull * s.window * s.servers)
+        return many ? 100 : 45;
+    return many ? 45 : 5;
 }
 
 const struct trib_protocol trib_ps = {
