@@ -225,7 +225,7 @@ static void choose_from(struct choice *c)
     if (between > busy_share(c) * ports) {
         unsigned g = heaviest(c, shared, &own);
 
-        if (between > own * 1.001) {
+        if (between > own * 1.001 || c->ms->f->ecmp == FAB_ECMP_HASH) {
             take(c, g);
             take_neighbours(c, shared);
             return;

@@ -15,6 +15,7 @@ struct step_measurement {
     const struct fabric *f;
     struct cost_levels levels;
     struct world *w;
+    struct world_cfg wc; /* of the world */
     const volatile int *stop;
     uint16_t *host; /* [ranks] of the world, in order */
     unsigned ranks;

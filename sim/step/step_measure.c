@@ -138,14 +138,32 @@ static void note_refusals(const struct step_jobs *jobs, struct step_timing *t)
     }
 }
 
+/* With paths by hash, numbers of queue pairs choose them. A world of its own gives a collective those
+ * that it has where nothing ran before, as in a job. */
+static int renew_world(struct step_measurement *ms, char *err)
+{
+    int rc;
+
+    if (ms->f->ecmp != FAB_ECMP_HASH || !ms->group)
+        return 0;
+    world_destroy(ms->w);
+    ms->w = NULL;
+    rc = world_create(&ms->w, &ms->wc);
+    if (rc)
+        snprintf(err, COMM_TEXT, "cannot make the fabric anew: %s", strerror(-rc));
+    return rc;
+}
+
 static int time_collective(struct step_measurement *ms, const struct step_collective *u,
                            enum step_method method, struct step_timing *t, char *err)
 {
     uint64_t most = max_bytes(u) * STEP_SATURATED;
-    struct step_jobs jobs;
+    struct step_jobs jobs = {0};
     double half_s = 0;
-    int rc = step_jobs_open(ms, u, t->algo, u->bytes < most ? u->bytes : most, &jobs, err);
+    int rc = renew_world(ms, err);
 
+    if (!rc)
+        rc = step_jobs_open(ms, u, t->algo, u->bytes < most ? u->bytes : most, &jobs, err);
     if (!rc)
         rc = time_sizes(ms, u, method, &jobs, t, &half_s, err);
     if (!rc)
@@ -338,17 +356,20 @@ int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,
 {
     struct step_measurement ms = {.f = f, .stop = stop, .seed = seed};
     struct step_group g;
-    struct world_cfg wc = {
-        .fab = f, .pool = pool, .seed = seed, .an_mbufs = pool->size, .trace_lengths = true};
     int rc;
 
     *err = '\0';
     cost_levels(f, &ms.levels);
     rc = step_groups_choose(&ms, u, n);
-    wc.nranks = ms.ranks;
-    wc.host_of_rank = ms.host;
+    ms.wc = (struct world_cfg){.fab = f,
+                               .nranks = ms.ranks,
+                               .host_of_rank = ms.host,
+                               .pool = pool,
+                               .seed = seed,
+                               .an_mbufs = pool->size,
+                               .trace_lengths = true};
     if (!rc && n)
-        rc = world_create(&ms.w, &wc);
+        rc = world_create(&ms.w, &ms.wc);
     if (rc)
         snprintf(err, COMM_TEXT, "cannot make the fabric with %u ranks: %s", ms.ranks,
                  strerror(-rc));

@@ -10,8 +10,8 @@ command -v jq >/dev/null || skip "no jq"
 model='name = "m"; device = "h100"; model = { layers = 2; d_model = 256; d_ff = 1024; heads = 8; vocabulary = 1024; experts = 16; experts_per_token = 1; expert_d_ff = 512; };
 training = { type = "bf16"; sequence = 512; batch_tokens = 32768; utilisation = "40%"; };'
 
-leaves() { # leaves RATIO: eight leaves of four hosts
-    echo "mtu = 4096; ecmp = \"balanced\"; leaf_spine = { leaves = 8; spines = 4; hosts_per_leaf = 4;
+leaves() { # leaves RATIO [ECMP]: eight leaves of four hosts
+    echo "mtu = 4096; ecmp = \"${2:-balanced}\"; leaf_spine = { leaves = 8; spines = 4; hosts_per_leaf = 4;
         host_link = { rate = \"400Gb/s\"; latency = \"300ns\"; }; spine_link = { rate = \"$((400 / $1))Gb/s\"; latency = \"300ns\"; }; };"
 }
 rails() { # rails RATIO: eight nodes of four GPUs, a leaf for each rail
@@ -35,7 +35,7 @@ jobs_of() { # jobs_of COLLECTIVE.json TURN HOST...
     for i in "${first[@]}"; do
         h=""
         for ((k = 0; k < degree; k++)); do h+="${h:+, }\"${host[i + k * stride]}\""; done
-        echo "$([ $n = 0 ] || echo ,){ name = \"g$i\"; hosts = [ $h ]; collective = \"$coll\"; algorithm = \"$algo\"; size = \"$size\"; type = \"bfloat16\"; repeat = 2; }"
+        echo "$([ $n = 0 ] || echo ,){ name = \"g$i\"; hosts = [ $h ]; collective = \"$coll\"; algorithm = \"$algo\"; size = \"$size\"; type = \"bfloat16\"; repeat = ${repeat:-2}; }"
         n=$((n + 1))
     done
     echo ');'
@@ -77,6 +77,14 @@ for r in ${RATIOS:-4}; do
     jq -n --argjson d "${at[rails $r:1 alltoall contiguous]}" --argjson p "${at[rails $r:1 pxn]}" --argjson r "$r" '$r < 2 or $d > 1.5 * $p' | grep -q true ||
         fail "$r:1: directly ${at[rails $r:1 alltoall contiguous]} us, by pxn ${at[rails $r:1 pxn]} us"
 done
+
+# paths by hash: of the same queue pairs in both; operations overlap where hosts wait for different ones, so one alone
+repeat=1
+leaves 4 hash >"$tmp/hash.conf"
+compare "hash 4:1 alltoall contiguous" "$tmp/hash.conf" 'dp = 32; ep = 8; zero = 1;' '.parallel == "expert"'
+compare "hash 4:1 alltoall strided" "$tmp/hash.conf" 'pp = 2; dp = 16; ep = 8; zero = 1; order = [ "pp", "tp", "dp" ];' '.parallel == "expert"'
+compare "hash 4:1 pipeline strided" "$tmp/hash.conf" 'pp = 2; dp = 16; ep = 16; zero = 1;' '.parallel == "pipeline"'
+compare "hash 4:1 all_gather strided" "$tmp/hash.conf" 'tp = 4; dp = 8; ep = 4; zero = 1;' '.collective == "all_gather" and (.experts | not)'
 
 refuses() { # refuses TEXT CONF ALGORITHM
     printf '%s\nparallel = { dp = 32; ep = 8; zero = 1; algorithm = %s; };\n' "$model" "$3" >"$tmp/w.conf"
