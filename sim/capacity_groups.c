@@ -7,6 +7,7 @@
 #include "switch/reduce/an.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Of one job at one switch. */
 struct at_switch {
@@ -20,7 +21,9 @@ struct promised {
     struct at_switch *job; /* [n_nodes] of the one that is counted */
     uint32_t *last;        /* [n_nodes] the last group that was counted there */
     uint16_t *domain;      /* [nranks] */
+    uint16_t *place;       /* [nranks] of a rank in its node */
     uint16_t *of_place;    /* [nranks] hosts of the ranks in one place of their nodes */
+    unsigned *choice;      /* [nranks] the tree of each place */
     uint32_t groups;
 };
 
@@ -56,26 +59,30 @@ static bool add_group(struct promised *s, uint16_t tree, unsigned n, const uint1
     return true;
 }
 
-/* A group for each place in the nodes, on the first tree that reaches it; returns their number. */
+/* A group for each place in the nodes, on the tree that it takes; returns their number. */
 static unsigned add_rails(struct promised *s, const struct jobs_job *j, uint32_t window)
 {
-    unsigned n = 1, place = 0;
+    const struct fab_rails rails = {j->nranks, j->host_of_rank, s->place};
+    unsigned places = 0;
 
-    for (; n; place++) {
-        n = 0;
-        for (unsigned r = 0; r < j->nranks; r++) {
-            unsigned before = 0;
-
-            for (unsigned k = 0; k < r; k++)
-                before += s->domain[k] == s->domain[r];
-            if (before == place)
-                s->of_place[n++] = j->host_of_rank[r];
-        }
-        for (unsigned i = 0; n > 1 && i < j->n_trees; i++)
-            if (add_group(s, j->tree[i], n, s->of_place, window))
-                break;
+    memset(s->place, 0, j->nranks * sizeof(*s->place));
+    for (unsigned r = 0; r < j->nranks; r++) {
+        for (unsigned k = 0; k < r; k++)
+            s->place[r] += s->domain[k] == s->domain[r];
+        places = RTE_MAX(places, s->place[r] + 1u);
     }
-    return place - 1;
+    if (fabric_rail_trees(s->f, j->tree, j->n_trees, &rails, places, s->choice))
+        return places;
+    for (unsigned p = 0; p < places; p++) {
+        unsigned n = 0;
+
+        for (unsigned r = 0; r < j->nranks; r++)
+            if (s->place[r] == p)
+                s->of_place[n++] = j->host_of_rank[r];
+        if (n > 1 && s->choice[p] < j->n_trees)
+            add_group(s, j->tree[s->choice[p]], n, s->of_place, window);
+    }
+    return places;
 }
 
 /* A switch that waits for further groups of a job leaves each of them as much as it grants, also where
@@ -116,10 +123,13 @@ uint64_t capacity_group_mbufs(const struct fabric *f, const struct jobs_plan *p)
                          .job = calloc(f->n_nodes + 1u, sizeof(*s.job)),
                          .last = calloc(f->n_nodes + 1u, sizeof(*s.last)),
                          .domain = calloc(p->nranks + 1u, sizeof(*s.domain)),
-                         .of_place = calloc(p->nranks + 1u, sizeof(*s.of_place))};
+                         .place = calloc(p->nranks + 1u, sizeof(*s.place)),
+                         .of_place = calloc(p->nranks + 1u, sizeof(*s.of_place)),
+                         .choice = calloc(p->nranks + 1u, sizeof(*s.choice))};
+    bool room = s.mbufs && s.job && s.last && s.domain && s.place && s.of_place && s.choice;
     uint64_t most = 0;
 
-    for (unsigned i = 0; s.mbufs && s.job && s.last && s.domain && s.of_place && i < p->n; i++)
+    for (unsigned i = 0; room && i < p->n; i++)
         add_job(&s, &p->job[i]);
     for (unsigned u = 0; s.mbufs && u < f->n_nodes; u++)
         most = s.mbufs[u] > most ? s.mbufs[u] : most;
@@ -127,6 +137,8 @@ uint64_t capacity_group_mbufs(const struct fabric *f, const struct jobs_plan *p)
     free(s.job);
     free(s.last);
     free(s.domain);
+    free(s.place);
     free(s.of_place);
+    free(s.choice);
     return most;
 }

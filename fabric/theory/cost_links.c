@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/theory/cost_links.h"
+#include "fabric/tree_rails.h"
 #include "fabric/tree_rate.h"
 
 #include <errno.h>
@@ -165,26 +166,55 @@ static void add_tree(struct count *k, const struct fab_tree *t, fab_id top,
     }
 }
 
-/* The members of one place in their nodes take the first tree that reaches all of them. */
-static void add_trees(struct count *k, unsigned group)
+/* The trees that a job of all members has: those of other roots, and if there are none that reach
+ * all members, any. */
+static unsigned list_trees(const struct count *k, const struct fab_members *m,
+                           fab_id tree[FAB_JOB_TREES])
 {
     const struct fabric *f = k->f;
+    unsigned n = 0;
 
-    for (unsigned place = 0; place < k->local; place++) {
-        struct fab_members m = {.ranks_per_host = 1};
+    for (int any = 0; any < 2 && !n; any++)
+        for (unsigned i = 0; i < f->n_trees && n < FAB_JOB_TREES; i++) {
+            const struct fab_tree *t = &f->trees[i];
 
-        for (unsigned i = place; i < k->a.degree; i += k->local)
-            fab_members_add(&m, host_at(k, group, i));
-        for (unsigned t = 0; t < f->n_trees; t++) {
-            fab_id top =
-                f->trees[t].domain == FAB_NONE ? fab_group_top(f, &f->trees[t], &m) : FAB_NONE;
-
-            if (top == FAB_NONE)
-                continue;
-            add_tree(k, &f->trees[t], top, &m, (struct part){group, place, k->local}, 1);
-            break;
+            if (t->domain == FAB_NONE && !t->turn && (any || fab_group_top(f, t, m) != FAB_NONE))
+                tree[n++] = (fab_id)i;
         }
+    return n;
+}
+
+/* The members of one place in their nodes are a rail. */
+static int add_trees(struct count *k, unsigned group)
+{
+    const struct fabric *f = k->f;
+    unsigned n = (unsigned)k->a.degree, n_trees;
+    fab_id *host = calloc(2ul * n, sizeof(*host)), *place = host + n, tree[FAB_JOB_TREES];
+    unsigned *choice = calloc(k->local, sizeof(*choice));
+    struct fab_members m = {.ranks_per_host = 1};
+    int rc = host && choice ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; !rc && i < n; i++) {
+        host[i] = (fab_id)host_at(k, group, i), place[i] = (fab_id)(i % k->local);
+        fab_members_add(&m, host[i]);
     }
+    n_trees = rc ? 0 : list_trees(k, &m, tree);
+    if (!rc)
+        rc = fabric_rail_trees(f, tree, n_trees, &(struct fab_rails){n, host, place}, k->local,
+                               choice);
+    for (unsigned p = 0; !rc && p < k->local; p++) {
+        struct fab_members rail = {.ranks_per_host = 1};
+
+        for (unsigned i = p; i < n; i += k->local)
+            fab_members_add(&rail, host[i]);
+        if (choice[p] < n_trees)
+            add_tree(k, &f->trees[tree[choice[p]]],
+                     fab_group_top(f, &f->trees[tree[choice[p]]], &rail), &rail,
+                     (struct part){group, p, k->local}, 1);
+    }
+    free(host);
+    free(choice);
+    return rc;
 }
 
 /* All members share the vector among the trees, those of the whole fabric alone. */
@@ -213,14 +243,14 @@ static void add_sharp(struct count *k)
     }
 }
 
-static void add_group(struct count *k, unsigned group, enum cost_flows flows)
+static int add_group(struct count *k, unsigned group, enum cost_flows flows)
 {
     unsigned n = (unsigned)k->a.degree, local = k->local;
 
     if (flows == COST_FLOWS_RINGS)
         add_rings(k, group);
     if (flows == COST_FLOWS_TREES)
-        add_trees(k, group);
+        return add_trees(k, group);
     if (flows == COST_FLOWS_SHARP)
         add_sharp(k);
     if (flows == COST_FLOWS_DIRECT)
@@ -242,8 +272,9 @@ static void add_group(struct count *k, unsigned group, enum cost_flows flows)
             add_to_all(k, group, i);
             break;
         default:
-            return;
+            return 0;
         }
+    return 0;
 }
 
 /* Members of the first one's node in its group; 0: nodes differ. */
@@ -310,14 +341,15 @@ static double flow_share(const struct count *k, enum cost_flows flows)
     }
 }
 
-static void count_flows(struct count *k, const struct cost_levels *l, enum cost_flows flows,
-                        double *s)
+static int count_flows(struct count *k, const struct cost_levels *l, enum cost_flows flows,
+                       double *s)
 {
     const struct fabric *f = k->f;
+    int rc = 0;
 
     memset(k->flows, 0, 2u * f->n_links * sizeof(*k->flows));
-    for (unsigned g = 0; g < k->a.inner; g++)
-        add_group(k, g, flows);
+    for (unsigned g = 0; g < k->a.inner && !rc; g++)
+        rc = add_group(k, g, flows);
     for (uint32_t d = 0; d < 2u * f->n_links; d++) {
         unsigned i = k->flows[d] > 0 ? level_of(k, l, d) : l->n;
         double t = k->flows[d] * flow_share(k, flows) * 8 / (double)f->links[d / 2].rate_bps;
@@ -325,6 +357,7 @@ static void count_flows(struct count *k, const struct cost_levels *l, enum cost_
         if (i < l->n && t > s[i])
             s[i] = t;
     }
+    return rc;
 }
 
 /* From the axis's first member to another one. */
@@ -371,7 +404,7 @@ int cost_links(const struct fabric *f, const struct cost_levels *l, struct cost_
     else
         o->rails = count_rails(&k);
     for (unsigned i = COST_FLOWS_NONE + 1; i < COST_N_FLOWS && !rc; i++)
-        count_flows(&k, l, (enum cost_flows)i, o->s[i]);
+        rc = count_flows(&k, l, (enum cost_flows)i, o->s[i]);
     free(k.flows);
     free(k.seen);
     free(k.leaf);

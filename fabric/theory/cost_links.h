@@ -18,7 +18,7 @@ enum cost_flows {
     COST_FLOWS_RING,   /* each member to the next one; */
     COST_FLOWS_RINGS,  /* in rings of all members, a ring for each GPU of a node (rings.c); */
     COST_FLOWS_RAILS,  /* each GPU to that of its own place in the next node; */
-    COST_FLOWS_TREES,  /* the GPUs of one place in their nodes up the first tree that has them; */
+    COST_FLOWS_TREES,  /* the GPUs of one place in their nodes up the tree of their rail; */
     COST_FLOWS_SHARP,  /* all members up all trees that have them, by the trees' rates; */
     COST_FLOWS_DIRECT, /* each member to each one of another node; */
     COST_FLOWS_PXN,    /* each GPU to those of its own place in all other nodes */

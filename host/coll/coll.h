@@ -11,6 +11,7 @@
 
 #include "aggregation/arith.h"
 #include "fabric/fabric.h"
+#include "fabric/tree_rails.h"
 #include "host/kernels/device.h"
 #include "protocols/host/registry.h"
 
@@ -98,7 +99,7 @@ struct comm_sim;
 struct comm_watch;
 struct coll_req;
 
-#define COLL_TREES 8 /* aggregation trees of a communicator, at most */
+#define COLL_TREES FAB_JOB_TREES /* aggregation trees of a communicator, at most */
 
 struct comm_cfg {
     unsigned n_ctx; /* this rank's devices, in order of its host's ports */

@@ -54,6 +54,8 @@ rails = { leaves = 2; spines = 2; unit = 2; pods = 2; cores = 1;
     spine_link = { rate = "400Gb/s"; latency = "300ns"; }; core_link = { rate = "400Gb/s"; latency = "300ns"; }; };
 reduce = { groups = 64; slots = 16384; window = 256; };
 EOF
+# as many cores as rails: a tree for each
+sed 's/cores = 1/cores = 2/' "$tmp/tiers.conf" >"$tmp/cores.conf"
 # The key of trib model, and the least and the most that it may be of the simulated time
 while read -r fabric what algo size binds key least most; do
     trib model "$tmp/$fabric.conf" "$what" -b "$size" -J "$tmp/f.json" >/dev/null || fail "$fabric: trib model $what"
@@ -72,6 +74,7 @@ rails alltoall pxn 1M leaf wire_s 0.95 1.05
 tiers all_reduce rings 8M core time_s 0.95 1
 tiers all_reduce hier 8M core time_s 0.92 1
 tiers all_reduce hier_sharp 8M core time_s 0.92 1
+cores all_reduce hier_sharp 8M leaf time_s 0.92 1
 tiers alltoall direct 256K core wire_s 0.95 1.05
 EOF
 

@@ -18,7 +18,7 @@ struct expected_job {
     unsigned n_trees;
     const uint16_t *tree; /* of the group of all ranks, in order of their channels */
     unsigned n_rail_trees;
-    const uint16_t *rail_tree; /* each rail takes the first one that reaches its ranks */
+    const uint16_t *rail_tree; /* each rail takes one: fabric_rail_trees() */
     bool (*stop)(void *ctx);   /* asked now and then; true: give up. NULL: never */
     void *stop_ctx;
 };

@@ -99,17 +99,20 @@ static int plan_add(struct expected *x, struct expected_group *g, struct plan *p
 static int plan_make(struct expected *x, struct expected_group *g, unsigned chan)
 {
     const struct expected_job *j = x->job;
+    const struct fab_rails rails = {j->nranks, j->host_of_rank, x->local};
     bool all = g == x->group;
-    unsigned n = all ? j->n_trees : j->n_rail_trees;
+    int n = (int)(all ? j->n_trees : j->n_rail_trees), i = (int)chan;
+    const struct fab_tree *t;
+    uint16_t top;
 
-    for (unsigned i = 0; i < n; i++) {
-        const struct fab_tree *t = &j->fab->trees[all ? j->tree[i] : j->rail_tree[i]];
-        uint16_t top = fab_group_top(j->fab, t, &g->members);
-
-        if (all ? i == chan : top != FAB_NONE)
-            return top == FAB_NONE ? -ENOTSUP : plan_add(x, g, &g->plan[chan], t, top);
-    }
-    return -ENOTSUP;
+    if (!all)
+        i = fabric_rail_tree(j->fab, j->rail_tree, j->n_rail_trees, &rails,
+                             (unsigned)(g - x->group) - 1);
+    if (i < 0 || i >= n)
+        return i < 0 ? i : -ENOTSUP;
+    t = &j->fab->trees[all ? j->tree[i] : j->rail_tree[i]];
+    top = fab_group_top(j->fab, t, &g->members);
+    return top == FAB_NONE ? -ENOTSUP : plan_add(x, g, &g->plan[chan], t, top);
 }
 
 static int group_make(struct expected *x, struct expected_group *g, bool all, unsigned local)

@@ -122,32 +122,52 @@ static void find_members(struct model *m, struct model_group *g, const struct fa
     g->top_handoffs = 2 + g->an[g->n_an - 1].crossings + down;
 }
 
-/* The tree that joins a group: the one named, or for a rail the first that reaches its members. */
+/* The index of a group's tree in the job's list: the one named, or that of the group's rail.
+ * n_trees: none; -ENOMEM. */
+static int tree_index(struct model *m, const struct model_group *g)
+{
+    unsigned n = m->topo.nranks;
+    struct fab_rails rails = {.n = n, .host = m->host_of_rank};
+    uint16_t *place;
+    int rc;
+
+    if (!g->group)
+        return g->chan < m->n_trees ? (int)g->chan : (int)m->n_trees;
+    place = calloc(2ul * n, sizeof(*place));
+    if (!place)
+        return -ENOMEM;
+    rails.place = place;
+    for (unsigned r = 0; r < n; r++)
+        place[r] = place[n + m->topo.domain[r]]++;
+    rc = fabric_rail_tree(m->fab, m->tree, m->n_trees, &rails, g->domain_index);
+    free(place);
+    return rc;
+}
+
+/* The tree that joins a group, and the group's nodes on it. */
 static int find_tree(struct model *m, struct model_group *g)
 {
     struct fab_members members;
     uint16_t *host = malloc(3u * g->n * sizeof(*host)), *id = host + g->n, *leaf = id + g->n;
+    const struct fab_tree *t;
     uint16_t top = FAB_NONE;
-    int rc = host ? -ENOTSUP : -ENOMEM;
+    int rc = host ? 0 : -ENOMEM, i = tree_index(m, g);
 
     for (unsigned k = 0; host && k < g->n; k++)
         host[k] = m->host_of_rank[g->member[k].rank];
     if (host && !comm_members(m->fab, g->n, host, &members, id))
         rc = -EINVAL;
-    for (unsigned i = 0; rc == -ENOTSUP && i < m->n_trees; i++) {
-        const struct fab_tree *t = &m->fab->trees[m->tree[(i + g->chan) % m->n_trees]];
-
-        top = g->group && i == 0 && g->chan ? FAB_NONE : fab_group_top(m->fab, t, &members);
-        if (top == FAB_NONE && !g->group)
-            break;
-        if (top == FAB_NONE)
-            continue;
+    rc = rc ? rc : i < 0 ? i : i >= (int)m->n_trees ? -ENOTSUP : 0;
+    t = rc ? NULL : &m->fab->trees[m->tree[i]];
+    top = t ? fab_group_top(m->fab, t, &members) : FAB_NONE;
+    if (t && top == FAB_NONE)
+        rc = -ENOTSUP;
+    if (!rc) {
         for (unsigned k = 0; k < g->n; k++)
             leaf[k] = fab_group_leaf(m->fab, t, id[k], &members);
         find_nodes(m, g, t, top, leaf);
         find_members(m, g, t, leaf);
         find_children(g);
-        rc = 0;
     }
     if (!rc && m->fab->nodes[top].reduce.window && m->fab->nodes[top].reduce.window < g->window)
         g->window = m->fab->nodes[top].reduce.window;

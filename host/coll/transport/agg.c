@@ -366,31 +366,34 @@ static int join_all(struct comm *c, const uint16_t *rank, const struct quota_gra
     return rc;
 }
 
-/* This rank's rail: the ranks with its local rank in their nodes, on the first tree of the list
- * that reaches them. Without nodes or tree there is no such group, and lanes_served() refuses what
- * needs it. */
+/* This rank's rail: the ranks with its local rank in their nodes, on the tree that the rail takes.
+ * Without nodes or tree there is no such group, and lanes_served() refuses what needs it. */
 static int join_rail(struct comm *c, uint16_t *rank, const struct quota_grant *s, char *err)
 {
     const uint16_t *domain = c->topo.domain;
     uint16_t *in_node = calloc(c->cfg.nranks, sizeof(*in_node));
+    const struct fab_rails rails = {c->cfg.nranks, c->cfg.host_of_rank, rank};
     unsigned n = 0, own, trees = c->cfg.n_trees ? c->cfg.n_trees : 1, local = 0;
-    int rc = in_node ? 0 : -ENOMEM;
+    int rc = in_node ? 0 : -ENOMEM, tree = 0;
 
     for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
         rank[r] = in_node[domain[r]]++; /* its local rank, for now */
     own = rank[c->cfg.rank];
     for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
         local += domain[r] == domain[c->cfg.rank];
+    if (!rc && local > 1)
+        tree = fabric_rail_tree(c->cfg.fab, c->cfg.tree, trees, &rails, own);
     for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
         if (rank[r] == own)
             rank[n++] = (uint16_t)r;
     free(in_node);
+    rc = rc ? rc : tree < 0 ? tree : 0;
     if (rc || n < 2 || local < 2)
         return rc;
     rc = group_create(c, &c->group[GROUP_RAIL], n, rank, c->cfg.group ^ (own + 1) << 20);
-    for (unsigned i = 0; !rc && i < trees; i++)
-        if (leaf_of(c, &c->group[GROUP_RAIL], c->cfg.tree[i]) != FAB_NONE)
-            return join_tree(c, GROUP_RAIL, 0, c->cfg.tree[i], s->rail, s->rail_groups, err);
+    if (!rc && (unsigned)tree < trees &&
+        leaf_of(c, &c->group[GROUP_RAIL], c->cfg.tree[tree]) != FAB_NONE)
+        return join_tree(c, GROUP_RAIL, 0, c->cfg.tree[tree], s->rail, s->rail_groups, err);
     return rc;
 }
 

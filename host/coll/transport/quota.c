@@ -58,21 +58,25 @@ static bool add_group(struct quota_work *w, unsigned bit, uint16_t rail, unsigne
     return top != FAB_NONE;
 }
 
-/* Like join_rail(): the ranks of one local rank, on the first tree that reaches them. */
+/* Like join_rail(): the ranks of one local rank, on the tree that their rail takes. */
 static int add_rails(struct quota_work *w)
 {
     const struct quota_request *j = w->j;
     uint16_t *place = calloc(3u * j->nranks, sizeof(*place)), *count, *host;
+    unsigned *choice = calloc(j->nranks, sizeof(*choice));
     unsigned most = 0;
+    int rc = place && choice ? 0 : -ENOMEM;
 
-    if (!place)
-        return -ENOMEM;
+    if (rc)
+        goto out;
     count = place + j->nranks, host = count + j->nranks;
     for (unsigned r = 0; r < j->nranks; r++) {
         place[r] = count[j->domain[r]]++;
         most = count[j->domain[r]] > most ? count[j->domain[r]] : most;
     }
-    for (unsigned p = 0; p < most; p++) {
+    rc = fabric_rail_trees(j->fab, j->tree, j->n_trees,
+                           &(struct fab_rails){j->nranks, j->host_of_rank, place}, most, choice);
+    for (unsigned p = 0; !rc && p < most; p++) {
         unsigned n = 0, alone = 0;
 
         for (unsigned r = 0; r < j->nranks; r++)
@@ -80,12 +84,13 @@ static int add_rails(struct quota_work *w)
                 host[n++] = j->host_of_rank[r];
                 alone += count[j->domain[r]] < 2;
             }
-        for (unsigned i = 0; n > 1 && alone < n && i < j->n_trees; i++)
-            if (add_group(w, i, (uint16_t)(p + 1), n, host))
-                break;
+        if (n > 1 && alone < n && choice[p] < j->n_trees)
+            add_group(w, choice[p], (uint16_t)(p + 1), n, host);
     }
+out:
+    free(choice);
     free(place);
-    return 0;
+    return rc;
 }
 
 /* ---- windows ---- */

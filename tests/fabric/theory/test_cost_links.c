@@ -89,9 +89,11 @@ static void the_busiest_link_of_a_level_is_what_binds(void **state)
         {NODES("2", "4") "rails = { leaves = 4; spines = 4; unit = 1; pods = 2; cores = 1;" LINK(
              "spine_link", "400") LINK("core_link", "400") "};",
          "all_reduce", "ring", 1, 8, 50, 50, FAB_ROLE_LEAF},
-        /* each rail's sum goes up the first tree: 4 quarters over one link to its core */
-        {TIERS("4", "2"), "all_reduce", "hier_sharp", 1, 32, 200 * 31 / 16., 50 * 31 / 16.,
+        /* rails' sums go up two trees, 2 quarters over one link to each core; or one up each of 4 */
+        {TIERS("4", "2"), "all_reduce", "hier_sharp", 1, 32, 200 * 31 / 16., 100 * 31 / 16.,
          FAB_ROLE_CORE},
+        {TIERS("4", "4"), "all_reduce", "hier_sharp", 1, 32, 200 * 31 / 16., 200 * 31 / 16.,
+         FAB_ROLE_LEAF},
         /* hosts: one tree, whose sums leave a pod's only leaf by one of four links of 100 Gb/s; */
         {PODS("8", "1"), "all_reduce", "sharp", 1, 8, 50 * 14 / 8., 12.5 * 14 / 8., FAB_ROLE_SPINE},
         /* four trees: by one each */
