@@ -282,9 +282,11 @@ static void groups_share_what_is_oversubscribed(void **state)
 
     (void)state;
     for (unsigned r = 1; r <= 32; r *= 2) {
-        struct cost_levels l = {.n = 2,
-                                .lv = {{FAB_ROLE_LEAF, 1, 16, 1, 50e9, false, false},
-                                       {FAB_ROLE_SPINE, 16, 256, 1, 16 * 50e9 / r, false, false}}};
+        struct cost_levels l = {
+            .n = 2,
+            .lv = {{FAB_ROLE_LEAF, .below = 1, .hosts = 16, .switches = 1, .child_Bps = 50e9},
+                   {FAB_ROLE_SPINE, .tier = 1, .below = 16, .hosts = 256, .switches = 1,
+                    .child_Bps = 16 * 50e9 / r}}};
         double nic = 2 * 31 / 32. * 1e9 / 50e9, leaf = 2 * 15 / 16. * 8e9 / (16 * 50e9 / r);
 
         same(step_bound(&l, &u, 32, 1000000000, STEP_HOSTS, true), nic);
