@@ -131,12 +131,12 @@ static void an_aggregation_node_without_buffers_refuses(void **state)
     struct fixture b;
 
     (void)state;
-    fixture_up(&b, "faults = ({ an = \"leaf1\"; mbufs = 100; });");
+    fixture_up(&b, "faults = ({ an = \"leaf1\"; mbufs = 40; });");
     for (unsigned r = 0; r < RANKS; r++) {
         assert_non_null(comm_fell_back(job_comm(b.j, r)));
         assert_false(comm_supports(job_comm(b.j, r), &a));
     }
-    assert_non_null(strstr(comm_fell_back(job_comm(b.j, 0)), "leaf1 has 100 of 100 buffers left"));
+    assert_non_null(strstr(comm_fell_back(job_comm(b.j, 0)), "leaf1 has 40 of 40 buffers left"));
     exact(&b, ALGO_SHARP, 5000);
     fixture_down(&b);
 }
