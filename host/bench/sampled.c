@@ -9,8 +9,11 @@
 
 #define GIVEN_MAX (16u << 20) /* bytes */
 
-static bool is_of(const struct sampled *s, const struct row *r, enum coll_algo by, bool cut)
+static bool is_of(const struct sampled *s, const struct expected_job *j, const struct row *r,
+                  enum coll_algo by, bool cut)
 {
+    if (s->n_trees != j->n_trees || memcmp(s->tree, j->tree, j->n_trees * sizeof(*j->tree)) != 0)
+        return false;
     return s->want && s->kind == r->coll && s->type == r->type && s->op == r->op &&
            s->count == r->count && s->root == r->root && s->mm_self == r->mm_self && s->by == by &&
            s->cut == cut;
@@ -72,7 +75,7 @@ int sampled_set(struct sampled *s, const struct expected_job *j, const struct pe
 {
     int rc;
 
-    if (is_of(s, r, by, cut))
+    if (is_of(s, j, r, by, cut))
         return 0;
     if (!s->want)
         s->want = malloc(SAMPLED_BYTES);
@@ -80,6 +83,8 @@ int sampled_set(struct sampled *s, const struct expected_job *j, const struct pe
         return -ENOMEM;
     s->kind = r->coll, s->type = r->type, s->op = r->op, s->count = r->count;
     s->root = r->root, s->mm_self = r->mm_self, s->by = by, s->cut = cut;
+    s->n_trees = j->n_trees;
+    memcpy(s->tree, j->tree, j->n_trees * sizeof(*j->tree));
     s->ways = 0;
     if (!coll_reduces(r->coll) || coll_is_protocol(by))
         return 0;

@@ -23,6 +23,8 @@ struct sampled {
     unsigned ways; /* 0: the row has no samples, because there is no one right result */
     enum coll_algo by;
     bool cut;
+    unsigned n_trees; /* of all ranks */
+    uint16_t tree[COLL_TREES];
     /* Of which row they are. */
     struct samples at;
     enum coll_kind kind;

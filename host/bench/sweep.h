@@ -32,6 +32,8 @@ struct sweep {
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
     struct coll_grant granted; /* once the ranks have connected; no trees before */
+    unsigned last_trees;       /* of rank 0's last operation (comm_last_trees()); 0: none has run */
+    uint16_t last_tree[COLL_TREES];
     struct dilation_control dilation;
     int64_t row_until, until; /* deadlines of the row, and of the place that runs: CLOCK_MONOTONIC
                                  ns (ranks.c) */

@@ -184,6 +184,9 @@ struct coll_grant {
     char why[128];
 };
 void comm_granted(const struct comm *c, struct coll_grant *g);
+/* Trees of all ranks, by index, of the operation that runs, else of the last one: a tree that has
+ * failed or returned since is not counted. Returns their number, COLL_TREES at most. */
+unsigned comm_last_trees(const struct comm *c, uint16_t *tree);
 /* Fails every operation with this text, on all ranks: failures pass around the ring of ranks by
  * datagrams. For a launcher that detects the loss of a rank. The first reason stays. */
 void comm_abort(struct comm *c, const char *why);

@@ -104,6 +104,8 @@ struct msg_done {
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
     struct coll_grant granted; /* GRANTED: the first's */
+    uint32_t last_trees;       /* comm_last_trees() */
+    uint16_t last_tree[COLL_TREES];
     char memory[COMM_TEXT + 80]; /* of the first: its memory, comm_gpudirect(); "": the host's */
 };
 struct msg_progress {

@@ -87,8 +87,11 @@ int msg_read_done(const struct msg *m, const struct fabric *f, uint32_t iters, s
         return -EPROTO;
     memcpy(d, m->body, sizeof(*d));
     if (d->ops > iters || m->len != sizeof(*d) + d->ops * sizeof(int64_t) ||
-        d->algo >= ALGO_COUNT || d->granted.trees > COLL_TREES)
+        d->algo >= ALGO_COUNT || d->granted.trees > COLL_TREES || d->last_trees > COLL_TREES)
         return -EPROTO;
+    for (unsigned i = 0; i < d->last_trees; i++)
+        if (d->last_tree[i] >= f->n_trees)
+            return -EPROTO;
     for (unsigned i = 0; i < d->granted.trees; i++)
         if (d->granted.tree[i] >= f->n_trees)
             return -EPROTO;

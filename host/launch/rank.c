@@ -153,6 +153,7 @@ int rank_answer(struct rank *k, const struct msg_done *what, const int64_t *ends
     if (!d)
         return rank_fail(k, "cannot allocate an answer", NULL);
     *d = *what;
+    d->last_trees = comm_last_trees(k->comm, d->last_tree);
     snprintf(d->fell_back, sizeof(d->fell_back), "%s", why ? why : "");
     if (what->ops)
         memcpy(d + 1, ends, what->ops * sizeof(*ends));

@@ -83,6 +83,10 @@ int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
     a->late_ns = d.late_ns > a->late_ns ? d.late_ns : a->late_ns;
     if (!rank && *d.memory)
         memcpy(a->s->memory, d.memory, sizeof(d.memory));
+    if (!rank) {
+        a->s->last_trees = d.last_trees;
+        memcpy(a->s->last_tree, d.last_tree, sizeof(d.last_tree));
+    }
     if (!rank && d.granted.asked)
         sweep_granted(a->s, &d.granted);
     a->aggregated = d.aggregated < a->aggregated ? d.aggregated : a->aggregated;

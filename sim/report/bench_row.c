@@ -166,14 +166,17 @@ static void explain_stop(const struct bench *b, char *err)
         snprintf(err, COMM_TEXT, "interrupted");
 }
 
-/* What the row's sampled elements may be; cut: after a failover since they were filled. */
+/* What the row's sampled elements may be, by the trees of the last operation; cut: after a failover
+ * since they were filled. */
 static int sample(struct bench *b, bool cut, char *err)
 {
+    uint16_t tree[COLL_TREES];
+    unsigned n = comm_last_trees(job_comm(b->j, 0), tree);
     const struct expected_job j = {.fab = b->cfg.fab,
                                    .nranks = b->cfg.nranks,
                                    .host_of_rank = b->cfg.host_of_rank,
-                                   .n_trees = b->grant.trees,
-                                   .tree = b->grant.tree,
+                                   .n_trees = n ? n : b->grant.trees,
+                                   .tree = n ? tree : b->grant.tree,
                                    .n_rail_trees = b->cfg.n_trees,
                                    .rail_tree = b->cfg.tree,
                                    .stop = sample_stops,
@@ -335,8 +338,8 @@ static int check(struct bench *b, struct run_result *run, char *err)
         rc = fill(b, err);
     if (!rc && b->place == IN_PLACE)
         rc = operate(b, "check", 1, err);
-    if (!rc && b->val.samples && strcmp(b->fell_back, fell_back(b)) != 0)
-        rc = sample(b, true, err);
+    if (!rc && b->val.samples)
+        rc = sample(b, strcmp(b->fell_back, fell_back(b)) != 0, err);
     if (rc)
         return rc;
     b->val.ways = b->sampled.ways;

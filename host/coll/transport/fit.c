@@ -114,6 +114,16 @@ static uint32_t now_of(const struct agg *a)
     return a->credit < a->window ? a->credit : a->window;
 }
 
+unsigned comm_last_trees(const struct comm *c, uint16_t *tree)
+{
+    unsigned trees = failover_trees(c, exec_seq(c)), n = 0;
+
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (agg_bit(&c->agg[i]) & trees)
+            tree[n++] = c->agg[i].tree;
+    return n;
+}
+
 void comm_granted(const struct comm *c, struct coll_grant *g)
 {
     uint32_t asked = agg_window(c->cfg.fab, c->cfg.window);
