@@ -176,6 +176,7 @@ for what in main all down; do
 done
 
 # an upgrade starts again what runs, and nothing else; a removal leaves neither processes nor links
+until_true 15 state active || fail "it is $(inside systemctl is-active tributary@lab)"
 first=$(main)
 install_all
 if [ -e /usr/sbin/policy-rc.d ]; then # nothing is to be started or stopped here
@@ -183,7 +184,7 @@ if [ -e /usr/sbin/policy-rc.d ]; then # nothing is to be started or stopped here
     package postinst configure 0.1
     has 'policy-rc.d returned 101' "$tmp/package.out"
     package prerm remove
-    [ "$(main)" = "$first" ] && state active || fail "policy-rc.d is not asked: it is $(inside systemctl is-active tributary@lab)"
+    [ "$(main)" = "$first" ] && until_true 15 state active || fail "policy-rc.d is not asked: it is $(inside systemctl is-active tributary@lab)"
     inside sh -c 'echo 0 >/run/policy-says'
 fi
 package prerm upgrade 9.9

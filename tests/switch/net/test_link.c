@@ -350,6 +350,7 @@ static void all_links_change_at_once_and_routes_are_computed_once(void **state)
     for (unsigned i = 0; i < l.f->n_links; i++)
         assert_true(net_link_up(l.net, i));
     assert_int_equal(send_flows(&l, a, "h0", b, "h1"), 100);
+    prog_free(a), prog_free(b);
     switch_fixture_close(&l);
 }
 
