@@ -9,9 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PARTS     4096u
-#define PART_MIN  4096u
-#define PER_CHUNK 256u
+#define PARTS    4096u
+#define PART_MIN 4096u
+/* Parts of what is smaller than as many of PART_MIN: short vectors of many ranks have many runs. */
+#define PARTS_SMALL 32u
+#define SMALL_MIN   256u
+#define PER_CHUNK   256u
 /* Readers of a run among which a lane's earlier step is looked for. A block that is sent to all
  * ranks has as many readers, of as many lanes. */
 #define LATEST 8u
@@ -53,7 +56,9 @@ struct track *track_new(uint64_t bytes)
         return NULL;
     t->bytes = bytes;
     t->part = bytes / PARTS + 1;
-    t->part = t->part < PART_MIN ? PART_MIN : t->part;
+    if (t->part < PART_MIN)
+        t->part = bytes / PARTS_SMALL < PART_MIN ? bytes / PARTS_SMALL : PART_MIN;
+    t->part = t->part < SMALL_MIN ? SMALL_MIN : t->part;
     t->list = calloc(bytes / t->part + 1, sizeof(*t->list));
     if (t->list)
         return t;
