@@ -2,6 +2,7 @@
 #include "base/atomic_output.h"
 
 #include "base/own_path.h"
+#include "base/temp_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,14 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Where to write. dir: descriptor of the directory; -1: path is written directly. */
 struct output_target {
     int dir;
-    char name[NAME_MAX + 1], tmp[NAME_MAX + 1]; /* tmp is renamed to name at the end */
+    char name[NAME_MAX + 1];
+    struct temp_file tmp; /* renamed to name at the end */
 };
 
 bool atomic_output_is_file(const char *path)
@@ -29,18 +30,6 @@ bool atomic_output_is_file(const char *path)
     if (own_output_is_special(path))
         return false;
     return stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
-}
-
-static int name_tmp(struct output_target *p)
-{
-    unsigned random[2];
-
-    if (getrandom(random, sizeof(random), 0) != sizeof(random))
-        return -EIO;
-    return snprintf(p->tmp, sizeof(p->tmp), "%.200s.%08x%08x.tmp", p->name, random[0], random[1]) <
-                   (int)sizeof(p->tmp)
-               ? 0
-               : -ENAMETOOLONG;
 }
 
 static void target_close(const struct output_target *p)
@@ -70,20 +59,22 @@ static int target_of(struct output_target *p, const char *path)
             return 0;
         }
     }
-    rc = rc ? rc : name_tmp(p);
     if (rc)
         target_close(p);
     return rc;
 }
 
-static FILE *target_open(const struct output_target *p)
+/* NULL: errno says why. */
+static FILE *target_open(struct output_target *p)
 {
-    const int flags = O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(p->dir, p->tmp, flags, 0666);
+    int fd = temp_file_open(&p->tmp, p->dir, p->name, TEMP_MODE_THERE);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
-    if (!f && fd >= 0)
+    if (!f && fd >= 0) {
         close(fd);
+        temp_file_drop(&p->tmp);
+    }
+    errno = fd < 0 ? -fd : errno;
     return f;
 }
 
@@ -101,7 +92,7 @@ int atomic_output_can_write(const char *path)
     rc = f ? 0 : -errno;
     if (f) {
         fclose(f);
-        unlinkat(p.dir, p.tmp, 0);
+        temp_file_drop(&p.tmp);
     }
     target_close(&p);
     return rc;
@@ -120,6 +111,8 @@ static bool copy(FILE *from, FILE *f)
     char buf[65536];
     size_t n;
 
+    if (fflush(from)) /* rewind() would not say so */
+        return false;
     rewind(from);
     while ((n = fread(buf, 1, sizeof(buf), from)) > 0)
         if (fwrite(buf, 1, n, f) != n)
@@ -155,10 +148,10 @@ static int write_out(const char *path, const struct content *c)
         rc = -errno;
     if (p.dir < 0)
         return rc;
-    if (!rc && renameat(p.dir, p.tmp, p.dir, p.name))
-        rc = -errno;
     if (rc)
-        unlinkat(p.dir, p.tmp, 0);
+        temp_file_drop(&p.tmp); /* not whole */
+    else
+        rc = temp_file_publish(&p.tmp, p.name, false);
     target_close(&p);
     return rc;
 }

@@ -20,7 +20,8 @@ bool atomic_output_is_file(const char *path);
 int atomic_output_can_write(const char *path);
 /*
  * Writes j with jansson's flags. A file is written under a temporary name in the same directory and
- * renamed over path (over the target, where path is a link), so a reader never sees half of it.
+ * renamed over path (over the target, where path is a link), so a reader never sees half of it; it has
+ * the permissions of the file that it replaces.
  * Anything but a file is appended to. 0 or -errno; -EPERM: a link, a FIFO or a file of another
  * user's is in the way (base/own_path.h).
  */

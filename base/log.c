@@ -11,7 +11,7 @@
 
 static const char *const level_names[LOG_LEVELS] = {"none", "error", "warn", "info", "debug"};
 static const char *const rooms[] = {"base", "fabric", "aggregation", "roce",   "switch", "io",
-                                    "hca",  "coll",   "bench",       "launch", "sim"};
+                                    "hca",  "coll",   "bench",       "launch", "exec",   "sim"};
 #define ROOMS (sizeof(rooms) / sizeof(rooms[0]))
 
 static enum log_level level_of[ROOMS];
@@ -27,10 +27,11 @@ static int by_name(const char *const *name, unsigned n, const char *s, size_t le
 
 static int refuse(char *err, unsigned size, const char *found, size_t len)
 {
-    snprintf(err, size,
-             "TRIB_LOG: found \"%.*s\", expected LEVEL or ROOM:LEVEL,...; levels: none error warn "
-             "info debug; rooms: base fabric aggregation roce switch io hca coll bench launch sim",
-             (int)len, found);
+    snprintf(
+        err, size,
+        "TRIB_LOG: found \"%.*s\", expected LEVEL or ROOM:LEVEL,...; levels: none error warn "
+        "info debug; rooms: base fabric aggregation roce switch io hca coll bench launch exec sim",
+        (int)len, found);
     return -EINVAL;
 }
 

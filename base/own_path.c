@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
@@ -276,7 +277,8 @@ static bool is_its(int dir, const struct stat *st)
     return st->st_uid == geteuid() || (!fstat(dir, &own) && st->st_uid == own.st_uid);
 }
 
-int own_subdir_open(int dir, const char *name)
+/* name has one component. */
+static int subdir_open(int dir, const char *name)
 {
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
@@ -302,7 +304,7 @@ static int parent_of(int dir, const char *name, const char **last)
         int sub =
             snprintf(part, sizeof(part), "%.*s", (int)(slash - name), name) >= (int)sizeof(part)
                 ? -ENAMETOOLONG
-                : own_subdir_open(at, part);
+                : subdir_open(at, part);
 
         if (at != dir)
             close(at);
@@ -311,6 +313,27 @@ static int parent_of(int dir, const char *name, const char **last)
     }
     *last = name;
     return at;
+}
+
+int own_subdir_open(int dir, const char *name)
+{
+    int at = parent_of(dir, name, &name), fd = at < 0 ? at : subdir_open(at, name);
+
+    if (at >= 0 && at != dir)
+        close(at);
+    return fd;
+}
+
+int own_subdir_make(int dir, const char *name, mode_t mode)
+{
+    int at = parent_of(dir, name, &name), fd;
+
+    if (at < 0)
+        return at;
+    fd = mkdirat(at, name, mode) && errno != EEXIST ? -errno : subdir_open(at, name);
+    if (at != dir)
+        close(at);
+    return fd;
 }
 
 static bool is_plain_file(const struct stat *st)
@@ -344,7 +367,7 @@ int own_file_open(int dir, const char *name, int flags)
     return rc;
 }
 
-void own_file_why(int dir, const char *name, char *why, size_t size)
+static void say_why(int dir, const char *name, const char *want, char *why, size_t size)
 {
     struct stat st;
 
@@ -352,10 +375,20 @@ void own_file_why(int dir, const char *name, char *why, size_t size)
         snprintf(why, size, "%s: %s", name, strerror(errno));
     else
         snprintf(why, size,
-                 "%s: found %s of user %u with mode %04o and %u names, expected a plain file of "
-                 "user %u with one name to which nobody else can write",
+                 "%s: found %s of user %u with mode %04o and %u names, expected %s of user %u to "
+                 "which nobody else can write",
                  name, kind(st.st_mode), (unsigned)st.st_uid, (unsigned)st.st_mode & 07777,
-                 (unsigned)st.st_nlink, (unsigned)geteuid());
+                 (unsigned)st.st_nlink, want, (unsigned)geteuid());
+}
+
+void own_subdir_why(int dir, const char *name, char *why, size_t size)
+{
+    say_why(dir, name, "a directory, and no link on the way,", why, size);
+}
+
+void own_file_why(int dir, const char *name, char *why, size_t size)
+{
+    say_why(dir, name, "a plain file with one name", why, size);
 }
 
 /* ---- code ---- */
@@ -438,7 +471,8 @@ bool own_output_is_foreign(int dir, const char *name)
 
 bool own_output_is_special(const char *path)
 {
-    return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+    return !strstr(path, "..") &&
+           (!strncmp(path, "/proc/", 6) || !fnmatch("/dev/?(fd/|pts/)+([!/])", path, FNM_EXTMATCH));
 }
 
 int own_output_open(const char *path, int flags)

@@ -47,6 +47,10 @@ int own_file_open(int dir, const char *name, int flags);
 void own_file_why(int dir, const char *name, char *why, size_t size);
 /* A directory below one that own_dir_open() has opened, as own_file_open(). */
 int own_subdir_open(int dir, const char *name);
+/* The same; the last component is made unless it is there. */
+int own_subdir_make(int dir, const char *name, mode_t mode);
+/* Says what is wrong with a directory that was refused with -EPERM. */
+void own_subdir_why(int dir, const char *name, char *why, size_t size);
 
 /*
  * Opens the directory into which a file of results goes, and copies the file's name there to last
@@ -62,12 +66,13 @@ bool own_output_is_foreign(int dir, const char *name);
 
 /*
  * Opens a file for output, made or truncated, by the rules of own_output_dir(). flags: O_EXCL,
- * O_NONBLOCK (never waits for a FIFO's other end). Paths below /dev and /proc, which lead to open
- * descriptors too, are opened as they are. A descriptor (close-on-exec) or -errno; -EPERM: somebody
+ * O_NONBLOCK (never waits for a FIFO's other end). Devices and what leads to open descriptors
+ * (own_output_is_special()) are opened as they are. A descriptor (close-on-exec) or -errno; -EPERM: somebody
  * else's link, FIFO or file.
  */
 int own_output_open(const char *path, int flags);
-/* Whether the path is below /dev or /proc. */
+/* Whether the path is a device in /dev, below /dev/fd, /dev/pts or /proc; all else below /dev, such as
+ * /dev/shm, is a place for files as any other. */
 bool own_output_is_special(const char *path);
 
 /*

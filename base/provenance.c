@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/provenance.h"
 
+#include "base/input.h"
+#include "base/secret.h"
 #include "base/version.h"
 
 #include <jansson.h>
@@ -8,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sha2.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 #ifndef TRIB_COMMIT /* the Makefile gives git's name of what is built */
 #define TRIB_COMMIT "unknown"
 #endif
-#define TEXT_MAX (4u << 20) /* bytes of a file that are kept */
+#define TEXT_MAX (4u << 20) /* bytes of text that are kept */
 
 /* Text that may not be UTF-8, as JSON wants it: such bytes become '?'. */
 static json_t *text_json(const char *s)
@@ -66,53 +67,43 @@ void provenance_begin(struct provenance *p, int argc, const char *const *argv)
     }
 }
 
-/* Results are shown to others: a conf's secret becomes as many asterisks, and the conf stays one that
- * loads. */
-static void hide_secrets(char *text)
+static json_t *hash_json(const void *data, size_t len)
 {
-    for (char *at = text; (at = strstr(at, "trunk_key"));) {
-        at += strlen("trunk_key");
-        at += strspn(at, " \t\r\n=:");
-        if (*at != '"')
-            continue;
-        for (at++; *at && *at != '"'; at++)
-            *at = '*';
-    }
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+
+    return json_string(SHA256Data(data, len, hash));
 }
 
-static void hash_whole(FILE *f, char hash[SHA256_DIGEST_STRING_LENGTH])
+/* Results are shown to others: neither a file's secrets nor a hash of them, by which they could be
+ * guessed. */
+static void add_text(json_t *j, const char *data, size_t len)
 {
-    uint8_t part[16384];
-    SHA2_CTX c;
+    bool secret = secret_named(data);
+    char *shown = strlen(data) == len ? secret_hide(data) : NULL;
 
-    SHA256Init(&c);
-    rewind(f);
-    for (size_t n; (n = fread(part, 1, sizeof(part), f));)
-        SHA256Update(&c, part, n);
-    SHA256End(&c, hash);
+    if (shown && secret)
+        json_object_set_new(j, "sha256", hash_json(shown, strlen(shown)));
+    else if (!secret)
+        json_object_set_new(j, "sha256", hash_json(data, len));
+    if (secret)
+        json_object_set_new(j, "secrets", json_string("hidden"));
+    if (shown && strlen(shown) > TEXT_MAX)
+        shown[TEXT_MAX] = 0;
+    if (shown)
+        json_object_set_new(j, "text", text_json(shown));
+    free(shown);
 }
 
 static json_t *file_json(const char *path)
 {
-    struct stat st;
-    FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "r") : NULL;
-    char *text = f ? malloc(TEXT_MAX + 1) : NULL;
-    char hash[SHA256_DIGEST_STRING_LENGTH] = "";
     json_t *j = json_pack("{s:o}", "path", text_json(path));
-    size_t n;
+    char why[INPUT_WHY], *data;
+    size_t len;
 
-    if (text && j) {
-        n = fread(text, 1, TEXT_MAX, f);
-        text[n] = 0;
-        hash_whole(f, hash);
-        json_object_set_new(j, "sha256", json_string(hash));
-        hide_secrets(text);
-        if (!memchr(text, 0, n))
-            json_object_set_new(j, "text", text_json(text));
-    }
-    free(text);
-    if (f)
-        fclose(f);
+    data = input_file(path, INPUT_MOST, &len, why);
+    if (data && j)
+        add_text(j, data, len);
+    free(data);
     return j;
 }
 

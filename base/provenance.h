@@ -26,7 +26,9 @@ struct provenance {
 /* The command line that results are of; provenance_end() frees. */
 void provenance_begin(struct provenance *p, int argc, const char *const *argv);
 /* A file that the run depends on, as it is now: conf, faults, ...; NULL or "": none. A file with bytes
- * of 0, as a shared object, is named without its text; what is no plain file without its hash, too. */
+ * of 0, as a shared object, is named without its text; what is no plain file without its hash, too.
+ * Of a file with a secret (base/secret.h) text and hash are those without it, and "secrets" is
+ * "hidden"; where nobody knows where it is, both are left out. */
 void provenance_file(struct provenance *p, const char *path);
 /* Adds "schema" and "run". p NULL: the schema only. real: with date and machine. */
 void provenance_add(struct provenance *p, struct json_t *top, bool real);

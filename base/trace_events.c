@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,8 +26,8 @@ static double us(int64_t ps)
 /* A line for each event. Takes ownership of j. */
 static void put(struct trace_events *t, json_t *j)
 {
-    if (!j || (t->separate && fputs(",\n", t->f) < 0) ||
-        json_dumpf(j, t->f, JSON_COMPACT | DIGITS) < 0)
+    if ((t->separate && fputs(",\n", t->f) == EOF) ||
+        json_dumpf(j, t->f, JSON_COMPACT | DIGITS) < 0) /* of NULL, too */
         t->failed = true;
     t->separate = true;
     json_decref(j);
@@ -106,6 +107,7 @@ int trace_events_copy_to(struct trace_events *t, FILE *out)
 {
     int rc;
 
+    t->failed |= fflush(t->f) != 0; /* rewind() would not say so */
     rewind(t->f);
     rc = t->failed ? -EIO : copy(out, t->f);
     fseek(t->f, 0, SEEK_END);
@@ -116,15 +118,19 @@ int trace_events_copy_to(struct trace_events *t, FILE *out)
 int trace_events_append(struct trace_events *t, FILE *in)
 {
     uint64_t lines = 1;
-    int c = getc(in);
+    int c;
 
+    if (ferror(in) || fflush(in))
+        return -EIO; /* it is not whole */
+    rewind(in);
+    c = getc(in);
     if (c == EOF)
         return 0;
     for (; c != EOF; c = getc(in))
         lines += c == '\n';
     rewind(in);
     t->n += lines;
-    if (t->separate && fputs(",\n", t->f) < 0)
+    if (t->separate && fputs(",\n", t->f) == EOF)
         return -EIO;
     t->separate = true;
     return copy(t->f, in);
@@ -135,12 +141,13 @@ int trace_events_write(struct trace_events *t, const char *path, json_t *other)
     FILE *whole = tmpfile();
     int rc = whole ? 0 : -errno;
 
-    if (!rc && fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", whole) < 0)
+    if (!rc && fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", whole) == EOF)
         rc = -EIO;
     if (!rc)
         rc = trace_events_copy_to(t, whole);
-    if (!rc && (fputs("\n],\"otherData\":", whole) < 0 ||
-                json_dumpf(other, whole, JSON_INDENT(1) | DIGITS) < 0 || fputs("}\n", whole) < 0))
+    if (!rc &&
+        (fputs("\n],\"otherData\":", whole) == EOF ||
+         json_dumpf(other, whole, JSON_INDENT(1) | DIGITS) < 0 || fputs("}\n", whole) == EOF))
         rc = -EIO;
     if (!rc)
         rc = atomic_output_copy(path, whole);
@@ -154,7 +161,9 @@ void trace_events_restart(struct trace_events *t)
 {
     t->n = t->left_out = 0;
     t->separate = false;
+    __fpurge(t->f); /* what a full disk has not taken */
     rewind(t->f);
+    fflush(t->f); /* or what a copy has read of it would be read again */
     t->failed = ftruncate(fileno(t->f), 0) != 0;
 }
 

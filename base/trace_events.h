@@ -36,8 +36,7 @@ void trace_events_process(struct trace_events *t, uint32_t pid, const char *name
 void trace_events_thread(struct trace_events *t, uint32_t pid, uint32_t tid, const char *name);
 uint64_t trace_events_count(const struct trace_events *t);
 uint64_t trace_events_left_out(const struct trace_events *t);
-/* The events alone, as they are in the file, and back from the beginning of such a file: from one process
- * to another. */
+/* The events alone, as they are in the file, and back from such a file, whole: from one process to another. */
 int trace_events_copy_to(struct trace_events *t, FILE *out);
 int trace_events_append(struct trace_events *t, FILE *in);
 /* Writes the file, with `other` as its "otherData", of which it takes ownership. 0 or -errno. */

@@ -27,7 +27,10 @@ struct borrowed {
     struct borrowed *next;
 };
 
+#define COMM_MAGIC 0x636f6d6d2e747269u /* not of one that is destroyed */
+
 struct trib_comm {
+    uint64_t magic;
     pthread_mutex_t lock; /* held in every call for the communicator */
     struct session *session;
     struct trib_oob oob;
@@ -49,6 +52,15 @@ struct trib_comm {
     struct process_id *process;    /* of each rank; space 0: it is not seen */
     uint16_t host[FAB_MAX_MEMBERS];
 };
+
+/* What a program passes: NULL, a communicator that is destroyed, or another structure's address is none. */
+static inline bool session_is_comm(const struct trib_comm *c)
+{
+    return c && c->magic == COMM_MAGIC;
+}
+#define SESSION_NO_COMM                                                                            \
+    "comm: found %s, expected one of trib_comm_create() that is not destroyed",                    \
+        c ? "something that is no communicator" : "no communicator"
 
 /* Proceeds, and lets time pass for retries. */
 void session_comm_drive(struct trib_comm *c);

@@ -4,9 +4,11 @@
  * calls: where they are, their blobs, and whether they are connected. A rank that has failed takes
  * part with its reason, so that nobody waits for it.
  */
+#include "base/credential.h"
 #include "host/bench/dilation_control.h"
 #include "host/bench/trees.h"
 #include "host/coll/alg/sched.h"
+#include "host/session/agree.h"
 #include "host/session/comm_priv.h"
 #include "host/session/oob.h"
 #include "io/shared.h"
@@ -15,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define CLOSE_NS 2000000000LL
 #define TELL_NS  300000000LL
@@ -33,6 +34,7 @@ struct hello {
 };
 struct blob {
     int32_t rc, pad;
+    struct agreed agreed;
     uint8_t blob[COMM_BLOB];
     char why[160];
 };
@@ -117,9 +119,11 @@ static int exchange_hosts(struct trib_comm *c, int rc, const char *why, char *er
     snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
     mine.host = c->session ? c->session->host : 0;
     mine.process = liveness_self();
-    if (getrandom(&mine.group, sizeof(mine.group), 0) < 0 ||
-        getrandom(&mine.key, sizeof(mine.key), 0) < 0)
-        mine.rc = mine.rc ? mine.rc : -errno;
+    if (!rc && (credential_random(&mine.group, sizeof(mine.group)) ||
+                credential_random(&mine.key, sizeof(mine.key)))) {
+        mine.rc = -EIO;
+        snprintf(mine.why, sizeof(mine.why), "the kernel has no random numbers");
+    }
     if (oob_all_gather(&c->oob, &mine, all, sizeof(mine))) {
         free(all);
         return session_say(err, rc ? rc : -EIO, "%s", rc ? why : "an out-of-band call has failed");
@@ -191,12 +195,16 @@ static int exchange_blobs(struct trib_comm *c, uint8_t *blobs, char *err)
     snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
     if (mine.rc)
         c->comm = NULL;
+    mine.agreed.n_trees = (uint16_t)c->cfg.n_trees;
+    memcpy(mine.agreed.tree, c->cfg.tree, c->cfg.n_trees * sizeof(c->cfg.tree[0]));
     rc = oob_all_gather(&c->oob, &mine, all, sizeof(mine))
              ? session_say(err, -EIO, "an out-of-band call has failed")
              : 0;
     for (uint32_t r = 0; !rc && r < c->cfg.nranks; r++)
         if (all[r].rc)
             rc = verdict(c, r, all[r].rc, all[r].why, err);
+        else if (!agree_with(&all[r].agreed, &all[0].agreed, why, sizeof(why)))
+            rc = verdict(c, r, -EINVAL, why, err);
         else
             memcpy(blobs + (size_t)r * COMM_BLOB, all[r].blob, COMM_BLOB);
     free(all);
@@ -304,6 +312,7 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
         return session_say(err, -ENOMEM, "out of memory");
     }
     pthread_mutex_init(&c->lock, NULL);
+    c->magic = COMM_MAGIC;
     c->oob = *oob;
     c->wall_ns = clock_mono_ns();
     c->session = session_get(text);
@@ -313,6 +322,8 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
                                .now_ps = now_ps,
                                .now_ctx = c};
     rc = c->session ? take_options(c, options, text) : -ENODEV;
+    if (!comm) /* the others are told */
+        rc = session_say(text, -EINVAL, "comm: found no place for the communicator");
     rc = exchange_hosts(c, rc, text, err);
     if (!rc) {
         if (process_monitor_start(&c->watch, &c->session->rd, c->session->fab, c->host,
@@ -350,7 +361,7 @@ static void leave(struct trib_comm *c)
 
 void trib_comm_destroy(struct trib_comm *c)
 {
-    if (!c)
+    if (!session_is_comm(c))
         return;
     session_drop_comm(c);
     if (c->comm)
@@ -360,18 +371,19 @@ void trib_comm_destroy(struct trib_comm *c)
     if (c->session)
         session_put();
     pthread_mutex_destroy(&c->lock);
+    *(volatile uint64_t *)&c->magic = 0; /* a store that is kept, though memory goes */
     free(c->process);
     free(c);
 }
 
 uint32_t trib_comm_rank(const struct trib_comm *c)
 {
-    return c->cfg.rank;
+    return session_is_comm(c) ? c->cfg.rank : 0;
 }
 
 uint32_t trib_comm_size(const struct trib_comm *c)
 {
-    return c->cfg.nranks;
+    return session_is_comm(c) ? c->cfg.nranks : 0;
 }
 
 /* A copy: the communicator's own text may change in another thread. */
@@ -379,6 +391,10 @@ static const char *text_of(struct trib_comm *c, void (*of)(struct trib_comm *, c
 {
     static _Thread_local char text[COMM_TEXT];
 
+    if (!session_is_comm(c)) {
+        snprintf(text, sizeof(text), SESSION_NO_COMM);
+        return text;
+    }
     pthread_mutex_lock(&c->lock);
     of(c, text, sizeof(text));
     pthread_mutex_unlock(&c->lock);
@@ -394,6 +410,10 @@ unsigned trib_comm_trees(struct trib_comm *c, char *why)
 {
     struct coll_grant g;
 
+    if (!session_is_comm(c)) {
+        session_say(why, 0, SESSION_NO_COMM);
+        return 0;
+    }
     pthread_mutex_lock(&c->lock);
     comm_granted(c->comm, &g);
     pthread_mutex_unlock(&c->lock);

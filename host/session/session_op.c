@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REQUEST_MAGIC 0x7265712e74726962u /* not of one that is freed */
+
 struct trib_request {
+    uint64_t magic;
     struct trib_comm *c;
     struct coll_req *req; /* NULL: it has ended */
     int status;           /* as trib_test() */
@@ -192,6 +195,9 @@ static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *
 
     choose(c, a);
     extents(c, a, &in, &out);
+    if ((in && !a->send) || (out && !a->recv))
+        return session_say(err, -EINVAL, "%s: found no buffer, expected one of %zu bytes",
+                           in && !a->send ? "send" : "recv", in && !a->send ? in : out);
     /* In place a schedule may write its input, at ranks without a result, too; but a broadcast's. */
     rc = borrow(c, &o->own[0], a->send, in,
                 a->kind == COLL_BROADCAST ||
@@ -214,6 +220,10 @@ static int start(struct trib_comm *c, struct coll_args *a, struct trib_request *
     struct trib_request *o;
     int rc;
 
+    if (!op)
+        return session_say(err, -EINVAL, "req: found no place for the request");
+    if (!session_is_comm(c))
+        return session_say(err, -EINVAL, SESSION_NO_COMM);
     if ((unsigned)a->type >= DT_COUNT || (coll_reduces(a->kind) && (unsigned)a->op >= OP_COUNT))
         return session_say(err, -EINVAL, "found type %d and reduction %d, expected public ones",
                            (int)a->type, (int)a->op);
@@ -222,6 +232,7 @@ static int start(struct trib_comm *c, struct coll_args *a, struct trib_request *
     o = calloc(1, sizeof(*o));
     if (!o)
         return session_say(err, -ENOMEM, "out of memory");
+    o->magic = REQUEST_MAGIC;
     o->c = c;
     pthread_mutex_lock(&c->lock);
     rc = begin(c, o, a, err);
@@ -237,6 +248,18 @@ static int start(struct trib_comm *c, struct coll_args *a, struct trib_request *
     return rc;
 }
 
+/* NULL, and what is freed, as all are when their communicator is destroyed, is none. */
+static bool is_request(const struct trib_request *o)
+{
+    return o && o->magic == REQUEST_MAGIC && session_is_comm(o->c);
+}
+
+static void request_end(struct trib_request *o)
+{
+    *(volatile uint64_t *)&o->magic = 0; /* a store that is kept, though memory goes */
+    free(o);
+}
+
 static void unlink_op(struct trib_request *o)
 {
     struct trib_request **at = &o->c->ops;
@@ -244,6 +267,7 @@ static void unlink_op(struct trib_request *o)
     while (*at != o)
         at = &(*at)->next;
     *at = o->next;
+    request_end(o);
 }
 
 /* Takes note of operations that have ended; of those that have failed once the reason is known. */
@@ -265,10 +289,8 @@ static void settle(struct trib_comm *c)
         coll_free(o->req);
         o->req = NULL;
         give_back(c, o);
-        if (o->freed) {
+        if (o->freed)
             unlink_op(o);
-            free(o);
-        }
     }
 }
 
@@ -277,8 +299,8 @@ int trib_test(struct trib_request *o)
     struct trib_comm *c;
     int status;
 
-    if (!o)
-        return 1;
+    if (!is_request(o))
+        return o ? -EINVAL : 1;
     c = o->c;
     pthread_mutex_lock(&c->lock);
     if (o->req) {
@@ -315,21 +337,21 @@ void trib_free(struct trib_request *o)
 {
     struct trib_comm *c;
 
-    if (!o)
+    if (!is_request(o) || o->freed)
         return;
     c = o->c;
     pthread_mutex_lock(&c->lock);
-    if (o->req) {
+    if (o->req)
         o->freed = true;
-    } else {
+    else
         unlink_op(o);
-        free(o);
-    }
     pthread_mutex_unlock(&c->lock);
 }
 
 void trib_progress(struct trib_comm *c)
 {
+    if (!session_is_comm(c))
+        return;
     pthread_mutex_lock(&c->lock);
     session_comm_drive(c);
     settle(c);
@@ -338,14 +360,14 @@ void trib_progress(struct trib_comm *c)
 
 const char *trib_request_algo(const struct trib_request *o)
 {
-    return sched_algo_name(o->algo);
+    return is_request(o) ? sched_algo_name(o->algo) : "";
 }
 
 void session_ops_free(struct trib_comm *c)
 {
     for (struct trib_request *o = c->ops; o; o = c->ops) {
         c->ops = o->next;
-        free(o);
+        request_end(o);
     }
     for (struct borrowed *b = c->borrowed; b; b = c->borrowed) {
         c->borrowed = b->next;

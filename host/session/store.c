@@ -13,15 +13,23 @@
 
 #define PART "pmix/store_pmix.so"
 
+static bool is_store(const struct trib_store *store)
+{
+    return store && store->magic == STORE_MAGIC;
+}
+
 void trib_store_oob(struct trib_store *store, struct trib_oob *oob)
 {
-    *oob = store->oob;
+    if (oob)
+        *oob = is_store(store) ? store->oob : (struct trib_oob){.ctx = NULL};
 }
 
 void trib_store_close(struct trib_store *store)
 {
-    if (store)
-        store->close(store);
+    if (!is_store(store))
+        return;
+    *(volatile uint64_t *)&store->magic = 0; /* a store that is kept, though memory goes */
+    store->close(store);
 }
 
 /* Beside this library, or where it was installed. False: there is none. */
@@ -49,6 +57,8 @@ int trib_store_pmix(struct trib_store **store, double timeout_s, char *err)
     void *part;
     int rc;
 
+    if (!store)
+        return session_say(err, -EINVAL, "store: found no place for the store");
     if (!(timeout_s > 0 && timeout_s < 1e6))
         return session_say(err, -EINVAL, "store: found a timeout of %g s, expected more than 0",
                            timeout_s);

@@ -5,7 +5,10 @@
 
 #include <tributary/coll.h>
 
+#define STORE_MAGIC 0x73746f72652e7472u /* not of one that is closed */
+
 struct trib_store {
+    uint64_t magic;
     struct trib_oob oob; /* ctx: the store */
     void (*close)(struct trib_store *store);
 };

@@ -24,7 +24,9 @@
  * operations proceed in trib_test(), trib_wait() and trib_progress() of any of the communicator's
  * operations.
  * Errors: functions return 0 or a negative errno; `err`, TRIB_TEXT bytes, may be NULL and gets the
- * reason in words.
+ * reason in words. NULL in place of a store, a communicator, a request or of where one is to be put is
+ * refused by -EINVAL, and so is, as far as its memory still shows it, one that has ended; functions
+ * without an error do nothing then, and return 0 or what is said at each.
  */
 #ifndef TRIBUTARY_COLL_H
 #define TRIBUTARY_COLL_H
@@ -80,7 +82,11 @@ struct trib_oob {
 
 /*
  * The same over TCP, for programs without an MPI or PMIx: rank 0 listens at ADDRESS:PORT, the others
- * connect to it, for so many seconds at most. -ETIMEDOUT: ranks are missing, err names them.
+ * connect to it, for so many seconds at most. Both ends prove that they know one secret: that of
+ * TRIB_STORE_SECRET, of the file TRIB_STORE_SECRET_FILE (this user's, mode 0600), else that of the fabric
+ * of several machines, else this user's own on this machine. Who has another one is hung up on, and
+ * changes nothing; so is who comes by a port that is forwarded. -ETIMEDOUT: ranks are missing, err names
+ * them; -EACCES: who listens has another secret, or passes connections on.
  */
 int trib_store_open(struct trib_store **store, const char *address, uint32_t rank, uint32_t size,
                     double timeout_s, char *err);
@@ -90,6 +96,7 @@ int trib_store_open(struct trib_store **store, const char *address, uint32_t ran
  * seconds at most. -ENOTCONN: there is no such launcher; -ENOTSUP: built without PMIx.
  */
 int trib_store_pmix(struct trib_store **store, double timeout_s, char *err);
+/* NULL: calls that are NULL, which trib_comm_create() refuses. */
 void trib_store_oob(struct trib_store *store, struct trib_oob *oob);
 /* After the communicators that use it. */
 void trib_store_close(struct trib_store *store);
@@ -114,7 +121,7 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
 void trib_comm_destroy(struct trib_comm *comm);
 uint32_t trib_comm_rank(const struct trib_comm *comm);
 uint32_t trib_comm_size(const struct trib_comm *comm);
-/* Why the communicator has failed; "": it has not. Valid until the next call for it by this thread. */
+/* Why the communicator has failed; "": it has not; that it is none. Valid until the next call for it by this thread. */
 const char *trib_comm_error(struct trib_comm *comm);
 /* Aggregation trees that the switches granted to all ranks, the same number at each; 0: it is hosts
  * that reduce. why: what they refused; "": nothing. */
@@ -128,7 +135,7 @@ const char *trib_comm_fell_back(struct trib_comm *comm);
  * Memory of operations, for all communicators of the process. Not needed: an operation registers
  * what is not registered for as long as it runs; it saves that time. What is only sent may be memory
  * for reading. Must be deregistered with the same address before it is unmapped. -EBUSY: an
- * operation uses it.
+ * operation uses it. -EINVAL, -ENOENT: NULL, or memory that cannot be, or is not registered.
  */
 int trib_register(void *buf, size_t bytes);
 int trib_deregister(void *buf);
@@ -162,7 +169,7 @@ int trib_all_to_all(struct trib_comm *comm, const void *send, void *recv, size_t
                     enum trib_type type, struct trib_request **req, char *err);
 int trib_barrier(struct trib_comm *comm, struct trib_request **req, char *err);
 
-/* Proceeds. 0: it has not ended; 1: done; negative: failed, trib_comm_error() says why. */
+/* Proceeds. 0: it has not ended; 1: done, also NULL; negative: failed, trib_comm_error() says why. */
 int trib_test(struct trib_request *req);
 /* Until it has ended: 0 or a negative errno. */
 int trib_wait(struct trib_request *req);
@@ -172,7 +179,7 @@ int trib_wait_for(struct trib_request *req, double seconds);
 void trib_free(struct trib_request *req);
 /* Proceeds without asking for one. */
 void trib_progress(struct trib_comm *comm);
-/* The algorithm that has run it, or would by now: "sharp", "ring", ... */
+/* The algorithm that has run it, or would by now: "sharp", "ring", ...; "": it is no request. */
 const char *trib_request_algo(const struct trib_request *req);
 
 /* Fabric time now; for differences. 0 before the first communicator. */

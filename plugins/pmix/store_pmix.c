@@ -144,7 +144,8 @@ int trib_pmix_open(struct trib_store **store, double timeout_s, char *err)
     }
     s->timeout_s = timeout_s < 1 ? 1 : (int)timeout_s;
     s->number = stores++;
-    s->store = (struct trib_store){.oob = {.ctx = s,
+    s->store = (struct trib_store){.magic = STORE_MAGIC,
+                                   .oob = {.ctx = s,
                                            .rank = s->self.rank,
                                            .size = size,
                                            .bcast = store_bcast,

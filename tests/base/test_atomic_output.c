@@ -3,13 +3,16 @@
  * be checked before a run. */
 #include "base/atomic_output.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +50,18 @@ static int number_in(const char *path)
     return n;
 }
 
+static bool any_temporary(void)
+{
+    bool any = false;
+    DIR *d = opendir(dir);
+
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        any |= strstr(e->d_name, ".tmp") != NULL;
+    closedir(d);
+    return any;
+}
+
 static void a_file_is_replaced(void **state)
 {
     (void)state;
@@ -56,6 +71,7 @@ static void a_file_is_replaced(void **state)
     assert_int_equal(write_number(at("x"), 1), 0);
     assert_int_equal(write_number(at("x"), 2), 0);
     assert_int_equal(number_in(at("x")), 2);
+    assert_false(any_temporary());
 }
 
 static void a_link_stays(void **state)
@@ -102,6 +118,54 @@ static void what_cannot_be_written_is_told(void **state)
     assert_int_equal(write_number("/dev/full", 1), -ENOSPC);
 }
 
+/* As on a full disk: what was there stays, and the temporary file does not (tear_down). */
+static void a_file_that_cannot_be_written_whole_is_left_as_it_was(void **state)
+{
+    static char text[10000];
+    struct rlimit before, little = {.rlim_cur = 4096};
+    FILE *from = tmpfile();
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    assert_true(from && fputs(text, from) >= 0 && !fflush(from));
+    assert_int_equal(write_number(at("x"), 3), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    assert_int_equal(atomic_output_text(at("x"), text), -EFBIG);
+    assert_int_equal(atomic_output_copy(at("x"), from), -EFBIG);
+    assert_int_equal(atomic_output_text(at("new"), text), -EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    fclose(from);
+    assert_int_equal(number_in(at("x")), 3);
+    assert_int_equal(access(at("new"), F_OK), -1);
+    for (unsigned i = 0; i < 2; i++) { /* neither is a temporary file left of one that is refused */
+        assert_int_equal(mkdir(at("sub"), 0700), 0);
+        assert_int_equal(i ? write_number(at("sub"), 1) : atomic_output_can_write(at("sub")),
+                         -EISDIR);
+        assert_int_equal(rmdir(at("sub")), 0);
+    }
+    assert_false(any_temporary());
+}
+
+/* What is to be copied is not whole itself: its last bytes are still in a buffer, and find no room. */
+static void what_is_not_whole_is_not_copied(void **state)
+{
+    struct rlimit before, little = {.rlim_cur = 10};
+    FILE *from = tmpfile();
+
+    (void)state;
+    assert_true(from && fputs("more than ten characters", from) >= 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    assert_int_equal(atomic_output_copy("/dev/null", from), -EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    fclose(from);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -125,6 +189,8 @@ int main(void)
         cmocka_unit_test(a_link_stays),
         cmocka_unit_test(a_pipe_stays),
         cmocka_unit_test(what_cannot_be_written_is_told),
+        cmocka_unit_test(a_file_that_cannot_be_written_whole_is_left_as_it_was),
+        cmocka_unit_test(what_is_not_whole_is_not_copied),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -174,6 +174,7 @@ static int output(const char *path, char *last)
 static void output_follows_no_link_of_another_user(void **state)
 {
     char last[NAME_MAX + 1];
+    int fd;
 
     (void)state;
     assert_int_equal(mkdir("shared", 0777), 0);
@@ -188,8 +189,34 @@ static void output_follows_no_link_of_another_user(void **state)
     need_root();
     assert_int_equal(lchown("shared/x", OTHER, OTHER), 0);
     assert_int_equal(output("shared/x", last), -EPERM);
+    close(open("shared/z", O_CREAT | O_WRONLY,
+               0666)); /* nor a file that another user made where all may */
+    assert_int_equal(chown("shared/z", OTHER, OTHER), 0);
+    assert_int_equal(own_output_open("shared/z", 0), -EPERM);
+    assert_int_equal(chown("shared", OTHER, OTHER), 0);
+    assert_true((fd = own_output_open("shared/z", 0)) >= 0);
+    close(fd);
+    assert_int_equal(unlink("shared/z"), 0);
+    assert_int_equal(chown("shared", 0, 0), 0);
     assert_int_equal(chown("shared", OTHER, OTHER), 0); /* the directory's owner's */
     assert_int_equal(output("shared/x", last), 0);
+}
+
+static void only_devices_and_descriptors_are_written_as_they_are(void **state)
+{
+    static const char *const special[] = {"/dev/stdout", "/dev/null",       "/dev/fd/1",
+                                          "/dev/pts/0",  "/proc/self/fd/1", NULL};
+    static const char *const plain[] = {"/dev/shm/x",         "/dev//shm/x", "/dev/",
+                                        "/dev/fd/../shm/x",   "x",           "/dev/mqueue/x",
+                                        "/proc/../dev/shm/x", "/devs/x",     NULL};
+
+    (void)state;
+    for (unsigned i = 0; special[i]; i++)
+        if (!own_output_is_special(special[i]))
+            fail_msg("%s", special[i]);
+    for (unsigned i = 0; plain[i]; i++)
+        if (own_output_is_special(plain[i]))
+            fail_msg("%s", plain[i]);
 }
 
 static int code(const char *path)
@@ -257,6 +284,7 @@ int main(void)
         T(another_users_directory_or_link_on_the_way_is_refused),
         T(only_a_plain_file_of_ones_own_is_opened),
         T(output_follows_no_link_of_another_user),
+        T(only_devices_and_descriptors_are_written_as_they_are),
         T(code_is_what_nobody_else_can_write),
         T(code_of_another_user_is_refused),
     };

@@ -101,6 +101,47 @@ static void a_shared_object_is_named_by_its_hash(void **state)
     unlink(path);
 }
 
+/* The file's entry: {"path", ...}, of a file with this text. */
+static json_t *entry_of(const char *text)
+{
+    const char *argv[] = {"trib-sim"};
+    char path[] = "/tmp/provenance.XXXXXX";
+    json_t *top = json_object(), *f;
+    struct provenance p;
+    int fd = mkstemp(path);
+
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    provenance_begin(&p, 1, argv);
+    provenance_file(&p, path);
+    provenance_add(&p, top, false);
+    f = json_incref(json_array_get(json_object_get(json_object_get(top, "run"), "files"), 0));
+    json_decref(top);
+    provenance_end(&p);
+    unlink(path);
+    return f;
+}
+
+static void neither_text_nor_hash_tells_a_secret(void **state)
+{
+    json_t *a = entry_of("trunk_key = \"one secret of many\" \"x\";"),
+           *b = entry_of("trunk_key = /* y */ \"another of them\";"),
+           *broken = entry_of("trunk_key = \"one secret of many\"; }");
+
+    (void)state;
+    assert_string_equal(json_string_value(json_object_get(a, "text")),
+                        "trunk_key = \"****************\";\n");
+    assert_string_equal(json_string_value(json_object_get(a, "secrets")), "hidden");
+    assert_string_equal(json_string_value(json_object_get(a, "sha256")),
+                        json_string_value(json_object_get(b, "sha256")));
+    assert_null(json_object_get(broken, "text"));
+    assert_null(json_object_get(broken, "sha256"));
+    assert_string_equal(json_string_value(json_object_get(broken, "secrets")), "hidden");
+    json_decref(a);
+    json_decref(b);
+    json_decref(broken);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +149,7 @@ int main(void)
         cmocka_unit_test(only_real_time_has_a_date_and_a_machine),
         cmocka_unit_test(a_file_that_is_not_there_is_named_alone),
         cmocka_unit_test(a_shared_object_is_named_by_its_hash),
+        cmocka_unit_test(neither_text_nor_hash_tells_a_secret),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
