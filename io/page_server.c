@@ -5,6 +5,7 @@
  */
 #include "io/page_server.h"
 
+#include "base/own_clear.h"
 #include "base/own_path.h"
 
 #include "io/rundir.h"
@@ -88,7 +89,7 @@ static int start_serving(struct page_server *s, const char *dir, const char *nam
         return -ENAMETOOLONG;
     memcpy(un.sun_path, s->socket, sizeof(s->socket));
     s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    unlink(s->socket);
+    own_socket_clear(s->socket);
     if (s->listen_fd < 0 || bind(s->listen_fd, (struct sockaddr *)&un, sizeof(un)) ||
         listen(s->listen_fd, BACKLOG))
         return -errno;
@@ -107,7 +108,7 @@ void page_server_stop(struct page_server *s)
     if (s->runs) {
         shutdown(s->listen_fd, SHUT_RD);
         pthread_join(s->thread, NULL);
-        unlink(s->socket);
+        own_socket_clear(s->socket);
     }
     if (s->listen_fd >= 0)
         close(s->listen_fd);
@@ -176,16 +177,17 @@ int page_server_start(struct page_server **ps, struct shared **out,
 {
     struct page_server *s = calloc(1, sizeof(*s));
     struct shared *sh = calloc(1, sizeof(*sh));
-    char path[RUN_PATH + 16];
+    struct rundir rd = {.sh = NULL};
     int lock = -1, rc = -ENOMEM;
+
+    snprintf(rd.path, sizeof(rd.path), "%s", cfg->dir);
 
     *ps = s;
     *out = sh;
     if (s && sh) {
         s->listen_fd = s->fds[PAGE_CLOCK] = s->fds[PAGE_SWITCH] = s->fds[PAGE_BELL] = -1;
-        snprintf(path, sizeof(path), "%s/shared", cfg->dir);
-        lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-        rc = lock < 0 ? -errno : 0;
+        lock = rundir_file(&rd, O_CREAT | O_RDWR, "shared");
+        rc = lock < 0 ? lock : 0;
     }
     while (!rc) {
         rc = flock(lock, LOCK_EX) ? -errno : start_locked(sh, s, cfg);

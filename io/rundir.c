@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The run directory. Files that several processes may create at once (the conf copy) are written
- * under a temporary name and renamed to the real one, unless that is there: renameat2(2) decides which
- * process is first, and no process sees half a file, or one with two names (base/own_path.h).
+ * under a temporary name and renamed to the real one, unless that is there (base/temp_file.h):
+ * renameat2(2) decides which process is first, and no process sees half a file, or one with two names.
  */
 #include "io/rundir.h"
+#include "base/input.h"
+#include "base/own_clear.h"
 #include "base/own_path.h"
-#include "base/process.h"
+#include "base/temp_file.h"
 #include "io/shared.h"
 
 #include <errno.h>
@@ -15,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -54,29 +55,52 @@ int rundir_port_sock(const struct rundir *rd, const char *host, unsigned port, u
     return rundir_path(rd, buf, size, "port/%s/%u.%u.sock", host, port, slot);
 }
 
+/* Makes a directory unless it is there, one of this user's and no link. 0 or -errno, with a message. */
+static int make_dir(const struct rundir *rd, const char *name, mode_t mode)
+{
+    char why[OWN_WHY];
+    int dir = own_dir_open(rd->path, false, why, sizeof(why)), fd;
+
+    if (dir < 0) {
+        complain(*why ? 0 : -dir, "run directory %s", *why ? why : rd->path);
+        return dir;
+    }
+    fd = own_subdir_make(dir, name, mode);
+    if (fd == -EPERM) {
+        own_subdir_why(dir, name, why, sizeof(why));
+        complain(0, "cannot use %s/%s", rd->path, why);
+    } else if (fd < 0) {
+        complain(-fd, "cannot make %s/%s", rd->path, name);
+    }
+    close(dir);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
 int rundir_port_dir(const struct rundir *rd, const char *host)
 {
-    char path[2 * RUN_PATH];
+    char name[RUN_PATH];
 
-    if (rundir_path(rd, path, sizeof(path), "port/%s", host))
+    if (snprintf(name, sizeof(name), "port/%s", host) >= (int)sizeof(name))
         return complain(ENAMETOOLONG, "run directory %s", rd->path);
-    return mkdir(path, 0700) && errno != EEXIST ? complain(errno, "cannot make %s", path) : 0;
+    return make_dir(rd, name, 0700);
 }
 
 int rundir_own_dir(const struct rundir *rd, const char *name)
 {
-    char path[2 * RUN_PATH], why[OWN_WHY];
-    int fd, rc = rundir_path(rd, path, sizeof(path), "%s", name);
+    return make_dir(rd, name, 0755);
+}
 
-    if (rc || (mkdir(path, 0755) && errno != EEXIST))
-        return complain(rc ? -rc : errno, "cannot make %s/%s", rd->path, name);
-    fd = own_dir_open(path, false, why, sizeof(why));
-    if (fd < 0) {
-        complain(*why ? 0 : -fd, "cannot use %s", *why ? why : path);
-        return fd;
-    }
-    close(fd);
-    return 0;
+int rundir_dir(const struct rundir *rd, const char *name)
+{
+    char why[OWN_WHY];
+    int dir = own_dir_open(rd->path, false, why, sizeof(why));
+    int fd = dir < 0 ? dir : own_subdir_open(dir, name);
+
+    if (dir >= 0)
+        close(dir);
+    return fd;
 }
 
 int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_t size)
@@ -183,42 +207,68 @@ int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
     return n < 0 || n >= (int)sizeof(name) ? -ENAMETOOLONG : open_in(rd, flags, name, false);
 }
 
-/* ---- files that are created once ---- */
-
-/* Gives tmp its real name. 0: this process was first; 1: another one was. */
-static int publish(const char *tmp, const char *path)
+int rundir_file_quiet(const struct rundir *rd, int flags, const char *fmt, ...)
 {
-    int rc = renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE) ? errno : 0;
+    char name[RUN_PATH + 64];
+    va_list ap;
+    int n;
 
-    if (rc == EINVAL || rc == ENOSYS) /* NFS: for a moment the file has two names */
-        rc = link(tmp, path) ? errno : 0;
-    unlink(tmp);
-    if (rc == EEXIST)
-        return 1;
-    return rc ? complain(rc, "cannot make %s", path) : 0;
+    va_start(ap, fmt);
+    n = vsnprintf(name, sizeof(name), fmt, ap);
+    va_end(ap);
+    return n < 0 || n >= (int)sizeof(name) ? -ENAMETOOLONG : open_in(rd, flags, name, true);
 }
 
-static int write_once(const char *path, const void *data, size_t len)
+int rundir_unlink(const struct rundir *rd, const char *fmt, ...)
 {
-    char tmp[RUN_PATH + 64];
-    int fd, rc = 0;
+    char name[RUN_PATH + 64], why[OWN_WHY];
+    int dir = own_dir_open(rd->path, false, why, sizeof(why)), n, rc;
+    va_list ap;
 
-    snprintf(tmp, sizeof(tmp), "%s.%d", path, (int)getpid());
-    fd = open(tmp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return complain(errno, "cannot make %s", tmp);
-    for (size_t off = 0; off < len;) {
-        ssize_t k = write(fd, (const char *)data + off, len - off);
+    if (dir < 0)
+        return dir;
+    va_start(ap, fmt);
+    n = vsnprintf(name, sizeof(name), fmt, ap);
+    va_end(ap);
+    rc = n < 0 || n >= (int)sizeof(name) ? -ENAMETOOLONG : own_unlink(dir, name);
+    close(dir);
+    return rc;
+}
 
-        if (k <= 0) {
-            rc = complain(k ? errno : ENOSPC, "cannot write %s", tmp);
-            unlink(tmp);
-            break;
-        }
-        off += (size_t)k;
+/* ---- files that are created once ---- */
+
+static int write_all(int fd, const char *data, size_t len)
+{
+    while (len) {
+        ssize_t k = write(fd, data, len);
+
+        if (k <= 0)
+            return k ? -errno : -ENOSPC;
+        data += k;
+        len -= (size_t)k;
     }
-    close(fd);
-    return rc ? rc : publish(tmp, path);
+    return 0;
+}
+
+/* 0: this process was first; 1: another one was; -errno, with a message. */
+static int write_once(const struct rundir *rd, const char *name, const char *data, size_t len)
+{
+    char why[OWN_WHY];
+    int dir = own_dir_open(rd->path, false, why, sizeof(why)), fd, rc;
+    struct temp_file tmp;
+
+    fd = dir < 0 ? dir : temp_file_open(&tmp, dir, name, 0600);
+    rc = fd < 0 ? fd : write_all(fd, data, len);
+    if (fd >= 0) {
+        close(fd);
+        if (rc)
+            temp_file_drop(&tmp);
+        else
+            rc = temp_file_publish(&tmp, name, true);
+    }
+    if (dir >= 0)
+        close(dir);
+    return rc == -EEXIST ? 1 : rc ? complain(-rc, "cannot make %s/%s", rd->path, name) : 0;
 }
 
 int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create)
@@ -299,8 +349,7 @@ static int check_lengths(const struct rundir *rd, const struct fabric *f)
 
 int rundir_install(const struct rundir *rd, const struct fabric *f)
 {
-    char path[RUN_PATH + 32], full[4096];
-    char *text, *there = NULL;
+    char full[4096], why[INPUT_WHY], *text, *there = NULL;
     size_t len = 0, there_len = 0;
     int rc = check_lengths(rd, f);
 
@@ -311,23 +360,21 @@ int rundir_install(const struct rundir *rd, const struct fabric *f)
                         "%s: found %u addresses of %u processes each, expected at most %u in real "
                         "time (a smaller slots_per_host allows more)",
                         f->path, f->n_dests, f->slots_per_host, bell_room(f));
-    text = read_file(fopen(f->path, "re"), &len);
+    text = input_file(f->path, INPUT_MOST, &len, why);
     if (!text)
-        return complain(errno ? errno : EIO, "cannot read %s", f->path);
+        return complain(errno, "cannot read %s", f->path);
     if (!realpath(f->path, full))
         snprintf(full, sizeof(full), "%s", f->path);
-    snprintf(path, sizeof(path), "%s/fabric.path", rd->path);
-    rc = write_once(path, full, strlen(full));
-    if (rc >= 0) {
-        snprintf(path, sizeof(path), "%s/fabric.conf", rd->path);
-        rc = write_once(path, text, len);
-    }
+    rc = write_once(rd, "fabric.path", full, strlen(full));
+    if (rc >= 0)
+        rc = write_once(rd, "fabric.conf", text, len);
     if (rc == 1) {
         there = read_own(rd, "fabric.conf", &there_len);
         rc = 0;
         if (!there || there_len != len || memcmp(there, text, len))
-            rc = complain(EEXIST, "%s: found another fabric's conf, expected that of %s", path,
-                          f->path);
+            rc =
+                complain(EEXIST, "%s/fabric.conf: found another fabric's conf, expected that of %s",
+                         rd->path, f->path);
     }
     free(there);
     free(text);
@@ -382,13 +429,12 @@ uint16_t rundir_machine(const struct rundir *rd, const struct fabric *f)
 
 void rundir_note_machine(const struct rundir *rd, const char *name, bool there)
 {
-    char path[2 * RUN_PATH];
-    int fd;
+    int fd = make_dir(rd, "machines", 0700);
 
-    if (rundir_path(rd, path, sizeof(path), "machines") || (mkdir(path, 0700) && errno != EEXIST) ||
-        rundir_path(rd, path, sizeof(path), "machines/%s", name))
+    if (fd)
         return;
-    fd = there ? rundir_file(rd, O_CREAT | O_WRONLY, "machines/%s", name) : unlink(path);
+    fd = there ? rundir_file(rd, O_CREAT | O_WRONLY, "machines/%s", name)
+               : rundir_unlink(rd, "machines/%s", name);
     if (there && fd >= 0)
         close(fd);
 }
@@ -398,100 +444,4 @@ bool rundir_machine_there(const struct rundir *rd, const char *name)
     char path[2 * RUN_PATH];
 
     return !rundir_path(rd, path, sizeof(path), "machines/%s", name) && !access(path, F_OK);
-}
-
-/* ---- locks ---- */
-
-/* flock, not fcntl: two claims of one process must collide, and closing another file must not give
- * a slot back. */
-int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,
-                      int *fd)
-{
-    bool shared = own_dir_is_service(rd->path);
-    char name[RUN_PATH + 64];
-    int rc = rundir_port_dir(rd, host);
-    unsigned denied = 0;
-
-    *fd = -1;
-    for (unsigned s = 0; s < slots && !rc; s++) {
-        snprintf(name, sizeof(name), "port/%.*s/%u.%u.lock", RUN_PATH, host, port, s);
-        *fd = open_in(rd, O_CREAT | O_RDWR, name, shared);
-        if (shared && (*fd == -EACCES || *fd == -EPERM || *fd == -EISDIR)) { /* another user's */
-            denied++;
-            continue;
-        }
-        if (*fd < 0)
-            return *fd;
-        if (!flock(*fd, LOCK_EX | LOCK_NB))
-            return (int)s;
-        close(*fd);
-    }
-    *fd = -1;
-    if (denied == slots)
-        return complain(EACCES, "host %s is not this user's (access in the conf)", host);
-    return rc ? rc : -EBUSY;
-}
-
-/* ---- pid files ---- */
-
-/* In clock ticks since boot, field 22 of /proc/PID/stat (after the name, which may have any
- * characters): tells a process from a later one with the same pid. */
-static unsigned long long start_time(void)
-{
-    FILE *f = fopen("/proc/self/stat", "re");
-    char buf[1024], *p = NULL;
-
-    if (f && fgets(buf, sizeof(buf), f))
-        p = strrchr(buf, ')');
-    if (f)
-        fclose(f);
-    for (int field = 2; field < 22 && p; field++)
-        p = strchr(p + 1, ' ');
-    return p ? strtoull(p, NULL, 10) : 0;
-}
-
-/* fcntl, so that F_GETLK returns the holder's pid even when the file is stale. */
-int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
-{
-    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int pid;
-
-    *fd = rundir_file(rd, O_CREAT | O_RDWR, "proc/%s.pid", name);
-    if (*fd < 0)
-        return *fd;
-    if (fcntl(*fd, F_SETLK, &lk)) {
-        pid = rundir_proc_pid(rd, name);
-        close(*fd);
-        *fd = -1;
-        if (pid == PROCESS_AWAY)
-            fprintf(stderr, "tributary: %s runs already in %s, in another PID namespace\n", name,
-                    rd->path);
-        else
-            fprintf(stderr, "tributary: %s runs already in %s as process %d\n", name, rd->path,
-                    pid > 0 ? pid : 0);
-        return -EBUSY;
-    }
-    if (ftruncate(*fd, 0) || dprintf(*fd, "%d\n%llu\n", (int)getpid(), start_time()) < 0) {
-        int err = errno;
-
-        close(*fd);
-        *fd = -1;
-        fprintf(stderr, "tributary: cannot write %s/proc/%s.pid: %s\n", rd->path, name,
-                strerror(err));
-        return -err;
-    }
-    return 0;
-}
-
-int rundir_proc_pid(const struct rundir *rd, const char *name)
-{
-    char file[RUN_PATH];
-    int n = snprintf(file, sizeof(file), "proc/%s.pid", name), fd, rc;
-
-    fd = n < 0 || n >= (int)sizeof(file) ? -ENAMETOOLONG : open_in(rd, O_RDONLY, file, true);
-    if (fd < 0)
-        return fd == -ENOENT ? 0 : fd;
-    rc = process_lock_holder(fd);
-    close(fd);
-    return rc;
 }

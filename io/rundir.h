@@ -86,6 +86,15 @@ int rundir_proc_pid(const struct rundir *rd, const char *name);
 int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same without a message. */
+int rundir_file_quiet(const struct rundir *rd, int flags, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Removes a file or a link; directories on the way are no links. 0 or -errno. */
+int rundir_unlink(const struct rundir *rd, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Opens a directory that rundir_own_dir() has made, through no link. A descriptor or -errno. */
+int rundir_dir(const struct rundir *rd, const char *name);
+
 /* Where a fabric's run directory is unless TRIB_RUN says so: in parent (NULL: XDG_RUNTIME_DIR, else /tmp)
  * below a directory of this user's. fabric NULL: that one. 0 or -ENAMETOOLONG. */
 int rundir_default(char *buf, size_t size, const char *parent, const char *fabric);

@@ -55,20 +55,45 @@ int shared_seal(int fd)
     return fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ? -errno : 0;
 }
 
-/* Pages that read-only mappings show must not change by another hand than the writer's; a file on
- * huge pages may lose them, which is a SIGBUS at the next use. */
-void *shared_map(int fd, size_t size, bool write)
+/* Of a memory file that has these seals; -1: it has not. One on huge pages may lose them, which is a
+ * SIGBUS at the next use. */
+static off_t size_of(int fd, int need)
 {
-    int need = SIZE_SEALS | (write ? 0 : F_SEAL_FUTURE_WRITE), seals = fcntl(fd, F_GET_SEALS);
+    int seals = fcntl(fd, F_GET_SEALS);
     struct statfs fs;
     struct stat st;
-    void *at;
 
-    if (seals < 0 || (seals & need) != need || fstat(fd, &st) || st.st_size != (off_t)size ||
-        fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
-        return NULL;
-    at = mmap(NULL, size, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+    return seals >= 0 && (seals & need) == need && !fstat(fd, &st) && !fstatfs(fd, &fs) &&
+                   fs.f_type == TMPFS_MAGIC
+               ? st.st_size
+               : -1;
+}
+
+static void *map(int fd, size_t size, bool write)
+{
+    void *at = mmap(NULL, size, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+
     return at == MAP_FAILED ? NULL : at;
+}
+
+/* Pages that read-only mappings show must not change by another hand than the writer's. */
+void *shared_map(int fd, size_t size, bool write)
+{
+    int need = SIZE_SEALS | (write ? 0 : F_SEAL_FUTURE_WRITE);
+
+    return size_of(fd, need) == (off_t)size ? map(fd, size, write) : NULL;
+}
+
+bool shared_is_safe(int fd, size_t size)
+{
+    off_t is = size_of(fd, F_SEAL_SHRINK);
+
+    return is >= 0 && (uint64_t)is >= size;
+}
+
+void *shared_map_part(int fd, size_t size)
+{
+    return shared_is_safe(fd, size) ? map(fd, size, true) : NULL;
 }
 
 /* ---- what trib-switch processes hand out ---- */

@@ -12,7 +12,8 @@
  *                 both ends: the bell of a host's process, and when frames were announced. What is
  *                 read there is checked, on a copy
  *
- * All are memory files sealed against growing and shrinking. The first two are sealed against
+ * All are memory files sealed against growing and shrinking, and nothing else that another process can
+ * reach is mapped (scripts/one_helper.py): whoever could shrink it ended its readers by SIGBUS. The first two are sealed against
  * writing too, once their writer has mapped them. A trib-switch hands out its clock page, switch
  * page and loop bell at the socket proc/NAME.page (page_server.h); port pages go along with the
  * connection, to its peer only.
@@ -157,6 +158,11 @@ void *shared_make(const char *name, size_t size, int *fd);
 int shared_seal(int fd);
 /* Maps a file that another process made; NULL: it lacks the seals or the size. */
 void *shared_map(int fd, size_t size, bool write);
+/* Whether the first `size` bytes of a file that another process made stay: it cannot shrink, and has
+ * no huge pages that may be gone when they are used. */
+bool shared_is_safe(int fd, size_t size);
+/* Maps them, to read and to write; what is behind them may grow. NULL: not safe, or no memory. */
+void *shared_map_part(int fd, size_t size);
 
 static inline uint32_t slot_name(unsigned port, unsigned slot)
 {

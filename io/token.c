@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/token.h"
 
+#include "base/credential.h"
 #include "base/own_path.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,12 +35,7 @@ static int read_token(const struct rundir *rd, int fd, char token[TOKEN_BYTES])
 
 static int open_file(const struct rundir *rd, const char *host, int flags)
 {
-    char path[PATH];
-    int fd = -ENAMETOOLONG;
-
-    if (!rundir_path(rd, path, sizeof(path), "port/%s/host.token", host))
-        fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd == -1 ? -errno : fd;
+    return rundir_file_quiet(rd, flags, "port/%s/host.token", host);
 }
 
 static int read_file(const struct rundir *rd, const char *host, char token[TOKEN_BYTES])
@@ -67,8 +62,8 @@ int token_make(const struct rundir *rd, const char *host, char token[TOKEN_BYTES
         return 0;
     if (rundir_path(rd, path, sizeof(path), "port/%s/host.token", host))
         return -ENAMETOOLONG;
-    unlink(path);
-    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+    (void)rundir_unlink(rd, "port/%s/host.token", host);
+    if (credential_random(random, sizeof(random)))
         return -EIO;
     for (unsigned i = 0; i < sizeof(random); i++)
         token[i] = digit[random[i] & 15];

@@ -401,16 +401,12 @@ static void serve_telemetry(const struct process *p)
 
 static void finish(struct process *p)
 {
-    char path[RUN_PATH + 64];
-
     telemetry_serve(NULL, NULL);
     loop_destroy(p->loop);
     trunk_end(p->trunk);
     if (p->pid_fd >= 0) {
-        if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name))
-            unlink(path);
-        if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.pid", p->name))
-            unlink(path);
+        (void)rundir_unlink(&p->rd, "proc/%s.ready", p->name);
+        (void)rundir_unlink(&p->rd, "proc/%s.pid", p->name);
         close(p->pid_fd);
         io_eal_cleanup();
     }

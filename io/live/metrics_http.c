@@ -17,17 +17,58 @@ int metrics_serve(struct live *l, const char *where)
 #else
 #include "io/live/metrics.h"
 
+#include "io/shared.h"
+
 #include <microhttpd.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+/*
+ * The loop accepts, MHD does the rest in the same thread. Places are bounded. A connection has one for
+ * ANSWER_NS since it came or was last answered, however it trickles; where all places are taken, the
+ * one that has had no answer for longest gives its own up, after IDLE_NS; so it does where no descriptor
+ * is free. What a look at the switches takes is on nobody's account: all wait for it.
+ */
 #define CONNECTIONS 16u
-#define TIMEOUT_S   10u
+#define BACKLOG     128
+#define IDLE_NS     100000000   /* a scrape asks at once */
+#define ANSWER_NS   10000000000 /* a request and the reading of its answer */
+#define RETRY_NS    200000000   /* where no connection can be taken */
+#define TICK_MS     1000
 #define OPEN_TYPE   "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define TEXT_TYPE   "text/plain; version=0.0.4; charset=utf-8"
+
+struct place {
+    int fd;
+    int64_t since_ns; /* when it connected, or had its last answer */
+};
+
+struct server {
+    struct live *live;
+    struct MHD_Daemon *mhd;
+    int listen_fd;
+    bool full;        /* no descriptor was free, which was said */
+    int64_t retry_ns; /* when it is tried again */
+    unsigned n;
+    struct place place[CONNECTIONS];
+};
+
+static struct place *place_of(struct server *s, struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    for (unsigned i = 0; info && i < s->n; i++)
+        if (s->place[i].fd == info->connect_fd)
+            return &s->place[i];
+    return NULL;
+}
 
 static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *type,
                               char *text, size_t len, enum MHD_ResponseMemoryMode mode)
@@ -49,7 +90,16 @@ static enum MHD_Result say(struct MHD_Connection *c, unsigned status, const char
                   MHD_RESPMEM_PERSISTENT);
 }
 
-/* In MHD's one thread. */
+static void look(struct server *s)
+{
+    int64_t began = clock_mono_ns(), took;
+
+    live_look(s->live);
+    took = clock_mono_ns() - began;
+    for (unsigned i = 0; i < s->n; i++)
+        s->place[i].since_ns += took;
+}
+
 static enum MHD_Result scrape(void *ctx, struct MHD_Connection *c, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *n_data, void **state)
@@ -58,6 +108,8 @@ static enum MHD_Result scrape(void *ctx, struct MHD_Connection *c, const char *u
     bool open = accept && strstr(accept, "application/openmetrics-text");
     char *text = NULL;
     size_t len = 0;
+    struct server *s = ctx;
+    struct place *p = place_of(s, c);
     FILE *f;
 
     (void)version, (void)data, (void)state;
@@ -69,10 +121,146 @@ static enum MHD_Result scrape(void *ctx, struct MHD_Connection *c, const char *u
     f = open_memstream(&text, &len);
     if (!f)
         return MHD_NO;
-    live_look(ctx);
-    metrics_print(ctx, open ? METRICS_OPENMETRICS : METRICS_PROMETHEUS, f);
+    look(s);
+    if (p)
+        p->since_ns = clock_mono_ns(); /* now it is the client's turn */
+    metrics_print(s->live, open ? METRICS_OPENMETRICS : METRICS_PROMETHEUS, f);
     fclose(f);
     return answer(c, MHD_HTTP_OK, open ? OPEN_TYPE : TEXT_TYPE, text, len, MHD_RESPMEM_MUST_FREE);
+}
+
+/* ---- places ---- */
+
+static void place_note(void *ctx, struct MHD_Connection *c, void **state,
+                       enum MHD_ConnectionNotificationCode what)
+{
+    struct server *s = ctx;
+    struct place *p = place_of(s, c);
+
+    (void)state;
+    if (p && what == MHD_CONNECTION_NOTIFY_CLOSED)
+        *p = s->place[--s->n];
+}
+
+static void place_answered(void *ctx, struct MHD_Connection *c, void **state,
+                           enum MHD_RequestTerminationCode how)
+{
+    struct place *p = place_of(ctx, c);
+
+    (void)state, (void)how;
+    if (p)
+        p->since_ns = clock_mono_ns();
+}
+
+static struct place *place_idlest(struct server *s)
+{
+    struct place *idlest = &s->place[0];
+
+    for (unsigned i = 1; i < s->n; i++)
+        if (s->place[i].since_ns < idlest->since_ns)
+            idlest = &s->place[i];
+    return idlest;
+}
+
+/* MHD finds that the connection is over, and place_note() frees the place. */
+static void place_end(struct server *s, struct place *p)
+{
+    unsigned before = s->n;
+
+    shutdown(p->fd, SHUT_RDWR);
+    for (unsigned i = 0; i < 4 && s->n == before; i++)
+        MHD_run(s->mhd);
+}
+
+/* A newcomer gets a place, or waits in the backlog until the idlest has been idle for long enough, and
+ * until there may be a descriptor: ns until then. */
+static int64_t places_until_room(struct server *s, int64_t now)
+{
+    int64_t at = s->n < CONNECTIONS ? now : place_idlest(s)->since_ns + IDLE_NS;
+
+    if (s->full && s->retry_ns > at)
+        at = s->retry_ns;
+    return at > now ? at - now : 0;
+}
+
+/* The newcomer stays in the backlog, so there is no sense in waiting for one. */
+static void places_full(struct server *s, int error)
+{
+    int64_t now = clock_mono_ns();
+
+    if (!s->full)
+        fprintf(stderr, "trib-metrics: cannot take a connection, trying on: %s\n", strerror(error));
+    s->full = true;
+    s->retry_ns = now + RETRY_NS;
+    if (s->n && now - place_idlest(s)->since_ns > IDLE_NS)
+        place_end(s, place_idlest(s));
+}
+
+static void places_accept(struct server *s)
+{
+    struct sockaddr_storage from;
+    socklen_t len = sizeof(from);
+    int fd = accept4(s->listen_fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
+        return; /* it has left */
+    if (fd < 0) {
+        places_full(s, errno);
+        return;
+    }
+    s->full = false;
+    if (s->n == CONNECTIONS)
+        place_end(s, place_idlest(s));
+    if (s->n == CONNECTIONS) {
+        close(fd);
+        return;
+    }
+    s->place[s->n++] = (struct place){.fd = fd, .since_ns = clock_mono_ns()};
+    if (MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, len) != MHD_YES)
+        for (unsigned i = 0; i < s->n; i++) /* MHD has closed it, and may have told place_note() */
+            if (s->place[i].fd == fd)
+                s->place[i] = s->place[--s->n];
+}
+
+static void places_end_overdue(struct server *s, int64_t now)
+{
+    while (s->n && now - place_idlest(s)->since_ns > ANSWER_NS) {
+        unsigned before = s->n;
+
+        place_end(s, place_idlest(s));
+        if (s->n == before)
+            return;
+    }
+}
+
+/* ---- the loop ---- */
+
+/* Until one of the signals. */
+static int serve(struct server *s, int signals)
+{
+    const union MHD_DaemonInfo *mhd = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+    struct pollfd p[3] = {{signals, POLLIN, 0}, {mhd->epoll_fd, POLLIN, 0}, {0}};
+
+    for (;;) {
+        int64_t now = clock_mono_ns(), wait;
+        MHD_UNSIGNED_LONG_LONG timeout;
+        int ms = TICK_MS;
+
+        places_end_overdue(s, now);
+        wait = places_until_room(s, now);
+        p[2] = (struct pollfd){s->listen_fd, wait ? 0 : POLLIN, 0};
+        if (wait)
+            ms = (int)(wait / 1000000) + 1;
+        if (MHD_get_timeout(s->mhd, &timeout) == MHD_YES && timeout < (unsigned)ms)
+            ms = (int)timeout;
+        if (poll(p, 3, ms) < 0 && errno != EINTR)
+            return -errno;
+        if (p[0].revents)
+            return 0;
+        if (p[2].revents)
+            places_accept(s);
+        MHD_run(s->mhd);
+    }
 }
 
 /* Splits "ADDRESS:PORT"; NULL: it cannot be that. */
@@ -95,12 +283,37 @@ static struct addrinfo *address(const char *where)
     return getaddrinfo(host, port, &hints, &found) ? NULL : found;
 }
 
+static int listen_at(const struct addrinfo *at, unsigned *port)
+{
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, rc = 0;
+    struct sockaddr_storage is;
+    socklen_t len = sizeof(is);
+    char text[NI_MAXSERV];
+
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(fd, at->ai_addr, at->ai_addrlen) || listen(fd, BACKLOG) ||
+        getsockname(fd, (struct sockaddr *)&is, &len)) {
+        rc = -errno;
+    } else if (getnameinfo((struct sockaddr *)&is, len, NULL, 0, text, sizeof(text),
+                           NI_NUMERICSERV)) {
+        rc = -EINVAL;
+    }
+    if (rc)
+        close(fd);
+    else
+        *port = (unsigned)strtoul(text, NULL, 10);
+    return rc ? rc : fd;
+}
+
 int metrics_serve(struct live *l, const char *where)
 {
+    struct server s = {.live = l, .listen_fd = -1};
     struct addrinfo *at = address(where);
-    struct MHD_Daemon *d;
+    int signals, rc;
+    unsigned port = 0;
     sigset_t ends;
-    int sig;
 
     if (!at) {
         fprintf(stderr,
@@ -112,20 +325,31 @@ int metrics_serve(struct live *l, const char *where)
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigprocmask(SIG_BLOCK, &ends, NULL);
-    d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
-                             (at->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0),
-                         0, NULL, NULL, scrape, l, MHD_OPTION_SOCK_ADDR, at->ai_addr,
-                         MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                         TIMEOUT_S, MHD_OPTION_END);
+    s.listen_fd = listen_at(at, &port);
     freeaddrinfo(at);
-    if (!d) {
-        fprintf(stderr, "trib-metrics: cannot listen at %s: %s\n", where, strerror(errno));
-        return -EADDRINUSE;
+    rc = s.listen_fd < 0 ? s.listen_fd : 0;
+    signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    if (!rc && signals < 0)
+        rc = -errno;
+    if (!rc) {
+        errno = ENOMEM;
+        s.mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, scrape,
+                                 &s, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
+                                 MHD_OPTION_NOTIFY_CONNECTION, place_note, &s,
+                                 MHD_OPTION_NOTIFY_COMPLETED, place_answered, &s, MHD_OPTION_END);
+        rc = s.mhd ? 0 : -errno;
     }
-    fprintf(stderr, "serving /metrics at port %u of %s; Ctrl-C ends it\n",
-            MHD_get_daemon_info(d, MHD_DAEMON_INFO_BIND_PORT)->port, where);
-    sigwait(&ends, &sig);
-    MHD_stop_daemon(d);
-    return 0;
+    if (rc) {
+        fprintf(stderr, "trib-metrics: cannot listen at %s: %s\n", where, strerror(-rc));
+    } else {
+        fprintf(stderr, "serving /metrics at port %u of %s; Ctrl-C ends it\n", port, where);
+        rc = serve(&s, signals);
+        MHD_stop_daemon(s.mhd);
+    }
+    if (signals >= 0)
+        close(signals);
+    if (s.listen_fd >= 0)
+        close(s.listen_fd);
+    return rc;
 }
 #endif

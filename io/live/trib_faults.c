@@ -71,7 +71,7 @@ static volatile sig_atomic_t stop;
 static void on_signal(int sig)
 {
     (void)sig;
-    stop = 1;
+    stop = sig;
 }
 
 static void reach(struct player *p, const char *dir)
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     p.path = o.plan;
     if (!p.n)
         fprintf(stderr, "trib-faults: found no switch process that answers in %s\n", o.dir);
-    rc = p.n && play(&p, &s) ? 0 : stop ? 130 : 1;
+    rc = p.n && play(&p, &s) ? 0 : stop ? 128 + stop : 1;
     for (unsigned i = 0; i < p.n; i++)
         close(p.fd[i]);
     fault_steps_free(&s);

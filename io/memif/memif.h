@@ -87,7 +87,7 @@ void memif_rings_start(struct memif *mf);
 void memif_drop(struct memif *mf);
 int memif_send(struct memif *mf, const struct memif_msg *msg, int fd);
 int memif_refuse(struct memif *mf, const char *reason); /* -EPROTO */
-int memif_map(struct memif *mf, int fd, uint64_t size); /* one more region */
+void memif_add_region(struct memif *mf, void *at, uint64_t size);
 
 /* memif_client.c */
 void memif_client_connect(struct memif *mf);

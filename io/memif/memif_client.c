@@ -2,6 +2,8 @@
 /* The client's end of a memif's control channel: it provides the memory. */
 #include "io/memif/memif.h"
 
+#include "io/shared.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,15 +27,13 @@ void memif_client_connect(struct memif *mf)
 static int client_region(struct memif *mf)
 {
     size_t size = memif_region_bytes(mf);
-    int rc, fd = memfd_create("memif", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int rc, fd;
+    void *at = shared_make("memif", size, &fd);
 
-    if (fd < 0)
-        return -errno;
-    if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) ||
-        memif_map(mf, fd, size))
-        rc = -errno;
-    else
-        rc = memif_region_init(mf);
+    if (!at)
+        return fd;
+    memif_add_region(mf, at, size);
+    rc = memif_region_init(mf);
     if (rc) {
         close(fd);
         return rc;

@@ -7,6 +7,8 @@
 #include "io/memif/memif.h"
 
 #include "base/assert.h"
+#include "base/credential.h"
+#include "base/own_clear.h"
 #include "io/shared.h"
 
 #include <errno.h>
@@ -126,16 +128,11 @@ static int memif_recv(struct memif *mf, struct memif_msg *msg, int *fd)
     return n ? -EPROTO : -ECONNRESET;
 }
 
-int memif_map(struct memif *mf, int fd, uint64_t size)
+void memif_add_region(struct memif *mf, void *at, uint64_t size)
 {
-    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-    if (at == MAP_FAILED)
-        return -errno;
     T_ASSERT(mf->n_regions < MEMIF_REGIONS, "a memif maps more regions than it has places for");
     mf->region[mf->n_regions].addr = at;
     mf->region[mf->n_regions++].size = size;
-    return 0;
 }
 
 /* ---- server ---- */
@@ -155,17 +152,17 @@ static int serve_hello(struct memif *mf)
 static int serve_region(struct memif *mf, const struct memif_msg *msg, int fd)
 {
     uint64_t size = msg->region.size;
-    struct stat st;
-    int seals;
+    void *at;
 
     if (fd < 0 || msg->region.index != mf->n_regions || mf->n_regions == MEMIF_REGIONS)
         return memif_refuse(mf, "invalid region");
-    /* A file that shrinks under our mapping would be a SIGBUS. */
-    seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || !size || size > UINT32_MAX ||
-        (uint64_t)st.st_size < size)
+    if (!size || size > UINT32_MAX || !shared_is_safe(fd, size))
         return memif_refuse(mf, "region is not a sealed file of the size announced");
-    return memif_map(mf, fd, size) ? memif_refuse(mf, "cannot map region") : 0;
+    at = shared_map_part(fd, size);
+    if (!at)
+        return memif_refuse(mf, "cannot map region");
+    memif_add_region(mf, at, size);
+    return 0;
 }
 
 static int serve_page(struct memif *mf, const struct memif_msg *msg, int fd)
@@ -209,15 +206,6 @@ static int serve_connect(struct memif *mf)
 }
 
 /* Takes as long wherever the two differ. */
-static bool same_secret(const struct memif *mf, const struct memif_msg *msg)
-{
-    unsigned differ = 0;
-
-    for (unsigned i = 0; i < MEMIF_SECRET; i++)
-        differ |= (unsigned char)(mf->secret[i] ^ msg->init.secret[i]);
-    return !differ;
-}
-
 static int serve(struct memif *mf, const struct memif_msg *msg, int fd)
 {
     static const struct memif_msg ack = {.type = MEMIF_ACK};
@@ -230,7 +218,7 @@ static int serve(struct memif *mf, const struct memif_msg *msg, int fd)
     case MEMIF_INIT:
         if (msg->init.version != MEMIF_VERSION || msg->init.mode || msg->init.id != mf->id)
             return memif_refuse(mf, "found another version, mode or id");
-        if (mf->has_secret && !same_secret(mf, msg))
+        if (mf->has_secret && !credential_same(mf->secret, msg->init.secret, MEMIF_SECRET))
             return memif_refuse(mf, "it does not have this host's token");
         mf->state = MEMIF_GREETED;
         break;
@@ -258,7 +246,7 @@ static int server_listen(struct memif *mf)
     mf->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (mf->listen_fd < 0)
         return -errno;
-    unlink(mf->socket);
+    own_socket_clear(mf->socket);
     if (!bind(mf->listen_fd, (struct sockaddr *)&un, sizeof(un)) && !listen(mf->listen_fd, 8))
         return 0;
     err = errno;
@@ -353,7 +341,7 @@ static void memif_close(struct io_port *p)
     memif_page_drop(mf);
     if (mf->listen_fd >= 0) {
         close(mf->listen_fd);
-        unlink(mf->socket);
+        own_socket_clear(mf->socket);
     }
     free(mf->held);
     free(mf);

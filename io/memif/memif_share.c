@@ -9,6 +9,7 @@
 #include "io/memif/memif.h"
 
 #include "base/assert.h"
+#include "io/shared.h"
 #include "roce/frame.h"
 
 #include <errno.h>
@@ -166,17 +167,13 @@ int io_frames_create(struct io_frames *f, const char *name, unsigned n)
 {
     int rc;
 
-    *f = (struct io_frames){.fd = memfd_create("frames", MFD_CLOEXEC | MFD_ALLOW_SEALING),
-                            .bytes = frame_data_bytes(n),
-                            .at = MAP_FAILED};
-    if (f->fd >= 0 && !ftruncate(f->fd, (off_t)f->bytes) &&
-        !fcntl(f->fd, F_ADD_SEALS, F_SEAL_SHRINK))
-        f->at = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
-    if (f->at != MAP_FAILED)
+    *f = (struct io_frames){.bytes = frame_data_bytes(n)};
+    f->at = shared_make("frames", f->bytes, &f->fd);
+    if (f->at)
         f->pool = frame_pool_create_over(name, n, f->at);
     if (f->pool)
         return 0;
-    rc = f->at == MAP_FAILED ? -errno : -ENOMEM;
+    rc = f->at ? -ENOMEM : f->fd;
     io_frames_destroy(f);
     return rc;
 }
@@ -184,7 +181,7 @@ int io_frames_create(struct io_frames *f, const char *name, unsigned n)
 void io_frames_destroy(struct io_frames *f)
 {
     rte_mempool_free(f->pool);
-    if (f->at && f->at != MAP_FAILED)
+    if (f->at)
         munmap(f->at, f->bytes);
     if (f->fd >= 0)
         close(f->fd);

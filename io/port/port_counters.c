@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/port/port_counters.h"
 
+#include "base/own_clear.h"
 #include "base/own_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+/* The file `totals`, of all processes of the host, each of which may write to it, cut it or keep its
+ * lock: so it is never mapped, what it says is used for nothing but the counters, and nobody waits for
+ * it for longer than WAIT_MS. */
 struct port_totals {
-    _Atomic uint32_t users;
-    _Atomic int64_t written_ns; /* of the files; the process that sets it writes them */
-    _Atomic uint64_t sum[PORT_COUNTERS], written[PORT_COUNTERS];
+    uint32_t users, unused;
+    int64_t written_ns; /* of the files */
+    uint64_t sum[PORT_COUNTERS], written[PORT_COUNTERS];
 };
+#define WAIT_MS 100
 
 /* One of struct roce_counters, in these units. */
 static const struct row {
@@ -51,19 +56,41 @@ static const struct row {
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(N_ROWS <= PORT_COUNTERS, "all of them have a place");
 
-/* Numbers only grow, so no text is shorter than the one before it. */
-static int write_number(const char *dir, const char *file, uint64_t v, bool fresh)
+/* A file that is there. Numbers only grow, unless somebody has written to totals. */
+static void write_number(int dir, const char *file, uint64_t v)
 {
-    char path[512], text[32];
-    int n = snprintf(text, sizeof(text), "%" PRIu64 "\n", v), fd, rc;
+    int fd = own_file_open(dir, file, O_WRONLY), n;
+    struct stat st;
+    char text[32];
 
-    snprintf(path, sizeof(path), "%s/%s", dir, file);
-    fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (fresh ? O_CREAT | O_EXCL : 0),
-              0644);
     if (fd < 0)
-        return errno == EEXIST ? 0 : -errno;
-    rc = pwrite(fd, text, (size_t)n, 0) == n ? 0 : -EIO;
+        return;
+    n = snprintf(text, sizeof(text), "%" PRIu64 "\n", v);
+    if (pwrite(fd, text, (size_t)n, 0) == n && !fstat(fd, &st) && st.st_size > n &&
+        ftruncate(fd, n))
+        (void)own_unlink(dir, file); /* of two numbers */
     close(fd);
+}
+
+/* A new file, all zero; one that is there stays. */
+static int make_number(int dir, const char *file, uint64_t v)
+{
+    const char *name = strchr(file, '/') + 1;
+    char sub[32], text[32];
+    int at, fd, n, rc = 0;
+
+    snprintf(sub, sizeof(sub), "%.*s", (int)(name - 1 - file), file);
+    at = own_subdir_open(dir, sub);
+    fd = at < 0 ? -1 : openat(at, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        rc = at < 0 ? at : errno == EEXIST ? 0 : -errno;
+    n = snprintf(text, sizeof(text), "%" PRIu64 "\n", v);
+    if (fd >= 0 && write(fd, text, (size_t)n) != n)
+        rc = -EIO;
+    if (fd >= 0)
+        close(fd);
+    if (at >= 0)
+        close(at);
     return rc;
 }
 
@@ -77,140 +104,181 @@ void port_counters_dir(char *buf, size_t size, const struct rundir *rd, const ch
         snprintf(buf + n, size - (size_t)n, ".%u", (unsigned)geteuid());
 }
 
-static int dir_of(char *buf, size_t size, const struct rundir *rd, const char *host, unsigned port)
-{
-    char name[128];
-
-    port_counters_dir(name, sizeof(name), rd, host, port);
-    return rundir_path(rd, buf, size, "%s", name);
-}
-
 int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
 {
-    static const char *const subs[] = {"counters", "hw_counters"};
-    char dir[256], path[300];
-    int rc = dir_of(dir, sizeof(dir), rd, host, port), fd;
+    static const char *const subs[] = {"", "/counters", "/hw_counters"};
+    char name[128], sub[160];
+    int rc = rundir_port_dir(rd, host), dir;
 
-    port_counters_dir(path, sizeof(path), rd, host, port);
-    rc = rc ? rc : rundir_port_dir(rd, host);
-    rc = rc ? rc : rundir_own_dir(rd, path);
-    for (unsigned i = 0; i < 2 && !rc; i++) {
-        snprintf(path, sizeof(path), "%s/%s", dir, subs[i]);
-        rc = mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+    port_counters_dir(name, sizeof(name), rd, host, port);
+    for (unsigned i = 0; i < 3 && !rc; i++) {
+        snprintf(sub, sizeof(sub), "%s%s", name, subs[i]);
+        rc = rundir_own_dir(rd, sub);
     }
+    dir = rc ? rc : rundir_dir(rd, name);
+    if (dir < 0)
+        return dir;
     for (unsigned i = 0; i < N_ROWS && !rc; i++)
-        rc = write_number(dir, rows[i].file, 0, true);
+        rc = make_number(dir, rows[i].file, 0);
     /* In the kernel's format: lifespan of values in milliseconds. */
-    rc = rc ? rc : write_number(dir, "hw_counters/lifespan", PORT_COUNTERS_MAX_NS / 1000000, true);
-    if (rc)
-        return rc;
-    port_counters_dir(path, sizeof(path), rd, host, port);
-    fd = rundir_file(rd, O_RDWR | O_CREAT, "%s/totals", path);
-    if (fd < 0)
-        return fd;
-    rc = -posix_fallocate(fd, 0, sizeof(struct port_totals));
-    close(fd);
+    rc = rc ? rc : make_number(dir, "hw_counters/lifespan", PORT_COUNTERS_MAX_NS / 1000000);
+    close(dir);
     return rc;
+}
+
+/* ---- what processes share ---- */
+
+static bool lock(int fd, bool wait)
+{
+    const struct timespec ms = {.tv_nsec = 1000000};
+    unsigned n = wait ? WAIT_MS : 0;
+
+    while (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (!n--)
+            return false;
+        nanosleep(&ms, NULL);
+    }
+    return true;
+}
+
+/* Opens the directory, locks the totals in it, and reads them: zero, where somebody has cut them. A
+ * descriptor of the totals, or -errno; -EWOULDBLOCK: another one has the lock. */
+static int totals_open(struct port_counters *pc, int *dir, bool wait, struct port_totals *t)
+{
+    struct rundir rd = {.sh = NULL};
+    int fd, rc = 0;
+    ssize_t n;
+
+    snprintf(rd.path, sizeof(rd.path), "%s", pc->run);
+    *dir = rundir_dir(&rd, pc->dir);
+    fd = *dir < 0 ? *dir : own_file_open(*dir, "totals", O_RDWR | O_CREAT);
+    if (fd >= 0 && !lock(fd, wait))
+        rc = -EWOULDBLOCK;
+    if (fd < 0 || rc) {
+        if (fd >= 0)
+            close(fd);
+        if (*dir >= 0)
+            close(*dir);
+        return fd < 0 ? fd : rc;
+    }
+    n = pread(fd, t, sizeof(*t), 0);
+    n = n < 0 ? 0 : n;
+    memset((char *)t + n, 0, sizeof(*t) - (size_t)n);
+    return fd;
+}
+
+/* Writes them, and gives the lock back. */
+static void totals_close(struct port_counters *pc, int dir, int fd, const struct port_totals *t)
+{
+    pc->users = t->users;
+    if (pwrite(fd, t, sizeof(*t), 0) != sizeof(*t))
+        pc->unwritten = true; /* a full disk: the next time */
+    close(fd);
+    close(dir);
 }
 
 int port_counters_open(struct port_counters *pc, const struct rundir *rd, const char *host,
                        unsigned port)
 {
-    int rc = port_counters_make(rd, host, port), fd;
-    char name[128];
-    void *at;
+    int rc = port_counters_make(rd, host, port), dir, fd;
+    struct port_totals t;
 
-    *pc = (struct port_counters){.sum = NULL};
-    rc = rc ? rc : dir_of(pc->dir, sizeof(pc->dir), rd, host, port);
+    *pc = (struct port_counters){.users = 1};
     if (rc)
         return rc;
-    port_counters_dir(name, sizeof(name), rd, host, port);
-    fd = rundir_file(rd, O_RDWR, "%s/totals", name);
-    if (fd < 0)
+    snprintf(pc->run, sizeof(pc->run), "%s", rd->path);
+    port_counters_dir(pc->dir, sizeof(pc->dir), rd, host, port);
+    fd = totals_open(pc, &dir, true, &t);
+    if (fd < 0 && fd != -EWOULDBLOCK)
         return fd;
-    at = mmap(NULL, sizeof(*pc->sum), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    rc = at == MAP_FAILED ? -errno : 0;
-    close(fd);
-    if (rc)
-        return rc;
-    pc->sum = at;
-    atomic_fetch_add(&pc->sum->users, 1);
+    pc->open = true;
+    if (fd < 0)
+        return 0;
+    t.users++;
+    totals_close(pc, dir, fd, &t);
     return 0;
 }
 
 void port_counters_leave(struct port_counters *pc)
 {
-    if (pc->sum)
-        atomic_fetch_sub(&pc->sum->users, 1);
+    struct port_totals t;
+    int dir, fd = pc->open ? totals_open(pc, &dir, true, &t) : -1;
+
+    if (fd < 0)
+        return;
+    t.users -= t.users > 0;
+    totals_close(pc, dir, fd, &t);
 }
 
 void port_counters_forget(struct port_counters *pc)
 {
-    if (pc->sum)
-        munmap(pc->sum, sizeof(*pc->sum));
-    pc->sum = NULL;
+    pc->open = false;
 }
 
 /* All processes together write as often as one would. (A killed process counts until the fabric
  * goes down: files are then older, at most PORT_COUNTERS_MAX_NS.) */
 int64_t port_counters_period_ns(const struct port_counters *pc)
 {
-    uint32_t users = pc->sum ? atomic_load_explicit(&pc->sum->users, memory_order_relaxed) : 1;
-    int64_t ns = (int64_t)users * PORT_COUNTERS_MIN_NS / 2;
+    int64_t ns = (int64_t)pc->users * PORT_COUNTERS_MIN_NS / 2;
 
     return ns < PORT_COUNTERS_MIN_NS   ? PORT_COUNTERS_MIN_NS
            : ns > PORT_COUNTERS_MAX_NS ? PORT_COUNTERS_MAX_NS
                                        : ns;
 }
 
-static bool add(struct port_counters *pc, const struct roce_counters *c)
+static uint64_t counter(const struct roce_counters *c, unsigned i)
 {
-    bool any = false;
-
-    for (unsigned i = 0; i < N_ROWS; i++) {
-        uint64_t v =
-            __atomic_load_n((const uint64_t *)((const char *)c + rows[i].at), __ATOMIC_RELAXED);
-
-        if (v == pc->added[i])
-            continue;
-        atomic_fetch_add(&pc->sum->sum[i], v - pc->added[i]);
-        pc->added[i] = v;
-        any = true;
-    }
-    return any;
+    return __atomic_load_n((const uint64_t *)((const char *)c + rows[i].at), __ATOMIC_RELAXED);
 }
 
-static bool is_written(const struct port_totals *s)
+static bool grew(const struct port_counters *pc, const struct roce_counters *c)
 {
     for (unsigned i = 0; i < N_ROWS; i++)
-        if (atomic_load(&s->sum[i]) != atomic_load(&s->written[i]))
-            return false;
-    return true;
+        if (counter(c, i) != pc->added[i])
+            return true;
+    return false;
+}
+
+/* Adds what this process has counted since the last time. */
+static void add(struct port_counters *pc, const struct roce_counters *c, struct port_totals *t)
+{
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        uint64_t v = counter(c, i);
+
+        t->sum[i] += v - pc->added[i];
+        pc->added[i] = v;
+    }
+}
+
+static void write_files(int dir, struct port_totals *t)
+{
+    for (unsigned i = 0; i < N_ROWS; i++)
+        if (t->sum[i] != t->written[i]) {
+            t->written[i] = t->sum[i];
+            write_number(dir, rows[i].file, t->sum[i] / rows[i].unit);
+        }
 }
 
 bool port_counters_add(struct port_counters *pc, const struct roce_counters *c, int64_t now_ns,
                        bool last)
 {
-    struct port_totals *s = pc->sum;
-    int64_t then;
-    bool any;
+    bool any = pc->open && grew(pc, c);
+    struct port_totals t;
+    int dir, fd;
 
-    if (!s)
+    if (!any && !(pc->open && pc->unwritten))
         return false;
-    any = add(pc, c);
-    if (is_written(s))
-        return any;
-    then = atomic_load(&s->written_ns);
-    if (!last && (now_ns - then < PORT_COUNTERS_MIN_NS ||
-                  !atomic_compare_exchange_strong(&s->written_ns, &then, now_ns)))
+    fd = totals_open(pc, &dir, last, &t);
+    if (fd < 0) {
+        pc->unwritten = fd == -EWOULDBLOCK; /* else it is gone, or was exchanged */
         return true;
-    for (unsigned i = 0; i < N_ROWS; i++) {
-        uint64_t v = atomic_load(&s->sum[i]);
-
-        if (v == atomic_load(&s->written[i]))
-            continue;
-        atomic_store(&s->written[i], v);
-        write_number(pc->dir, rows[i].file, v / rows[i].unit, false);
     }
+    add(pc, c, &t);
+    pc->unwritten = !last && now_ns >= t.written_ns && now_ns - t.written_ns < PORT_COUNTERS_MIN_NS;
+    if (!pc->unwritten) {
+        t.written_ns = now_ns;
+        write_files(dir, &t);
+    }
+    totals_close(pc, dir, fd, &t);
     return true;
 }

@@ -2,8 +2,8 @@
 /*
  * Counters of a host's port, as sysfs shows them: port/<host>/<port>.counters/ of the run directory
  * has a file for each, in the kernel's directories and by its names (counters/port_xmit_data,
- * hw_counters/out_of_sequence; adapter-specific ones by mlx5's names, or rxe's), and a page with
- * their sums. Each process of the host adds its counts since the last time and rewrites the files;
+ * hw_counters/out_of_sequence; adapter-specific ones by mlx5's names, or rxe's), and `totals`
+ * with their sums. Each process of the host adds its counts since the last time and rewrites the files;
  * they stay when it ends, as a port's counters do. `trib exec` shows them below
  * /sys/class/infiniband.
  */
@@ -21,12 +21,11 @@
 #define PORT_COUNTERS_MIN_NS 10000000LL
 #define PORT_COUNTERS_MAX_NS 100000000LL
 
-struct port_totals;
-
 /* One process's share. Not thread-safe. */
 struct port_counters {
-    struct port_totals *sum; /* NULL: there are none */
-    char dir[256];
+    bool open, unwritten; /* something of this process is not in the files yet */
+    uint32_t users;       /* processes that share the port, when it was last looked at */
+    char run[RUN_PATH], dir[128];
     uint64_t added[PORT_COUNTERS];
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/port/port_spec.h"
 
+#include "base/own_clear.h"
 #include "io/port/port_pci.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static int clear_socket(const char *text, const char *path)
     close(fd);
     if (rc != -ECONNREFUSED)
         return port_refuse(text, -EADDRINUSE, "found another process that listens at its socket");
-    unlink(path);
+    own_socket_clear(path);
     return 0;
 }
 

@@ -15,15 +15,10 @@ void port_state_dir(char *buf, size_t size, const char *host, unsigned port)
 /* A descriptor or -errno. */
 static int open_dir(const struct rundir *rd, const char *host, unsigned port)
 {
-    char in[128], path[RUN_PATH + 160];
-    int rc, fd;
+    char in[128];
 
     port_state_dir(in, sizeof(in), host, port);
-    rc = rundir_path(rd, path, sizeof(path), "%s", in);
-    if (rc)
-        return rc;
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return rundir_dir(rd, in);
 }
 
 /* A service's users read it, whatever its umask. A descriptor or -errno. */

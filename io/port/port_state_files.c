@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/port/port_state_files.h"
 
+#include "base/temp_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* In the formats of drivers/infiniband/core/sysfs.c and net/core/net-sysfs.c. */
@@ -30,24 +28,18 @@ const char *port_state_name(enum port_state_file f)
 static int put_one(int dir, enum port_state_file f, bool up)
 {
     const char *text = files[f].text[up];
-    char own[48];
-    uint64_t random;
-    int rc, fd;
+    struct temp_file tmp;
+    int fd = temp_file_open(&tmp, dir, files[f].name, 0644);
+    bool whole;
 
-    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-        return -EIO;
-    snprintf(own, sizeof(own), "%s.%016" PRIx64, files[f].name, random);
-    fd = openat(dir, own, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
-        return -errno;
-    rc = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -EIO;
-    fchmod(fd, 0644);
+        return fd;
+    whole = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
     close(fd);
-    if (!rc && renameat(dir, own, dir, files[f].name))
-        rc = -errno;
-    if (rc)
-        unlinkat(dir, own, 0);
-    return rc;
+    if (whole)
+        return temp_file_publish(&tmp, files[f].name, false);
+    temp_file_drop(&tmp);
+    return -EIO;
 }
 
 int port_state_put(int dir, bool up)
@@ -64,7 +56,7 @@ int port_state_put_missing(int dir)
     int rc = 0;
 
     for (unsigned f = 0; f < PORT_STATE_FILES && !rc; f++)
-        if (faccessat(dir, files[f].name, F_OK, 0))
+        if (faccessat(dir, files[f].name, F_OK, AT_SYMLINK_NOFOLLOW))
             rc = put_one(dir, (enum port_state_file)f, true);
     return rc;
 }

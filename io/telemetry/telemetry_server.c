@@ -7,6 +7,7 @@
 #include "io/telemetry/telemetry_server.h"
 
 #include "base/assert.h"
+#include "base/own_clear.h"
 #include "io/shared.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@
 #define ANSWER    65536
 #define BACKLOG   64
 #define GREETING  1024
+#define RETRY_NS  200000000  /* where no client can be taken */
 #define UNREAD_MS 20         /* how often a client is looked at that has not read */
 #define UNREAD_NS 1000000000 /* how long it may not */
 
@@ -37,6 +39,8 @@ struct client {
 
 struct telemetry_server {
     int listen_fd, dpdk; /* dpdk: the connection to DPDK's socket */
+    bool full;           /* no descriptor was free, which was said */
+    int64_t retry_ns;    /* when it is tried again */
     unsigned n;
     struct client client[TELEMETRY_CLIENTS];
     ssize_t greeting_len;
@@ -59,12 +63,12 @@ static int take_over(struct telemetry_server *s, const struct sockaddr_un *at)
     if (snprintf(un.sun_path, sizeof(un.sun_path), "%.*s~", (int)sizeof(un.sun_path) - 2,
                  at->sun_path) <= 0)
         return -ENAMETOOLONG;
-    unlink(un.sun_path);
+    own_socket_clear(un.sun_path);
     s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (s->listen_fd < 0 || bind(s->listen_fd, (const struct sockaddr *)&un, sizeof(un)) ||
-        listen(s->listen_fd, BACKLOG) || rename(un.sun_path, at->sun_path))
+        listen(s->listen_fd, BACKLOG))
         return -errno;
-    return 0;
+    return own_rename(un.sun_path, at->sun_path);
 }
 
 /* ---- clients ---- */
@@ -89,20 +93,37 @@ static unsigned idlest(const struct telemetry_server *s)
 /* Room for one more, or ns until there is. */
 static int64_t until_room(const struct telemetry_server *s, int64_t now)
 {
-    int64_t ns;
+    int64_t at =
+        s->n < TELEMETRY_CLIENTS ? now : s->client[idlest(s)].active_ns + TELEMETRY_IDLE_NS;
 
-    if (s->n < TELEMETRY_CLIENTS)
-        return 0;
-    ns = s->client[idlest(s)].active_ns + TELEMETRY_IDLE_NS - now;
-    return ns > 0 ? ns : 0;
+    if (s->full && s->retry_ns > at)
+        at = s->retry_ns;
+    return at > now ? at - now : 0;
+}
+
+/* The newcomer stays in the backlog, so there is no sense in waiting for one. */
+static void be_full(struct telemetry_server *s, int error, int64_t now)
+{
+    if (!s->full)
+        fprintf(stderr, "trib-switch: telemetry cannot take a client, trying on: %s\n",
+                strerror(error));
+    s->full = true;
+    s->retry_ns = now + RETRY_NS;
+    if (s->n && now - s->client[idlest(s)].active_ns > TELEMETRY_IDLE_NS)
+        drop(s, idlest(s));
 }
 
 static void accept_one(struct telemetry_server *s, int64_t now)
 {
     int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    if (fd < 0)
+    if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
         return;
+    if (fd < 0) {
+        be_full(s, errno, now);
+        return;
+    }
+    s->full = false;
     if (s->n == TELEMETRY_CLIENTS)
         drop(s, idlest(s));
     s->client[s->n++] = (struct client){.fd = fd, .active_ns = now};

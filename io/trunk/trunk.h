@@ -3,7 +3,8 @@
  * The trunk of a machine: a process that joins the part of a fabric that runs here to those of other
  * machines (`machines` in the conf), by UDP datagrams with a keyed MAC.
  *
- *   trunk_wire.c    messages: MAC, sessions, what has been received before
+ *   trunk_wire.c    messages: MAC, what has been received before
+ *   trunk_session.c whether a message is of the present session with its sender
  *   trunk_peers.c   the other machines: who is there, and what each says
  *   trunk_follow.c  offset and drift of another machine's clock
  *   trunk_clock.c   who has the fabric's clock; makes it, or follows it

@@ -122,7 +122,6 @@ unsigned carrier_send(struct trunk *t, unsigned to, const struct iovec *v, unsig
 static void take(struct trunk *t, struct rte_mbuf *f, int64_t now_ns)
 {
     const uint8_t *at = rte_pktmbuf_mtod(f, uint8_t *), *m = at + sizeof(struct ethernet);
-    enum trunk_refusal r;
     struct ethernet e;
     unsigned from;
 
@@ -131,15 +130,12 @@ static void take(struct trunk *t, struct rte_mbuf *f, int64_t now_ns)
     memcpy(&e, at, sizeof(e));
     if (e.type != htobe16(ETHERTYPE) || memcmp(e.to, t->carrier->mac, sizeof(e.to)) != 0)
         return; /* others use this network, too */
-    r = be16toh(e.bytes) > f->pkt_len - sizeof(e)
-            ? TRUNK_SHORT
-            : trunk_check(t->seal, m, be16toh(e.bytes), t->me, t->n);
-    if (r != TRUNK_FINE) {
-        t->refused[r]++;
+    if (be16toh(e.bytes) > f->pkt_len - sizeof(e)) {
+        t->refused[TRUNK_SHORT]++;
         return;
     }
-    from = ((const struct trunk_header *)m)->from;
     if (peers_input(t, m, be16toh(e.bytes), now_ns)) {
+        from = ((const struct trunk_header *)m)->from;
         t->peer[from].by_port.heard_ns = now_ns;
         t->peer[from].by_port.received++;
     }
@@ -196,7 +192,7 @@ void carrier_tick(struct trunk *t)
     for (unsigned i = 0; i < t->n && t->carrier->up; i++) {
         const struct trunk_peer *p = &t->peer[i];
 
-        if (i == t->me || !p->alive || !memcmp(p->by_port.mac, none, sizeof(none)))
+        if (i == t->me || !peer_alive(p) || !memcmp(p->by_port.mac, none, sizeof(none)))
             continue;
         peers_seal(t, i, TRUNK_PROBE, m, t->carrier->probe);
         (void)carrier_send(t, i, &(struct iovec){m, t->carrier->probe}, 1);

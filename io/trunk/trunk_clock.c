@@ -29,6 +29,8 @@
 #define SKEW_MOST 0.2
 #define CRAWL     5 /* times slower than the owner, where ours is ahead of it */
 #define PPB       1e9
+#define TIME_MOST (1ull << 62) /* of another machine, ns and ps */
+#define LINE_NS   (1ll << 53)  /* since the last change of its clock: 104 days */
 
 static struct clock_state line_of(const struct trunk_peer *p)
 {
@@ -42,16 +44,49 @@ static struct clock_state line_of(const struct trunk_peer *p)
                                 .skew_ppb = (int32_t)s->skew_ppb};
 }
 
+static bool has_clock(const struct trunk_peer *p)
+{
+    return peer_alive(p) && p->state.has_clock;
+}
+
 /* How far a machine's clock is ahead of ours, in ps. False: not known. */
 static bool ahead(const struct trunk *t, const struct trunk_peer *p, int64_t now_ns, int64_t *ps)
 {
     struct clock_state theirs = line_of(p);
     struct follow_line l;
 
-    if (!p->alive || !p->state.has_clock || !follow_line(&p->follow, now_ns, &l))
+    if (!has_clock(p) || !follow_line(&p->follow, now_ns, &l))
         return false;
     *ps = clock_line_ps(&theirs, follow_theirs(&l, now_ns)) - clock_fabric_at(t->sh, now_ns);
     return true;
+}
+
+/* ---- what another machine says ---- */
+
+bool trunk_clock_plausible(const struct trunk_state *s)
+{
+    const int64_t ns = (int64_t)(s->sent_ns - s->change_ns);
+    const uint32_t dilation = ns < 0 ? s->before : s->dilation;
+    const int32_t skew = (int32_t)(ns < 0 ? s->before_skew_ppb : s->skew_ppb);
+    __int128 ps;
+
+    if (RTE_MAX(s->sent_ns, RTE_MAX(s->heard_sent_ns, s->heard_ns)) > TIME_MOST)
+        return false;
+    if (!s->has_clock)
+        return true;
+    if (!s->dilation || !s->before || RTE_MAX(s->change_ns, s->change_ps) > TIME_MOST ||
+        ns > LINE_NS || ns < -LINE_NS)
+        return false;
+    ps = (__int128)ns * 1000 / dilation;
+    ps += ps * skew / (int64_t)PPB + s->change_ps;
+    return ps >= 0 && ps < (__int128)TIME_MOST;
+}
+
+int64_t trunk_clock_wall_ns(int64_t ps, uint32_t dilation)
+{
+    const __int128 ns = (__int128)ps * dilation / 1000, most = INT64_MAX / 2;
+
+    return (int64_t)RTE_MIN(RTE_MAX(ns, -most), most);
 }
 
 /* ---- which clock ---- */
@@ -63,9 +98,9 @@ static int owner_there(const struct trunk *t)
         const struct trunk_peer *p = &t->peer[i];
         unsigned o = p->state.owner;
 
-        if (i == t->me || !p->alive || !p->state.has_clock)
+        if (i == t->me || !has_clock(p))
             continue;
-        return o != t->me && t->peer[o].alive && t->peer[o].state.has_clock ? (int)o : (int)i;
+        return o != t->me && has_clock(&t->peer[o]) ? (int)o : (int)i;
     }
     return -1;
 }
@@ -78,9 +113,9 @@ static bool may_make(const struct trunk *t, int64_t now_ns)
     for (unsigned i = 0; i < t->n; i++) {
         if (i == t->me)
             continue;
-        if (i < t->me && t->peer[i].alive)
+        if (i < t->me && session_open(&t->peer[i].session))
             return false;
-        all &= t->peer[i].alive && t->peer[i].state_ns;
+        all &= peer_alive(&t->peer[i]);
     }
     return all || now_ns - t->began_ns > ALONE_NS;
 }
@@ -92,8 +127,7 @@ bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out)
 
     if (owner >= 0) {
         t->owner = (unsigned)owner;
-        if (t->peer[owner].received < SURE_N + 2 ||
-            !follow_line(&t->peer[owner].follow, now_ns, &l))
+        if (t->peer[owner].received < SURE_N || !follow_line(&t->peer[owner].follow, now_ns, &l))
             return false;
         *out = t->owner_was = line_of(&t->peer[owner]);
         out->change_ns = follow_ours(&l, out->change_ns);
@@ -114,19 +148,19 @@ static unsigned choose_owner(const struct trunk *t, int64_t now_ns)
     unsigned o = 0;
     int64_t ps;
 
-    if (t->owner != t->me && p->alive && p->state.has_clock) {
+    if (t->owner != t->me && has_clock(p)) {
         unsigned its = p->state.owner; /* it has found one that is ahead */
 
-        return its != t->me && its != t->owner && t->peer[its].alive ? its : t->owner;
+        return its != t->me && its != t->owner && peer_alive(&t->peer[its]) ? its : t->owner;
     }
     if (t->owner != t->me) {
-        while (o != t->me && !(t->peer[o].alive && t->peer[o].state.has_clock))
+        while (o != t->me && !has_clock(&t->peer[o]))
             o++;
         return o;
     }
     for (unsigned i = 0; i < t->n; i++)
         if (i != t->me && t->peer[i].state.owner == i && ahead(t, &t->peer[i], now_ns, &ps)) {
-            int64_t wall_ns = ps * clock_dilation(t->sh) / 1000;
+            int64_t wall_ns = trunk_clock_wall_ns(ps, clock_dilation(t->sh));
 
             if (wall_ns > FAR_NS || (wall_ns > -FAR_NS && i < t->me))
                 return i;
@@ -184,7 +218,7 @@ static void follow_owner(struct trunk *t, int64_t now_ns)
     t->owner_was = theirs;
     here -= clock_line_ps(&theirs, follow_theirs(&l, at));
     atomic_store(&t->sh->own_clock->unsure_ns,
-                 l.unsure_ns + (here < 0 ? -here : here) * theirs.dilation / 1000);
+                 l.unsure_ns + trunk_clock_wall_ns(here < 0 ? -here : here, theirs.dilation));
 }
 
 static void note_far(struct trunk *t, unsigned from, int64_t now_ns)
@@ -197,7 +231,7 @@ static void note_far(struct trunk *t, unsigned from, int64_t now_ns)
         p->far = true; /* it has none yet */
         return;
     }
-    wall_ns = (ps < 0 ? -ps : ps) * clock_dilation(t->sh) / 1000;
+    wall_ns = trunk_clock_wall_ns(ps < 0 ? -ps : ps, clock_dilation(t->sh));
     if (wall_ns < (p->far ? FAR_NS / 5 : FAR_NS))
         p->near_ns = now_ns;
     far = p->far ? p->near_ns != now_ns : now_ns - p->near_ns > FAR_FOR;

@@ -182,7 +182,7 @@ static void note_lateness(struct trunk *t, int64_t due_ps, int64_t now_ns)
 {
     int64_t late = clock_fabric_at(t->sh, now_ns) - due_ps;
 
-    late = late > 0 ? late * clock_dilation(t->sh) / 1000 : 0;
+    late = late > 0 ? trunk_clock_wall_ns(late, clock_dilation(t->sh)) : 0;
     lag_record(&t->sh->own->lag, late, 1);
     if (late > LATENESS_BOUND_NS)
         lateness_record(&t->sh->own->loop, now_ns - RTE_MIN(late, (int64_t)LATENESS_GONE_NS),
@@ -218,7 +218,7 @@ static void take_frame(struct trunk *t, struct trunk_end *e, const uint8_t *body
     at = m && bytes <= UINT16_MAX ? rte_pktmbuf_append(m, (uint16_t)bytes) : NULL;
     if (at) {
         memcpy(at, body + sizeof(f), bytes);
-        frame_meta(m)->due_ps = (int64_t)be64toh(f.due_ps);
+        frame_meta(m)->due_ps = (int64_t)RTE_MIN(be64toh(f.due_ps), (uint64_t)INT64_MAX);
     }
     if (!at || !flow_in_take(&e->in, be32toh(f.number), be32toh(f.oldest), m, now_ns))
         rte_pktmbuf_free(m);

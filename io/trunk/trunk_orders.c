@@ -27,7 +27,7 @@ static void say(struct trunk *t)
     uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_order) + TRUNK_ORDER_TEXT];
 
     for (unsigned i = 0; i < t->n; i++) {
-        if (i == t->me || !t->peer[i].alive)
+        if (i == t->me || !peer_alive(&t->peer[i]))
             continue;
         memcpy(trunk_body(m), &t->given.order, sizeof(t->given.order));
         memcpy(trunk_body(m) + sizeof(t->given.order), t->given.text, t->given.bytes);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A machine is alive from its first message that names our session, and so is no copy of an older
- * one, until it has been silent for TRUNK_SILENT_NS or begins another session.
+ * A machine is there from the first state that it says in a session (trunk_session.h) until it has
+ * answered nothing for TRUNK_SILENT_NS, or begins another session. An answer is a state that names one
+ * of ours: one that was held back on its way does not make a dead machine live on.
  */
 #include "io/trunk/trunk_priv.h"
 
+#include "base/credential.h"
+#include "base/input.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>
@@ -14,27 +17,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <time.h>
 
-#define HELLO_NS 200000000
+#define HELLO_NS 200000000  /* between questions to a machine that is not there; */
+#define SOON_NS  1000000000 /* so long after it has gone they are as often as states */
 
 /* ---- sending ---- */
 
-void peers_seal(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes)
+static uint64_t wall_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void message_seal(struct trunk *t, unsigned to, enum trunk_type type, uint64_t asked,
+                         uint8_t *m, size_t bytes)
 {
     struct trunk_peer *p = &t->peer[to];
     struct trunk_header h = {.magic = htobe32(TRUNK_MAGIC),
                              .version = TRUNK_VERSION,
                              .type = (uint8_t)type,
                              .from = (uint8_t)t->me,
-                             .to = (uint8_t)to,
-                             .session = htobe64(t->session),
-                             .peer_session = htobe64(p->session),
-                             .seq = htobe64(++p->seq)};
+                             .to = (uint8_t)to};
 
+    session_stamp(&p->session, &h, asked, type == TRUNK_HELLO ? wall_ns() : 0);
     memcpy(m, &h, sizeof(h));
     (void)trunk_seal_put(t->seal, m,
                          bytes); /* without memory it goes out unsealed, and is refused */
+}
+
+void peers_seal(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes)
+{
+    message_seal(t, to, type, 0, m, bytes);
 }
 
 static bool is_of_frames(unsigned type)
@@ -42,29 +58,40 @@ static bool is_of_frames(unsigned type)
     return type == TRUNK_FRAME || type == TRUNK_ASK || type == TRUNK_ACK;
 }
 
-void peers_send(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes)
+static void datagram_send(struct trunk *t, unsigned to, const uint8_t *m, size_t bytes)
 {
     struct trunk_peer *p = &t->peer[to];
 
-    peers_seal(t, to, type, m, bytes);
-    if (is_of_frames(type) && carrier_takes(t, to, clock_mono_ns()) &&
-        carrier_send(t, to, &(struct iovec){m, bytes}, 1)) {
-        p->sent++;
-        return;
-    }
     if (sendto(t->fd, m, bytes, MSG_DONTWAIT, (struct sockaddr *)&p->at, sizeof(p->at)) < 0)
         p->send_failed++;
     else
         p->sent++;
 }
 
-static void say_hello(struct trunk *t, unsigned to)
+void peers_send(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes)
 {
-    uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_hello)];
-    struct trunk_hello h = {.conf = htobe64(t->conf)};
+    struct trunk_peer *p = &t->peer[to];
 
-    memcpy(trunk_body(m), &h, sizeof(h));
-    peers_send(t, to, TRUNK_HELLO, m, sizeof(m));
+    if (!session_open(&p->session))
+        return;
+    peers_seal(t, to, type, m, bytes);
+    if (is_of_frames(type) && carrier_takes(t, to, clock_mono_ns()) &&
+        carrier_send(t, to, &(struct iovec){m, bytes}, 1)) {
+        p->sent++;
+        return;
+    }
+    datagram_send(t, to, m, bytes);
+}
+
+/* TRUNK_HELLO, or TRUNK_CHALLENGE for the nonce that one had. */
+static void say_nonce(struct trunk *t, unsigned to, enum trunk_type type, uint64_t asked)
+{
+    uint8_t m[sizeof(struct trunk_header)];
+
+    if (!session_can_ask(&t->peer[to].session))
+        return;
+    message_seal(t, to, type, asked, m, sizeof(m));
+    datagram_send(t, to, m, sizeof(m));
 }
 
 static void fill_clock(const struct trunk *t, struct trunk_state *s)
@@ -109,7 +136,7 @@ static void say_state(struct trunk *t, unsigned to, int64_t over_ns)
 void peers_say(struct trunk *t)
 {
     for (unsigned i = 0; i < t->n; i++)
-        if (i != t->me && t->peer[i].alive)
+        if (i != t->me && session_open(&t->peer[i].session))
             say_state(t, i, 0);
 }
 
@@ -134,24 +161,61 @@ static void note_conf(struct trunk *t, unsigned from, uint64_t conf)
     p->other_conf = other;
 }
 
-static void begin_session(struct trunk *t, unsigned from, uint64_t session)
+/* A replayed message of another version costs a line of the log, one until the machine is there. */
+static void note_version(struct trunk *t, const struct trunk_header *h)
 {
-    struct trunk_peer *p = &t->peer[from];
+    struct trunk_peer *p = &t->peer[h->from];
 
-    memset(&p->window, 0, sizeof(p->window));
+    if (session_open(&p->session) || p->other_version)
+        return;
+    fprintf(stderr,
+            "trib-switch: machine %s: found version %u of the trunk's messages, expected %u: its "
+            "links stay down until both machines have the same version of Tributary\n",
+            name_of(t, h->from), h->version, TRUNK_VERSION);
+    p->other_version = true;
+}
+
+/* What it has said in its last session. */
+static void peer_forget(struct trunk *t, unsigned machine)
+{
+    struct trunk_peer *p = &t->peer[machine];
+
     memset(&p->follow, 0, sizeof(p->follow));
     memset(&p->state, 0, sizeof(p->state));
     memset(&p->by_port, 0, sizeof(p->by_port));
     memset(p->ends, 0, (p->n_ends + 7u) / 8);
-    p->session = session;
-    p->alive = false;
+    memset(p->cuts, 0, (t->fab->n_links + 7u) / 8);
     p->far = false;
     p->order = 0;
-    ends_gone(t, from);
+    p->received = p->cuts_seq = 0;
+    ends_gone(t, machine);
 }
 
-static void take_state(struct trunk *t, unsigned from, const uint8_t *body, size_t bytes,
-                       int64_t at_ns)
+static void peer_begin(struct trunk *t, unsigned machine, int64_t now_ns)
+{
+    struct trunk_peer *p = &t->peer[machine];
+
+    peer_forget(t, machine);
+    p->proven_ns = now_ns;
+    p->other_version = p->odd = false;
+    T_LOG("trunk", LOG_INFO, "machine %s is there", name_of(t, machine));
+}
+
+static void peer_end(struct trunk *t, unsigned machine, int64_t now_ns)
+{
+    struct trunk_peer *p = &t->peer[machine];
+
+    if (peer_alive(p))
+        fprintf(stderr, "trib-switch: machine %s is gone: it has said nothing for %.1f s\n",
+                name_of(t, machine), (double)TRUNK_SILENT_NS / 1e9);
+    session_end(&p->session);
+    peer_forget(t, machine);
+    p->asks_ns = now_ns;
+}
+
+/* NULL, or what cannot be in it. */
+static const char *take_state(struct trunk *t, unsigned from, const uint8_t *body, size_t bytes,
+                              int64_t at_ns)
 {
     struct trunk_peer *p = &t->peer[from];
     struct trunk_state s;
@@ -175,20 +239,26 @@ static void take_state(struct trunk *t, unsigned from, const uint8_t *body, size
                              .over_us = be32toh(s.over_us),
                              .mac = {s.mac[0], s.mac[1], s.mac[2], s.mac[3], s.mac[4], s.mac[5]},
                              .hears = s.hears};
-    if (s.has_clock && (!s.dilation || !s.before || s.owner >= t->n))
-        return;
+    if (s.has_clock && s.owner >= t->n)
+        return "an owner of the clock that there is not";
+    if (!trunk_clock_plausible(&s))
+        return "times beyond 53 days of the fabric's, or without a dilation";
+    if (t->sh && s.late_us)
+        lateness_record(&t->sh->own->loop,
+                        at_ns - RTE_MIN((int64_t)s.late_us, (int64_t)s.over_us) * 1000, at_ns);
+    if (s.sent_ns <= p->state.sent_ns)
+        return NULL; /* a later one has overtaken it */
+    p->proven_ns = RTE_MAX(p->proven_ns, RTE_MIN((int64_t)s.heard_sent_ns, at_ns));
     carrier_told(t, from, &s);
     p->state = s;
     p->state_ns = at_ns;
     if (bytes - sizeof(s) >= (p->n_ends + 7u) / 8)
         memcpy(p->ends, body + sizeof(s), (p->n_ends + 7u) / 8);
-    if (s.heard_ns)
+    if (s.heard_ns && s.heard_sent_ns + TRUNK_SILENT_NS > (uint64_t)at_ns)
         over = follow_take(&p->follow, (int64_t)s.sent_ns, at_ns, (int64_t)s.heard_sent_ns,
                            (int64_t)s.heard_ns);
-    if (t->sh && s.late_us)
-        lateness_record(&t->sh->own->loop,
-                        at_ns - RTE_MIN((int64_t)s.late_us, (int64_t)s.over_us) * 1000, at_ns);
     trunk_clock_heard(t, from, over, at_ns);
+    return NULL;
 }
 
 static void take_lag(struct trunk *t, const uint8_t *body, size_t bytes)
@@ -202,29 +272,40 @@ static void take_lag(struct trunk *t, const uint8_t *body, size_t bytes)
     }
 }
 
-static void take(struct trunk *t, unsigned from, unsigned type, const uint8_t *body, size_t bytes,
-                 int64_t at_ns)
+static const char *take_cuts(struct trunk *t, const struct trunk_header *h, const uint8_t *body,
+                             size_t bytes)
 {
-    struct trunk_peer *p = &t->peer[from];
+    struct trunk_peer *p = &t->peer[h->from];
+
+    if (bytes != (t->fab->n_links + 7u) / 8)
+        return "cuts of another number of links";
+    if (!t->sh || be64toh(h->seq) < p->cuts_seq)
+        return NULL;
+    p->cuts_seq = be64toh(h->seq);
+    memcpy(p->cuts, body, bytes);
+    cuts_heard(t);
+    return NULL;
+}
+
+/* NULL, or what cannot be in it, of which nothing was taken. */
+static const char *take(struct trunk *t, const struct trunk_header *h, const uint8_t *body,
+                        size_t bytes, int64_t at_ns)
+{
+    const unsigned from = h->from;
     uint32_t dilation;
 
-    switch (type) {
+    switch (h->type) {
     case TRUNK_STATE:
-        take_state(t, from, body, bytes, at_ns);
-        break;
+        return take_state(t, from, body, bytes, at_ns);
     case TRUNK_FRAME:
     case TRUNK_ASK:
     case TRUNK_ACK:
         carrier_awake(t, at_ns);
-        if (t->pool && peer_usable(p))
-            ends_input(t, from, type, body, bytes, at_ns);
+        if (t->pool && peer_usable(&t->peer[from]))
+            ends_input(t, from, h->type, body, bytes, at_ns);
         break;
     case TRUNK_CUTS:
-        if (bytes == (t->fab->n_links + 7u) / 8 && t->sh) {
-            memcpy(p->cuts, body, bytes);
-            cuts_heard(t);
-        }
-        break;
+        return take_cuts(t, h, body, bytes);
     case TRUNK_LAG:
         take_lag(t, body, bytes);
         break;
@@ -245,56 +326,57 @@ static void take(struct trunk *t, unsigned from, unsigned type, const uint8_t *b
     default:
         break;
     }
+    return NULL;
+}
+
+/* One line for a session. */
+static void note_odd(struct trunk *t, unsigned from, const char *odd)
+{
+    struct trunk_peer *p = &t->peer[from];
+
+    if (!p->odd && !p->other_conf)
+        fprintf(stderr, "trib-switch: machine %s: found %s: such messages are not taken\n",
+                name_of(t, from), odd);
+    p->odd = true;
+}
+
+static bool refuse(struct trunk *t, enum trunk_refusal why)
+{
+    t->refused[why]++;
+    return false;
 }
 
 bool peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
 {
-    const uint8_t *body = m + sizeof(struct trunk_header);
+    enum trunk_refusal why = trunk_check(t->seal, m, bytes, t->me, t->n);
+    enum session_says says;
     struct trunk_header h;
-    struct trunk_hello hello;
-    struct trunk_peer *p;
-    uint64_t session;
-    bool fresh;
+    const char *odd;
 
-    memcpy(&h, m, sizeof(h));
-    p = &t->peer[h.from];
-    session = be64toh(h.session);
-    fresh = be64toh(h.peer_session) == t->session;
-    if (h.type == TRUNK_HELLO) {
-        memcpy(&hello, body, sizeof(hello));
-        if (!fresh &&
-            session != p->session) { /* it may be old: whoever sent it proves that it is not */
-            uint64_t was = p->session;
-
-            p->session = session;
-            say_hello(t, h.from);
-            p->session = was;
-            return false;
-        }
-        note_conf(t, h.from, be64toh(hello.conf));
+    if (why == TRUNK_FINE || why == TRUNK_OTHER)
+        memcpy(&h, m, sizeof(h));
+    if (why == TRUNK_OTHER)
+        note_version(t, &h);
+    if (why != TRUNK_FINE)
+        return refuse(t, why);
+    says = session_input(&t->peer[h.from].session, &h, at_ns);
+    if (says == SESSION_STALE || says == SESSION_REPLAY)
+        return refuse(t, says == SESSION_STALE ? TRUNK_STALE : TRUNK_REPLAY);
+    if (says == SESSION_ASKED) {
+        say_nonce(t, h.from, TRUNK_CHALLENGE, be64toh(h.session));
+        return true;
     }
-    if (!fresh) {
-        t->refused[TRUNK_STALE]++;
-        if (session == p->session && at_ns - p->sent_ns > HELLO_NS)
-            say_hello(t, h.from);
-        return false;
+    if (says == SESSION_BEGINS)
+        peer_begin(t, h.from, at_ns);
+    t->peer[h.from].received++;
+    odd = take(t, &h, m + sizeof(h), bytes - sizeof(h), at_ns);
+    if (odd)
+        note_odd(t, h.from, odd);
+    if (says == SESSION_BEGINS) { /* by this the other end has the session, too */
+        say_state(t, h.from, 0);
+        t->peer[h.from].sent_ns = at_ns;
     }
-    if (session != p->session) {
-        begin_session(t, h.from, session);
-        say_hello(t, h.from);
-    }
-    if (!trunk_window_take(&p->window, be64toh(h.seq))) {
-        t->refused[TRUNK_REPLAY]++;
-        return false;
-    }
-    if (!p->alive)
-        T_LOG("trunk", LOG_INFO, "machine %s is there", name_of(t, h.from));
-    p->alive = true;
-    if (!is_of_frames(h.type) && h.type != TRUNK_PROBE) /* these may come without its clock */
-        p->heard_ns = at_ns;
-    p->received++;
-    take(t, h.from, h.type, body, bytes - sizeof(h), at_ns);
-    return true;
+    return odd ? refuse(t, TRUNK_BODY) : true;
 }
 
 /* ---- time ---- */
@@ -310,6 +392,25 @@ static void note_usable(struct trunk *t, unsigned i)
     cuts_heard(t);
 }
 
+static void note_nonces(struct trunk *t)
+{
+    bool none = false;
+
+    for (unsigned i = 0; i < t->n; i++)
+        none |= i != t->me && !session_can_ask(&t->peer[i].session);
+    if (none && !t->no_nonce)
+        fprintf(stderr, "trib-switch: the kernel has no random numbers: no session with another "
+                        "machine begins until it has\n");
+    t->no_nonce = none;
+}
+
+static int64_t interval_of(const struct trunk_peer *p, int64_t now_ns)
+{
+    bool often = session_open(&p->session) || now_ns - p->asks_ns < SOON_NS;
+
+    return often ? TRUNK_STATE_NS : HELLO_NS;
+}
+
 void peers_tick(struct trunk *t, int64_t now_ns)
 {
     for (unsigned i = 0; i < t->n; i++) {
@@ -317,55 +418,64 @@ void peers_tick(struct trunk *t, int64_t now_ns)
 
         if (i == t->me)
             continue;
-        if (p->alive && now_ns - p->heard_ns > TRUNK_SILENT_NS) {
-            fprintf(stderr, "trib-switch: machine %s is gone: it has said nothing for %.1f s\n",
-                    name_of(t, i), (double)TRUNK_SILENT_NS / 1e9);
-            begin_session(t, i, 0);
-        }
+        session_tick(&p->session, now_ns);
+        if (session_open(&p->session) && now_ns - p->proven_ns > TRUNK_SILENT_NS)
+            peer_end(t, i, now_ns);
         note_usable(t, i);
-        if (now_ns - p->sent_ns < (p->alive ? TRUNK_STATE_NS : HELLO_NS))
+        if (now_ns - p->sent_ns < interval_of(p, now_ns))
             continue;
-        if (p->alive)
+        if (session_open(&p->session))
             say_state(t, i, now_ns - p->sent_ns);
         else
-            say_hello(t, i);
+            say_nonce(t, i, TRUNK_HELLO, 0);
         p->sent_ns = now_ns;
     }
+    note_nonces(t);
     t->late_ns = 0;
 }
 
 /* ---- set-up ---- */
 
-/* FNV-1a of the conf's text. */
-static uint64_t hash_file(const char *path)
+/* Of the conf's text, under its key: whoever reads it in a datagram, and knows the rest of the conf, learns
+ * no more of the key than by the datagram's MAC. 0: libcrypto has failed. */
+static uint64_t hash_conf(const struct fabric *f)
 {
-    uint64_t h = 0xcbf29ce484222325ull;
-    FILE *f = fopen(path, "re");
-    int c;
+    uint8_t mac[CREDENTIAL_MAC];
+    char why[INPUT_WHY];
+    size_t bytes = 0;
+    char *text = input_file(f->path, INPUT_MOST, &bytes, why);
+    bool ok = credential_mac(f->trunk_key, text ? text : "", bytes, mac);
+    uint64_t h = 0;
 
-    while (f && (c = getc(f)) != EOF)
-        h = (h ^ (unsigned)c) * 0x100000001b3ull;
-    if (f)
-        fclose(f);
-    return h;
+    if (ok)
+        memcpy(&h, mac, sizeof(h));
+    if (text)
+        credential_wipe(text, bytes);
+    free(text);
+    return be64toh(h);
 }
 
 int peers_create(struct trunk *t)
 {
-    t->conf = hash_file(t->fab->path);
+    const int64_t now = clock_mono_ns();
+
+    t->conf = hash_conf(t->fab);
+    if (!t->conf)
+        return -EIO;
     t->seal = trunk_seal_new(t->fab->trunk_key);
     t->peer = calloc(t->n, sizeof(*t->peer));
     if (!t->seal || !t->peer)
         return -ENOMEM;
-    while (!t->session)
-        if (getrandom(&t->session, sizeof(t->session), 0) < 0)
-            return -errno;
     for (unsigned i = 0; i < t->n; i++) {
         struct trunk_peer *p = &t->peer[i];
 
         p->at = (struct sockaddr_in){.sin_family = AF_INET,
                                      .sin_port = htons(t->fab->machines[i].port),
                                      .sin_addr.s_addr = htonl(t->fab->machines[i].ip)};
+        p->asks_ns = now;
+        session_init(&p->session, now);
+        if (!session_can_ask(&p->session))
+            return -EIO;
         p->ends = calloc(1, t->fab->n_links / 8u + 1);
         p->cuts = calloc(1, t->fab->n_links / 8u + 1);
         if (!p->ends || !p->cuts)

@@ -7,6 +7,7 @@
 #include "io/shared.h"
 #include "io/trunk/trunk.h"
 #include "io/trunk/trunk_follow.h"
+#include "io/trunk/trunk_session.h"
 #include "io/trunk/trunk_wire.h"
 #include "io/watch.h"
 
@@ -22,14 +23,16 @@
 
 struct trunk_peer {
     struct sockaddr_in at;
-    uint64_t session; /* 0: none yet */
-    bool alive, other_conf;
-    bool noted;      /* in the run directory */
-    bool far;        /* its clock differs from ours by more than a moment */
-    int64_t near_ns; /* when it last did not */
-    int64_t heard_ns, sent_ns;
-    uint64_t seq;
-    struct trunk_window window;
+    struct trunk_session session;
+    bool other_conf, other_version;
+    bool odd;          /* it has said what cannot be, in this session */
+    bool noted;        /* in the run directory */
+    bool far;          /* its clock differs from ours by more than a moment */
+    int64_t near_ns;   /* when it last did not */
+    int64_t proven_ns; /* when we sent what it has answered last: it was alive after that */
+    int64_t sent_ns;   /* last state, or HELLO */
+    int64_t asks_ns;   /* since when there is no session */
+    uint64_t cuts_seq; /* of the last message with cuts */
     struct follow follow;
     struct trunk_state state; /* the last, in host order */
     int64_t state_ns;         /* when it arrived */
@@ -72,9 +75,10 @@ struct trunk {
     pthread_mutex_t lock;
     struct trunk_seal *seal;
     int fd;
-    uint64_t session, conf;
+    uint64_t conf;
     struct trunk_peer *peer; /* [n]; that of `me` is not used */
     uint64_t refused[TRUNK_REFUSALS];
+    bool no_nonce;     /* nothing could be drawn for a session, which was said */
     struct shared *sh; /* NULL: while the clock is agreed on */
     struct trunk_end *end;
     struct watch watch; /* of the ports of end[] */
@@ -118,8 +122,7 @@ struct trunk {
 /* trunk_peers.c */
 int peers_create(struct trunk *t);
 void peers_destroy(struct trunk *t);
-/* A message that passed trunk_check(), and when it arrived. Frames go to trunk_ends.c. False: it is of
- * another session, or was received before. */
+/* A datagram, and when it arrived. Frames go to trunk_ends.c. False: it is refused, and counted. */
 bool peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns);
 /* Periodic messages and liveness. */
 void peers_tick(struct trunk *t, int64_t now_ns);
@@ -132,9 +135,14 @@ static inline uint8_t *trunk_body(uint8_t *m)
 {
     return m + sizeof(struct trunk_header);
 }
+/* It has a session with us, and has said something in it. */
+static inline bool peer_alive(const struct trunk_peer *p)
+{
+    return session_open(&p->session) && p->state.sent_ns;
+}
 static inline bool peer_usable(const struct trunk_peer *p)
 {
-    return p->alive && !p->other_conf && !p->far;
+    return peer_alive(p) && !p->other_conf && !p->far;
 }
 static inline bool bit_of(const uint8_t *bits, unsigned i)
 {
@@ -146,6 +154,10 @@ static inline void bit_set(uint8_t *bits, unsigned i, bool on)
 }
 
 /* trunk_clock.c */
+/* Whether its times are such that no sum or product of them overflows. */
+bool trunk_clock_plausible(const struct trunk_state *s);
+/* Wall time of so much fabric time at a dilation, INT64_MAX / 2 at most. */
+int64_t trunk_clock_wall_ns(int64_t ps, uint32_t dilation);
 /* Looks what the others say. True: the clock's line is in *out. */
 bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out);
 /* After a message with the state of machine `from`. */

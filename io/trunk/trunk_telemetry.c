@@ -50,11 +50,11 @@ static const char *state_of(const struct trunk *t, unsigned machine)
 {
     const struct trunk_peer *p = &t->peer[machine];
 
-    return machine == t->me                             ? "this one"
-           : !p->alive                                  ? "not there"
-           : p->other_conf                              ? "has another conf"
-           : p->far                                     ? "its clock is not set yet"
-           : p->send_failed                             ? "there, with errors of sending"
+    return machine == t->me ? "this one"
+           : !peer_alive(p) ? p->odd ? "says what cannot be" : "not there"
+           : p->other_conf  ? "has another conf"
+           : p->far         ? "its clock is not set yet"
+           : p->send_failed ? "there, with errors of sending"
            : t->carrier && !carrier_reaches(t, machine) ? "there, frames by UDP"
                                                         : "there";
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/trunk/trunk_wire.h"
 
+#include "base/credential.h"
+
 #include <endian.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <stddef.h>
@@ -12,8 +13,9 @@
 #define DIGEST 32
 
 const char *const trunk_refusal_name[TRUNK_REFUSALS] = {
-    [TRUNK_FINE] = "fine",     [TRUNK_SHORT] = "short", [TRUNK_FOREIGN] = "foreign",
-    [TRUNK_FORGED] = "forged", [TRUNK_STALE] = "stale", [TRUNK_REPLAY] = "replayed",
+    [TRUNK_FINE] = "fine",       [TRUNK_SHORT] = "short",   [TRUNK_FOREIGN] = "foreign",
+    [TRUNK_OTHER] = "version",   [TRUNK_FORGED] = "forged", [TRUNK_STALE] = "stale",
+    [TRUNK_REPLAY] = "replayed", [TRUNK_BODY] = "body",
 };
 
 /* ---- sequence numbers ---- */
@@ -22,7 +24,7 @@ bool trunk_window_take(struct trunk_window *w, uint64_t seq)
 {
     uint64_t *word = &w->seen[seq / 64 % (TRUNK_WINDOW / 64)], bit = 1ull << seq % 64;
 
-    if (!seq || (seq < w->highest && w->highest - seq >= TRUNK_WINDOW - 64))
+    if (!seq || seq < w->least || (seq < w->highest && w->highest - seq >= TRUNK_WINDOW - 64))
         return false;
     if (seq > w->highest) {
         uint64_t from = w->highest / 64 + 1, to = seq / 64;
@@ -102,8 +104,6 @@ bool trunk_seal_put(struct trunk_seal *s, uint8_t *m, size_t bytes)
 static size_t body_least(unsigned type)
 {
     switch (type) {
-    case TRUNK_HELLO:
-        return sizeof(struct trunk_hello);
     case TRUNK_STATE:
         return sizeof(struct trunk_state);
     case TRUNK_FRAME:
@@ -129,16 +129,19 @@ enum trunk_refusal trunk_check(struct trunk_seal *s, const uint8_t *m, size_t by
 {
     struct trunk_header h;
     uint8_t digest[DIGEST];
+    bool other;
 
     if (bytes < sizeof(h))
         return TRUNK_SHORT;
     memcpy(&h, m, sizeof(h));
-    if (be32toh(h.magic) != TRUNK_MAGIC || h.version != TRUNK_VERSION || h.to != me ||
-        h.from >= n || h.from == me || !h.type || h.type > TRUNK_PROBE || !h.session)
+    other = h.version != TRUNK_VERSION;
+    if (be32toh(h.magic) != TRUNK_MAGIC || h.to != me || h.from >= n || h.from == me)
         return TRUNK_FOREIGN;
-    if (bytes < sizeof(h) + body_least(h.type) || bytes > TRUNK_MAX)
+    if (!other && (!h.type || h.type >= TRUNK_TYPES || !h.session))
+        return TRUNK_FOREIGN;
+    if ((!other && bytes < sizeof(h) + body_least(h.type)) || bytes > TRUNK_MAX)
         return TRUNK_SHORT;
-    if (!mac_of(s, m, bytes, digest) || CRYPTO_memcmp(digest, h.mac, TRUNK_MAC))
+    if (!mac_of(s, m, bytes, digest) || !credential_same(digest, h.mac, TRUNK_MAC))
         return TRUNK_FORGED;
-    return TRUNK_FINE;
+    return other ? TRUNK_OTHER : TRUNK_FINE;
 }

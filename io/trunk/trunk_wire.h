@@ -4,10 +4,8 @@
  * trunk_carrier.c): a header with a keyed MAC
  * (HMAC-SHA-256, cut to 16 bytes) over header and body. Without clock or IO.
  *
- * A trunk draws a session when it starts. Every message names the sender's session and what the
- * sender knows of the receiver's, so nothing that was captured from an earlier session of either is
- * accepted; within a session a window of sequence numbers refuses what has been received already.
- * Integers are big-endian.
+ * Every message names the session that it is of, by a nonce of each end (trunk_session.h), and has a
+ * number in it; a window of numbers refuses what has been received already. Integers are big-endian.
  */
 #ifndef TRIB_IO_TRUNK_WIRE_H
 #define TRIB_IO_TRUNK_WIRE_H
@@ -19,12 +17,12 @@
 #include <stdint.h>
 
 #define TRUNK_MAGIC   0x54524e4bu
-#define TRUNK_VERSION 2u
+#define TRUNK_VERSION 3u
 #define TRUNK_MAC     16u
 #define TRUNK_MAX     9216u /* of a datagram: a frame of the largest MTU, or the state of all links */
 
 enum trunk_type {
-    TRUNK_HELLO = 1, /* asks for a session; body: trunk_hello */
+    TRUNK_HELLO = 1, /* asks for a session, by a nonce of the sender's; no body */
     TRUNK_STATE,     /* clock and links' ends, periodically; body: trunk_state, then bits of ends */
     TRUNK_FRAME,     /* body: trunk_frame, then a frame */
     TRUNK_ASK,       /* asks what has arrived up to a frame; body: trunk_frame */
@@ -36,23 +34,23 @@ enum trunk_type {
     TRUNK_COUNT,  /* asks what links have carried; body: trunk_counts */
     TRUNK_COUNTS, /* body: trunk_counts, then trunk_count of some directions that the sender's nodes send into */
     TRUNK_PROBE, /* says nothing but that it arrived by the sender's port; body: zeros */
+    TRUNK_CHALLENGE, /* answers TRUNK_HELLO: a nonce of the sender's for that of the receiver; no body */
+    TRUNK_TYPES
 };
 
+/* As it is since version 2, so that other versions are known by name. */
 struct trunk_header {
     uint32_t magic;
     uint8_t version, type, from, to; /* machines */
-    uint64_t session, peer_session;  /* of the sender; of the receiver, 0: not known */
-    uint64_t seq;
+    uint64_t session, peer_session; /* nonces of the sender and of the receiver; 0: a TRUNK_HELLO */
+    uint64_t seq; /* from 1; TRUNK_CHALLENGE: 0; TRUNK_HELLO: the sender's CLOCK_REALTIME in ns */
     uint8_t mac[TRUNK_MAC];
-} __attribute__((packed));
-
-struct trunk_hello {
-    uint64_t conf; /* hash of the conf: machines with other confs are refused */
 } __attribute__((packed));
 
 /* Times are the sender's CLOCK_MONOTONIC in ns; 0: none. */
 struct trunk_state {
-    uint64_t conf;
+    uint64_t
+        conf; /* of HMAC-SHA-256 of the conf under its key: machines with other confs are refused */
     uint64_t sent_ns;       /* this message */
     uint64_t heard_sent_ns; /* the last TRUNK_STATE from the receiver: when that one sent it, */
     uint64_t heard_ns;      /* and when it arrived here */
@@ -98,10 +96,10 @@ struct trunk_lag {
     uint16_t n;
 } __attribute__((packed));
 
-/* Sequence numbers received: none twice, and none that is older than the window. */
+/* Sequence numbers received: none twice, and none that is older than the window, or below `least`. */
 #define TRUNK_WINDOW 2048u
 struct trunk_window {
-    uint64_t highest;
+    uint64_t highest, least;
     uint64_t seen[TRUNK_WINDOW / 64];
 };
 /* Whether `seq` is new; if so it is noted. */
@@ -118,10 +116,12 @@ bool trunk_seal_put(struct trunk_seal *s, uint8_t *m, size_t bytes);
 enum trunk_refusal {
     TRUNK_FINE,
     TRUNK_SHORT,   /* shorter than a header, or the body than its type's */
-    TRUNK_FOREIGN, /* no message of ours: magic, version, type or machine */
+    TRUNK_FOREIGN, /* no message of ours: magic, type or machine */
+    TRUNK_OTHER,   /* of another version, made with the key */
     TRUNK_FORGED,  /* the MAC is wrong */
     TRUNK_STALE,   /* of another session */
     TRUNK_REPLAY,  /* received before, or too old to tell */
+    TRUNK_BODY,    /* of the session, but says what cannot be: times, a machine, a list's length */
     TRUNK_REFUSALS
 };
 extern const char *const trunk_refusal_name[TRUNK_REFUSALS];

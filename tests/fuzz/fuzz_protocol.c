@@ -97,6 +97,11 @@ static const char *name_of(unsigned job)
     return job ? "atp" : "switchml";
 }
 
+static uint32_t tag_of(unsigned job)
+{
+    return proto_tag(9 + job, KEY, name_of(job), fab->trees[0].id, 0);
+}
+
 static struct agg_ctl control(unsigned job, unsigned rank, enum agg_type type)
 {
     struct agg_ctl c = {.magic = RTE_BE32(PROTO_MAGIC),
@@ -111,7 +116,8 @@ static struct agg_ctl control(unsigned job, unsigned rank, enum agg_type type)
                         .qpn = rte_cpu_to_be_32(qpn_of(job)),
                         .psn = rte_cpu_to_be_32(rank),
                         .member = rte_cpu_to_be_32(rank),
-                        .node = RTE_BE16(FAB_NONE)};
+                        .node = RTE_BE16(FAB_NONE),
+                        .slot = rte_cpu_to_be_32(tag_of(job))};
     struct fab_members m = {.ranks_per_host = 1};
 
     fab_members_add(&m, 0);
@@ -130,7 +136,7 @@ static void packet(unsigned job, bool target, unsigned from, const uint8_t *p, u
                            .from = rte_cpu_to_be_16((uint16_t)from),
                            .child = rte_cpu_to_be_16((uint16_t)from),
                            .job = rte_cpu_to_be_32(9 + job),
-                           .tag = rte_cpu_to_be_32(proto_tag(9 + job, KEY, name_of(job)))};
+                           .tag = rte_cpu_to_be_32(tag_of(job))};
     struct proto_target t = {rte_cpu_to_be_32(host_ip(5)), RTE_BE32(0x010006)};
     uint32_t at = sizeof(h);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who may connect to a memif, for how long it may take, and the page that both ends share. */
 #include "io/memif/memif.h"
+#include "io/memif/memif_wire.h"
 #include "io/port/port.h"
 #include "io/shared.h"
 #include "tests/support/eal.h"
@@ -209,6 +210,107 @@ static void a_page_that_may_shrink_is_refused(void **state)
     io_port_close(s);
 }
 
+static int opened(const struct memif_cfg *cfg)
+{
+    struct io_port *p = (struct io_port *)&pool;
+    int rc = io_port_memif(&p, cfg);
+
+    if (rc)
+        assert_null(p);
+    else
+        io_port_close(p);
+    return rc;
+}
+
+static void what_a_memif_cannot_be_is_refused(void **state)
+{
+    static char longest[108], longer[109];
+    const struct memif_cfg usual = {
+        .socket = sock, .listener = true, .queues = 1, .log2_ring = 4, .pool = pool};
+    struct io_port *s = open_port(true, NULL);
+    struct memif_cfg cfg;
+
+    (void)state;
+    for (unsigned queues = 0; queues <= RIM_QUEUES + 1; queues++) {
+        cfg = usual;
+        cfg.listener = false;
+        cfg.queues = queues;
+        assert_int_equal(opened(&cfg), queues && queues <= RIM_QUEUES ? 0 : -EINVAL);
+    }
+    cfg = usual;
+    cfg.listener = false;
+    cfg.log2_ring = MEMIF_MAX_LOG2;
+    assert_int_equal(opened(&cfg), 0);
+    cfg.log2_ring++;
+    assert_int_equal(opened(&cfg), -EINVAL);
+    memset(longest, 'x', sizeof(longest) - 1);
+    memset(longer, 'x', sizeof(longer) - 1);
+    cfg = usual;
+    cfg.listener = false;
+    cfg.socket = longest; /* a client need not find it yet */
+    assert_int_equal(opened(&cfg), 0);
+    cfg.socket = longer;
+    assert_int_equal(opened(&cfg), -EINVAL);
+    cfg = usual; /* who listens has no frames of another to share */
+    cfg.share = (const struct io_frames *)&pool;
+    assert_int_equal(opened(&cfg), -EINVAL);
+    io_port_close(s);
+}
+
+/* Where it cannot listen it says where and why. */
+static void a_listener_without_a_place_names_it(void **state)
+{
+    const struct memif_cfg cfg = {.socket = "/nonexistent/memif.sock",
+                                  .listener = true,
+                                  .queues = 1,
+                                  .log2_ring = 4,
+                                  .pool = pool};
+    int was = dup(STDERR_FILENO), rc;
+    FILE *said = tmpfile();
+    char text[256] = "";
+
+    (void)state;
+    assert_true(was >= 0 && said);
+    dup2(fileno(said), STDERR_FILENO);
+    rc = opened(&cfg);
+    dup2(was, STDERR_FILENO);
+    close(was);
+    assert_int_equal(rc, -ENOENT);
+    rewind(said);
+    assert_non_null(fgets(text, sizeof(text), said));
+    assert_string_equal(text,
+                        "tributary: cannot listen on /nonexistent/memif.sock: No such file or "
+                        "directory\n");
+    fclose(said);
+}
+
+static void a_listener_introduces_itself_by_its_name(void **state)
+{
+    static const char *const names[] = {"leaf0", NULL};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct memif_cfg cfg = {.socket = sock,
+                                .listener = true,
+                                .queues = 1,
+                                .log2_ring = 4,
+                                .name = names[i],
+                                .pool = pool};
+        struct memif_msg hello;
+        struct io_port *s;
+        int fd;
+
+        assert_int_equal(io_port_memif(&s, &cfg), 0);
+        fd = call();
+        assert_false(io_port_up(s));
+        assert_int_equal(recv(fd, &hello, sizeof(hello), MSG_DONTWAIT), sizeof(hello));
+        assert_string_equal(hello.hello.name, names[i] ? names[i] : "tributary");
+        assert_int_equal(hello.hello.max_log2_ring, MEMIF_MAX_LOG2);
+        close(fd);
+        io_port_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +318,9 @@ int main(void)
         cmocka_unit_test(a_half_open_connection_ends),
         cmocka_unit_test(both_ends_have_one_page),
         cmocka_unit_test(a_page_that_may_shrink_is_refused),
+        cmocka_unit_test(what_a_memif_cannot_be_is_refused),
+        cmocka_unit_test(a_listener_without_a_place_names_it),
+        cmocka_unit_test(a_listener_introduces_itself_by_its_name),
     };
 
     snprintf(sock, sizeof(sock), "/tmp/trib-memifc-%d.sock", (int)getpid());

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -40,6 +41,16 @@ static void *answer(void *arg)
         (void)!write(fd, text, (size_t)n + 2);
     }
     return NULL;
+}
+
+static _Atomic bool full; /* no descriptor is free */
+static _Atomic unsigned tried;
+
+int accept4(int fd, struct sockaddr *from, socklen_t *len, int flags)
+{
+    tried++;
+    errno = EMFILE;
+    return full ? -1 : (int)syscall(SYS_accept4, fd, from, len, flags);
 }
 
 static int setup(void **state)
@@ -189,12 +200,41 @@ static void who_does_not_read_is_not_served_and_leaves(void **state)
     close(other);
 }
 
+/* Who comes then waits, is answered when there is one again, and costs no time meanwhile. */
+static void without_a_descriptor_it_pauses(void **state)
+{
+    int idle[32], busy, fd; /* the idle make room, one at each try */
+    char text[64];
+
+    (void)state;
+    for (unsigned i = 0; i < 32; i++)
+        idle[i] = call();
+    busy = call();
+    full = true;
+    tried = 0;
+    fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    for (unsigned i = 0; i < 10; i++) {
+        answers(busy, "/still"); /* wakes it each time */
+        usleep(50000);
+    }
+    assert_true(tried && tried < 20);
+    full = false;
+    assert_int_equal(recv(fd, text, sizeof(text), 0), 8);
+    answers(fd, "/now");
+    close(fd);
+    close(busy);
+    for (unsigned i = 0; i < 32; i++)
+        close(idle[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_and_answers_pass),
         cmocka_unit_test(a_command_is_no_longer_than_what_dpdk_reads),
         cmocka_unit_test(whoever_is_idle_makes_room),
+        cmocka_unit_test(without_a_descriptor_it_pauses),
         cmocka_unit_test(who_reads_at_once_is_answered_at_once),
         cmocka_unit_test(who_does_not_read_is_not_served_and_leaves),
     };
