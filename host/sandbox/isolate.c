@@ -1,288 +1,163 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Three processes. The first is the caller, which stays outside: it has the pid and the terminal
- * that others know, passes signals on, and ends as the program ends. The second is the first one
- * of the PID namespace (init): it makes the mounts, passes signals on, reaps whatever is orphaned
- * there, and takes all of it along when it ends. The third becomes the program.
- *
- * The mounts are made in a user namespace in which this process has every capability, and the
- * program could take them away again where it keeps those (root does, over an exec). So init enters
- * a second user and mount namespace afterwards: mounts that a less privileged namespace inherits are
- * locked together, for the program and for any namespace that it makes.
- *
- * Rejected: covering the run directory's files one by one. Sockets of further process slots are made
- * when they are needed, so the host's directory is bound as a whole.
+ * that others know, passes signals and keys on, and ends as the program ends. The second is the first
+ * one of the PID namespace (init): it leads a session of its own, so that no signal of a process group
+ * or a terminal crosses; it makes the mounts, reaps whatever is orphaned there, and takes all of it
+ * along when it ends. The third becomes the program, in a process group of its own: with its parent in
+ * the same session it can be stopped, as the group of init could not.
  */
 #include "host/sandbox/isolate.h"
 
-#include <dirent.h>
+#include "host/sandbox/isolated_view.h"
+#include "host/sandbox/terminal.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- namespaces ---- */
+/* ---- what the first process and init tell each other ---- */
 
-static int write_file(const char *path, const char *text)
+enum tell { TELL_TERMINAL, TELL_STOPPED, TELL_KEYS, TELL_ENDED };
+
+struct told {
+    enum tell what;
+    int value; /* of a program that has ended, its status */
+};
+
+/* fd: handed over, or -1. */
+static int tell(int sock, enum tell what, int value, int fd)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
-    int rc = n == (ssize_t)strlen(text) ? 0 : -errno;
+    union {
+        char buf[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } ctl = {0};
+    struct told t = {what, value};
+    struct iovec iov = {&t, sizeof(t)};
+    struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
-/* A user namespace with this user and group under their own numbers, and these others in it. */
-static int new_user_namespace(int others)
-{
-    char uid[64], gid[64];
-    int rc;
-
-    snprintf(uid, sizeof(uid), "%u %u 1", geteuid(), geteuid());
-    snprintf(gid, sizeof(gid), "%u %u 1", getegid(), getegid());
-    if (unshare(CLONE_NEWUSER | others))
-        return -errno;
-    rc = write_file("/proc/self/setgroups", "deny");
-    rc = rc ? rc : write_file("/proc/self/uid_map", uid);
-    return rc ? rc : write_file("/proc/self/gid_map", gid);
-}
-
-static int show(const char *from, const char *to, bool is_dir)
-{
-    int fd;
-
-    if (is_dir) {
-        if (mkdir(to, 0700) && errno != EEXIST)
-            return -errno;
-    } else {
-        fd = open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-        if (fd < 0)
-            return -errno;
-        close(fd);
+    if (fd >= 0) {
+        mh.msg_control = ctl.buf;
+        mh.msg_controllen = sizeof(ctl.buf);
+        *CMSG_FIRSTHDR(&mh) = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&mh)), &fd, sizeof(fd));
     }
-    return mount(from, to, NULL, MS_BIND | MS_REC, NULL) ? -errno : 0;
+    return sendmsg(sock, &mh, MSG_NOSIGNAL) == sizeof(t) ? 0 : -errno;
 }
 
-static int cover(const char *dir, const char *mode)
+static bool hear(int sock, struct told *t, int *fd)
 {
-    return mount("tributary", dir, "tmpfs", MS_NOSUID | MS_NODEV, mode) ? -errno : 0;
+    union {
+        char buf[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } ctl;
+    struct iovec iov = {t, sizeof(*t)};
+    struct msghdr mh = {.msg_iov = &iov,
+                        .msg_iovlen = 1,
+                        .msg_control = ctl.buf,
+                        .msg_controllen = sizeof(ctl.buf)};
+    ssize_t n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    *fd = -1;
+    if (n > 0 && CMSG_FIRSTHDR(&mh))
+        memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&mh)), sizeof(*fd));
+    return n == sizeof(*t);
 }
-
-/* ---- the run directory ---- */
-
-/* A mount that was inherited keeps its other restrictions, or the kernel refuses. */
-static int make_read_only(const char *path)
-{
-    unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY;
-    struct statvfs st;
-
-    if (statvfs(path, &st))
-        return -errno;
-    flags |= st.f_flag & ST_NOSUID ? MS_NOSUID : 0;
-    flags |= st.f_flag & ST_NODEV ? MS_NODEV : 0;
-    flags |= st.f_flag & ST_NOEXEC ? MS_NOEXEC : 0;
-    flags |= st.f_flag & ST_NOATIME ? MS_NOATIME : 0;
-    flags |= st.f_flag & ST_NODIRATIME ? MS_NODIRATIME : 0;
-    flags |= st.f_flag & ST_RELATIME ? MS_RELATIME : 0;
-    return mount(NULL, path, NULL, flags, NULL) ? -errno : 0;
-}
-
-/* Shows one file of the run directory, which fd is open on, where it is there. What the program is
- * to write to are its host's own directory and the page that all share. */
-static int show_file(int fd, const char *dir, const char *name)
-{
-    bool writable = !strncmp(name, "port/", 5) || !strcmp(name, "shared");
-    int rc;
-
-    char from[64 + RUN_PATH], to[3 * RUN_PATH];
-    struct stat st;
-
-    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : -errno;
-    snprintf(from, sizeof(from), "/proc/self/fd/%d/%s", fd, name);
-    snprintf(to, sizeof(to), "%s/%s", dir, name);
-    rc = show(from, to, S_ISDIR(st.st_mode));
-    return rc || writable || S_ISSOCK(st.st_mode) ? rc : make_read_only(to);
-}
-
-/* The sockets at which trib-switch processes hand out clock and pages. */
-static int show_page_sockets(int fd, const char *dir)
-{
-    int sub = openat(fd, "proc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
-    DIR *d = sub < 0 ? NULL : fdopendir(sub);
-    struct dirent *e;
-    char name[300];
-
-    while (d && !rc && (e = readdir(d))) {
-        const char *dot = strrchr(e->d_name, '.');
-
-        if (!dot || strcmp(dot, ".page") != 0)
-            continue;
-        snprintf(name, sizeof(name), "proc/%s", e->d_name);
-        rc = strlen(e->d_name) < RUN_PATH - 8 ? show_file(fd, dir, name) : -ENAMETOOLONG;
-    }
-    if (d)
-        closedir(d);
-    return rc;
-}
-
-static int show_run(int fd, const char *dir, const char *host)
-{
-    static const char *const subs[] = {"proc", "port", "link"};
-    static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
-    char path[2 * RUN_PATH];
-    int rc = 0;
-
-    for (unsigned i = 0; i < 3 && !rc; i++) {
-        snprintf(path, sizeof(path), "%s/%s", dir, subs[i]);
-        rc = mkdir(path, 0700) ? -errno : 0;
-    }
-    for (unsigned i = 0; i < 3 && !rc; i++)
-        rc = show_file(fd, dir, files[i]);
-    rc = rc ? rc : show_page_sockets(fd, dir);
-    snprintf(path, sizeof(path), "port/%s", host);
-    return rc ? rc : show_file(fd, dir, path);
-}
-
-/* Covers a directory of all fabrics of this user that is none of `but`'s. */
-static int cover_base(const char *parent, const char *but)
-{
-    char base[RUN_PATH + 64];
-    struct stat st;
-
-    if (rundir_default(base, sizeof(base), parent, NULL) || !strcmp(base, but) ||
-        lstat(base, &st) || !S_ISDIR(st.st_mode))
-        return 0;
-    return cover(base, "mode=700,size=64k");
-}
-
-/*
- * Hides this user's run directories, and shows in this fabric's what the host needs. Where it is in
- * a directory of all fabrics (tributary-UID), that is covered, else the run directory itself.
- */
-static int hide_run(const struct rundir *rd, const char *host, const char **what)
-{
-    char base[RUN_PATH], *slash;
-    const char *xdg = getenv("XDG_RUNTIME_DIR");
-    int fd = open(rd->path, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
-
-    *what = rd->path;
-    if (fd < 0)
-        return -errno;
-    snprintf(base, sizeof(base), "%s", rd->path);
-    slash = strrchr(base, '/');
-    if (slash && slash != base) {
-        *slash = 0;
-        slash = strrchr(base, '/');
-        if (!slash || strncmp(slash, "/tributary-", 11) != 0)
-            snprintf(base, sizeof(base), "%s", rd->path);
-    }
-    rc = cover_base("/tmp", base);
-    if (!rc && xdg && *xdg && strcmp(xdg, "/tmp") != 0)
-        rc = cover_base(xdg, base);
-    rc = rc ? rc : cover(base, "mode=700,size=4m");
-    if (!rc && strcmp(base, rd->path) != 0)
-        rc = mkdir(rd->path, 0700) ? -errno : 0;
-    rc = rc ? rc : show_run(fd, rd->path, host);
-    close(fd);
-    return rc;
-}
-
-/* In init: everything that the program shall see, and nothing that it could take away again. pid: of
- * the first process, as it is outside. */
-static int make_mounts(const struct rundir *rd, const struct fab_node *host, const char *lib,
-                       unsigned pid, const char **what)
-{
-    char cwd[4096] = "/";
-    int rc;
-
-    if (!getcwd(cwd, sizeof(cwd)) || chdir("/")) /* a directory that is covered now */
-        snprintf(cwd, sizeof(cwd), "/");
-    *what = "mounts of its own";
-    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
-        return -errno;
-    *what = "a /proc of its own";
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-        return -errno;
-    rc = show_host(rd, host, lib, pid, what);
-    if (!rc) {
-        *what = "a /dev/shm of its own";
-        rc = cover("/dev/shm", "mode=1777");
-        rc = rc == -ENOENT ? 0 : rc;
-    }
-    rc = rc ? rc : hide_run(rd, host->name, what);
-    if (rc)
-        return rc;
-    *what = "a second user namespace";
-    rc = new_user_namespace(CLONE_NEWNS);
-    if (!rc && chdir(cwd) && chdir("/"))
-        rc = -errno;
-    return rc;
-}
-
-/* ---- signals ---- */
 
 static void pass_on(sigset_t *set)
 {
-    static const int sig[] = {SIGTERM, SIGINT,  SIGHUP,   SIGQUIT, SIGUSR1,
-                              SIGUSR2, SIGALRM, SIGWINCH, SIGCHLD};
+    static const int sig[] = {SIGTERM, SIGINT,   SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
+                              SIGALRM, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD};
 
     sigemptyset(set);
     for (unsigned i = 0; i < sizeof(sig) / sizeof(sig[0]); i++)
         sigaddset(set, sig[i]);
 }
 
-/*
- * Waits for `child` and passes signals on to it, other children are reaped. alive: a socket whose
- * other end is closed when the process outside has ended; -1: none. The child's status, or -1: that
- * end was closed.
- */
-static int supervise(pid_t child, int signals, int alive)
-{
-    struct pollfd p[2] = {{signals, POLLIN, 0}, {alive, POLLIN, 0}};
-    struct signalfd_siginfo si;
-    int status;
-    pid_t pid;
+/* ---- init ---- */
 
-    for (;;) {
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-            if (pid == child)
-                return status;
-        if (poll(p, 2, -1) < 0 && errno != EINTR)
-            return -1;
-        if (p[1].revents)
-            return -1;
-        /* A terminal's signals reach the whole process group without us. */
-        while (read(signals, &si, sizeof(si)) == sizeof(si))
-            if (si.ssi_signo != SIGCHLD && si.ssi_code != SI_KERNEL)
-                kill(child, (int)si.ssi_signo);
+/* What the processes hand down. */
+struct isolated {
+    const struct rundir *rd;
+    const struct fab_node *host;
+    const char *lib;
+    char **argv;
+    pid_t outside;    /* pid of the first process */
+    unsigned streams; /* that are the user's terminal, */
+    int out;          /* and that for writing without waiting */
+    bool job;         /* the process group is one of a shell's own, no part of a script */
+    sigset_t set, old;
+    void (*on_child)(int); /* what the caller has for SIGCHLD */
+};
+
+/* The program, and what stays in its process group, has stopped: for want of the keys, or for the user
+ * to go on in the shell. */
+static void program_stopped(const struct isolated *w, pid_t child, int sig, int sock)
+{
+    if (w->streams && (sig == SIGTTIN || sig == SIGTTOU)) {
+        terminal_set_group(w->streams, child);
+        tell(sock, TELL_KEYS, 0, -1);
+        kill(-child, SIGCONT);
+    } else {
+        tell(sock, TELL_STOPPED, sig, -1);
     }
 }
 
-/* ---- the processes ---- */
+/*
+ * Waits for the program and reaps all others. Signals that the first process has got come by the
+ * socket: those for the program's process group negative. The program's status, or -1: the first
+ * process has ended.
+ */
+static int init_supervise(const struct isolated *w, pid_t child, int signals, int sock)
+{
+    struct pollfd p[2] = {{signals, POLLIN, 0}, {sock, POLLIN, 0}};
+    struct signalfd_siginfo si;
+    int status, sig;
+    pid_t pid;
 
-static void become_program(char **argv, const sigset_t *old)
+    for (;;) {
+        while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+            if (pid == child && !WIFSTOPPED(status))
+                return status;
+            if (pid == child)
+                program_stopped(w, child, WSTOPSIG(status), sock);
+        }
+        if (poll(p, 2, -1) < 0 && errno != EINTR)
+            return -1;
+        if (p[1].revents) {
+            if (recv(sock, &sig, sizeof(sig), MSG_DONTWAIT) != sizeof(sig))
+                return -1;
+            kill(sig < 0 ? -child : child, sig < 0 ? -sig : sig);
+        }
+        while (read(signals, &si, sizeof(si)) == sizeof(si))
+            if (si.ssi_signo ==
+                SIGHUP) /* the terminal is gone; the leader of the session is told */
+                kill(-child, SIGHUP);
+    }
+}
+
+static void become_program(const struct isolated *w)
 {
     int code;
 
-    sigprocmask(SIG_SETMASK, old, NULL);
-    execvp(argv[0], argv);
+    setpgid(0, 0);
+    if (w->streams && terminal_has_keys(w->streams))
+        terminal_set_group(w->streams, getpid());
+    signal(SIGCHLD, w->on_child);
+    sigprocmask(SIG_SETMASK, &w->old, NULL);
+    execvp(w->argv[0], w->argv);
     code = errno == ENOENT ? 127 : 126; /* as shells say it */
-    fprintf(stderr, "trib: cannot run %s: %s\n", argv[0], strerror(errno));
+    fprintf(stderr, "trib: cannot run %s: %s\n", w->argv[0], strerror(errno));
     _exit(code);
 }
 
@@ -299,15 +174,24 @@ static int refuse(const struct fab_node *host, const char *what, int rc)
     return 1;
 }
 
-/* What the processes hand down. */
-struct isolated {
-    const struct rundir *rd;
-    const struct fab_node *host;
-    const char *lib;
-    char **argv;
-    pid_t outside; /* pid of the first process */
-    sigset_t set, old;
-};
+/* A session, and where the user's terminal was, a terminal of its own. */
+static int leave_terminal(const struct isolated *w, int sock, const char **what)
+{
+    int master = -1, rc;
+
+    *what = "a terminal of its own";
+    if (w->streams) {
+        master = terminal_make(w->streams);
+        rc = master < 0 ? master : tell(sock, TELL_TERMINAL, 0, master);
+        if (master >= 0)
+            close(master);
+        if (rc)
+            return rc;
+    }
+    terminal_close_others();
+    *what = "a filter of system calls";
+    return terminal_refuse_typing();
+}
 
 /* Never returns. Reports the program's status on the socket. */
 static void be_init(const struct isolated *w, int sock)
@@ -316,7 +200,9 @@ static void be_init(const struct isolated *w, int sock)
     const char *what = "signals";
     pid_t child;
 
-    rc = signals < 0 ? -errno : make_mounts(w->rd, w->host, w->lib, (unsigned)w->outside, &what);
+    rc = signals < 0 || setsid() < 0 ? -errno : 0;
+    rc = rc ? rc : isolated_mounts(w->rd, w->host, w->lib, (unsigned)w->outside, &what);
+    rc = rc ? rc : leave_terminal(w, sock, &what);
     if (rc) {
         refuse(w->host, what, rc);
     } else {
@@ -324,26 +210,148 @@ static void be_init(const struct isolated *w, int sock)
         fflush(NULL);
         child = fork();
         if (!child)
-            become_program(w->argv, &w->old);
+            become_program(w);
+        if (child > 0)
+            setpgid(child, child);
         if (child < 0)
             refuse(w->host, "a process", -errno);
         else
-            status = supervise(child, signals, sock);
+            status = init_supervise(w, child, signals, sock);
     }
-    _exit(write(sock, &status, sizeof(status)) != sizeof(status));
+    _exit(tell(sock, TELL_ENDED, status, -1) != 0);
+}
+
+/* ---- the first process ---- */
+
+/*
+ * Job control: this process group stops as the program has, as one that the user's shell knows. That
+ * of a script has others in it: it stops by the user's key alone, else only this process does.
+ */
+static void stop_job(const struct isolated *w, struct terminal *t)
+{
+    bool all = w->job || t->suspended;
+    sigset_t one;
+
+    terminal_pause(t);
+    sigemptyset(&one);
+    sigaddset(&one, SIGTSTP);
+    kill(all ? 0 : getpid(), SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &one, NULL); /* here, until somebody continues it */
+    sigprocmask(SIG_BLOCK, &one, NULL);
+    t->suspended = false;
+}
+
+static void send_signal(int sock, int sig)
+{
+    (void)!send(sock, &sig, sizeof(sig), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void go_on(struct terminal *t, int sock)
+{
+    if (t->keys)
+        terminal_give_keys(t);
+    terminal_resize(t);
+    send_signal(sock, -SIGCONT);
+}
+
+/* What a terminal sends is for a process group, what somebody sends to this process for the program. */
+static void pass_signals(int signals, struct terminal *t, int sock)
+{
+    struct signalfd_siginfo si;
+
+    while (read(signals, &si, sizeof(si)) == sizeof(si)) {
+        int sig = (int)si.ssi_signo;
+
+        if (sig == SIGCONT)
+            go_on(t, sock);
+        else if (sig == SIGWINCH && t->master >= 0)
+            terminal_resize(t);
+        else if (sig != SIGCHLD)
+            send_signal(sock, sig == SIGTSTP || si.ssi_code == SI_KERNEL ? -sig : sig);
+    }
+}
+
+/* They are those of a script, which may ask for a password. */
+static void say_no_keys(const struct isolated *w)
+{
+    static bool said;
+
+    if (!said)
+        fprintf(
+            stderr,
+            "trib: the program of %s asks for keys and gets none: it is part of a script, and its "
+            "standard input is no terminal\n",
+            w->host->name);
+    said = true;
+}
+
+/* The program's status as far as init has told it, or -1. */
+static int hear_init(const struct isolated *w, struct terminal *t, int sock)
+{
+    struct told m = {0};
+    int fd;
+
+    while (hear(sock, &m, &fd)) {
+        switch (m.what) {
+        case TELL_TERMINAL:
+            terminal_begin(t, w->streams, fd, w->out);
+            break;
+        case TELL_KEYS:
+            if (w->job || w->streams & 1)
+                terminal_give_keys(t);
+            else
+                say_no_keys(w);
+            break;
+        case TELL_STOPPED:
+            stop_job(w, t);
+            go_on(t, sock);
+            break;
+        case TELL_ENDED:
+            return m.value;
+        }
+    }
+    return -1;
+}
+
+/* The program's status; -1: init was killed. */
+static int supervise(const struct isolated *w, pid_t init, int signals, int sock)
+{
+    struct terminal t = {.user = -1, .master = -1, .out = -1};
+    int status = -1, ended, ms;
+
+    for (;;) {
+        struct pollfd p[4] = {{signals, POLLIN, 0}, {sock, POLLIN, 0}};
+
+        if (waitpid(init, &ended, WNOHANG) != 0) /* or there is none any more */
+            break;
+        ms = terminal_wants(&t, &p[2].events, &p[3].events);
+        p[2].fd = p[2].events ? t.user : -1;
+        p[3].fd = p[3].events ? t.master : -1; /* it may hang up while nothing is read of it */
+        if (status >= 0)
+            p[1].fd = -1;
+        if (poll(p, 4, ms) < 0 && errno != EINTR)
+            break;
+        pass_signals(signals, &t, sock);
+        if (p[1].revents)
+            status = hear_init(w, &t, sock);
+        if (t.master >= 0)
+            terminal_copy(&t, p[2].revents, p[3].revents);
+    }
+    if (status < 0)
+        status = hear_init(w, &t, sock);
+    terminal_end(&t, signals);
+    return status;
 }
 
 static int end_as(int status)
 {
     struct rlimit none = {0, 0};
+    sigset_t one;
 
-    if (status == -1)
-        return 1;
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     setrlimit(RLIMIT_CORE, &none); /* the program has left one already */
     signal(WTERMSIG(status), SIG_DFL);
-    sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, WTERMSIG(status));
     sigprocmask(SIG_UNBLOCK, &one, NULL);
@@ -353,16 +361,24 @@ static int end_as(int status)
 
 int isolate_run(const struct rundir *rd, const struct fab_node *host, const char *lib, char **argv)
 {
-    struct isolated w = {.rd = rd, .host = host, .lib = lib, .argv = argv, .outside = getpid()};
-    int sv[2], signals, status = -1, rc;
+    struct isolated w = {.rd = rd,
+                         .host = host,
+                         .lib = lib,
+                         .argv = argv,
+                         .outside = getpid(),
+                         .streams = terminal_streams(),
+                         .job = getpgid(getppid()) != getpgrp()};
+    int sv[2], signals, status, rc;
     pid_t init;
 
     pass_on(&w.set);
     sigprocmask(SIG_BLOCK, &w.set, &w.old);
+    w.on_child = signal(SIGCHLD, SIG_DFL); /* who ignores it hears of no end */
     signals = signalfd(-1, &w.set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv))
         return refuse(host, "descriptors", -errno);
-    rc = new_user_namespace(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC);
+    w.out = terminal_open(w.streams);
+    rc = isolated_user_namespace(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC);
     if (rc)
         return refuse(host, "a user namespace", rc);
     fflush(NULL);
@@ -375,8 +391,8 @@ int isolate_run(const struct rundir *rd, const struct fab_node *host, const char
         be_init(&w, sv[1]);
     }
     close(sv[1]);
-    supervise(init, signals, -1);
-    if (recv(sv[0], &status, sizeof(status), MSG_DONTWAIT) != sizeof(status)) {
+    status = supervise(&w, init, signals, sv[0]);
+    if (status < 0) {
         fprintf(stderr, "trib: the namespace of %s was killed\n", host->name);
         return 1;
     }

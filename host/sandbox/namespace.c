@@ -94,8 +94,8 @@ static int restore(int fd, const char *dir, const char *name)
     return errno == ENOENT || errno == EACCES ? 0 : -errno;
 }
 
-/* Makes empty directories `names` (two, the second may be NULL) in dir, in place of entries with
- * these names. */
+/* Makes empty directories `names` (two at most, NULL behind the last) in dir, in place of entries
+ * with these names. */
 static int make_dirs(const char *dir, const char *const names[2])
 {
     struct dirent *e;
@@ -109,10 +109,10 @@ static int make_dirs(const char *dir, const char *const names[2])
     fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     rc = fd < 0 ? -errno : cover(dir);
     while (!rc && (e = readdir(d))) {
-        bool ours = names[1] && !strcmp(e->d_name, names[1]);
+        bool ours = (names[0] && !strcmp(e->d_name, names[0])) ||
+                    (names[1] && !strcmp(e->d_name, names[1]));
 
-        if (!ours && strcmp(e->d_name, names[0]) && strcmp(e->d_name, ".") &&
-            strcmp(e->d_name, ".."))
+        if (!ours && strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
             rc = restore(fd, dir, e->d_name);
     }
     for (unsigned i = 0; i < 2 && names[i] && !rc; i++) {
@@ -149,6 +149,22 @@ static int show_sys(const struct rundir *rd, const struct fab_node *host, const 
     }
     rc = rc ? rc : tree_infiniband(rd, host, "/sys/class/infiniband");
     return rc ? rc : tree_infiniband_verbs(host, "/sys/class/infiniband_verbs");
+}
+
+/* The machine's own devices stay, GPUs among them. */
+static int show_pci(const struct fab_node *host, const char **what)
+{
+    static const char *const domain[2] = {"pci" PCI_DOMAIN ":00", NULL}, *const none[2];
+    int rc;
+
+    *what = "/sys/devices";
+    rc = make_dirs("/sys/devices", domain);
+    rc = rc ? rc : tree_pci(host);
+    if (rc || !is_dir("/sys/class/pci_bus")) /* a machine without PCI: nobody looks there */
+        return rc;
+    *what = "/sys/class/pci_bus";
+    rc = make_dirs("/sys/class/pci_bus", none);
+    return rc ? rc : tree_pci_buses(host, "/sys/class/pci_bus");
 }
 
 /* /sys/class/net keeps its names; interfaces that are added later do not appear. */
@@ -246,6 +262,7 @@ int show_host(const struct rundir *rd, const struct fab_node *host, const char *
 {
     int rc = show_sys(rd, host, what);
 
+    rc = rc ? rc : show_pci(host, what);
     rc = rc ? rc : show_net(rd, host, what);
     if (!rc)
         show_hint(lib);

@@ -2,7 +2,7 @@
 /*
  * The view of the machine that a program has on an emulated host: a mount namespace of its own in
  * which /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband show that host's
- * HCAs only. libtribverbs serves libibverbs' calls; the namespace serves programs that read these
+ * HCAs only, and /sys/devices has them as PCI devices beside the machine's. libtribverbs serves libibverbs' calls; the namespace serves programs that read these
  * files directly (UCX and NCCL read the type of a GID from sysfs, UCX needs the character device).
  * The boot id is the host's own too, so that programs that compare it see two hosts as two
  * machines. Nothing outside the namespace changes, and it disappears with its last process.
@@ -31,6 +31,14 @@ int show_host(const struct rundir *rd, const struct fab_node *host, const char *
  * /sys/class/infiniband_verbs. 0 or -errno. */
 int tree_infiniband(const struct rundir *rd, const struct fab_node *host, const char *dir);
 int tree_infiniband_verbs(const struct fab_node *host, const char *dir);
+
+/* The HCAs as PCI devices below /sys/devices/pci PCI_DOMAIN:00, which is there, and their buses below
+ * /sys/class/pci_bus. 0 or -errno. The second leaves a name that is there. */
+#define PCI_DOMAIN "7472" /* above those that firmware gives */
+#define PCI_PATH   80
+void tree_pci_device(unsigned port, char path[PCI_PATH]);
+int tree_pci(const struct fab_node *host);
+int tree_pci_buses(const struct fab_node *host, const char *dir);
 /* The network interfaces of the host's GIDs, below /sys/class/net, for programs that read them
  * there. The kernel has no such interfaces. */
 int tree_net(const struct rundir *rd, const struct fab_node *host, const char *dir);

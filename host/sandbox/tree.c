@@ -2,6 +2,7 @@
 /* The sysfs files of an emulated host's HCAs, in the formats of drivers/infiniband/core/sysfs.c. */
 #include "host/hca/guid.h"
 #include "host/sandbox/sandbox.h"
+#include "host/sandbox/tree_put.h"
 #include "io/port/port_counters.h"
 #include "io/port/port_state.h"
 
@@ -10,10 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Writes one file, text and a newline, and makes its directories. */
-static int put(const char *dir, const char *name, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static int put(const char *dir, const char *name, const char *fmt, ...)
+int put(const char *dir, const char *name, const char *fmt, ...)
 {
     char path[512];
     va_list ap;
@@ -37,22 +35,6 @@ static int put(const char *dir, const char *name, const char *fmt, ...)
     fchmod(fileno(f), 0444);
     errno = 0;
     return fclose(f) ? -(errno ? errno : EIO) : 0; /* it writes all of it */
-}
-
-/* The mask of all CPUs, since an emulated device is local to each: words of 32 bits, the highest
- * first. */
-static void all_cpus(char *mask, size_t size, long *n_cpus)
-{
-    long n = sysconf(_SC_NPROCESSORS_CONF);
-    size_t len = 0;
-
-    *n_cpus = n = n < 1 ? 1 : n > 1024 ? 1024 : n;
-    for (long w = (n - 1) / 32; w >= 0 && len < size; w--) {
-        long bits = n - w * 32;
-
-        len += (size_t)snprintf(mask + len, size - len, "%s%08x", len ? "," : "",
-                                bits >= 32 ? ~0u : (1u << bits) - 1);
-    }
 }
 
 /* A link to a file of the port's state in the run directory. */
@@ -115,14 +97,12 @@ static void put_device(const struct rundir *rd, const struct fab_node *host, uns
                        const char *dir, int *rc)
 {
     uint32_t ip = host->ip_of_port[port];
-    char mask[512] = "", guid[24];
+    char guid[24];
     uint8_t g[8];
-    long cpus;
 
     hca_guid_of_ip(ip, g);
     snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1], g[2], g[3],
              g[4], g[5], g[6], g[7]);
-    all_cpus(mask, sizeof(mask), &cpus);
     *rc = *rc ? *rc : put(dir, "node_type", "1: CA");
     *rc = *rc ? *rc : put(dir, "node_guid", "%s", guid);
     *rc = *rc ? *rc : put(dir, "sys_image_guid", "%s", guid);
@@ -131,9 +111,6 @@ static void put_device(const struct rundir *rd, const struct fab_node *host, uns
     *rc = *rc ? *rc : put(dir, "hca_type", "tributary");
     *rc = *rc ? *rc : put(dir, "board_id", "tributary");
     *rc = *rc ? *rc : put(dir, "hw_rev", "0x0");
-    *rc = *rc ? *rc : put(dir, "device/numa_node", "-1");
-    *rc = *rc ? *rc : put(dir, "device/local_cpus", "%s", mask);
-    *rc = *rc ? *rc : put(dir, "device/local_cpulist", "0-%ld", cpus - 1);
     *rc = *rc ? *rc : put(dir, "ports/1/link_layer", "Ethernet");
     *rc =
         *rc ? *rc : put(dir, "ports/1/rate", "%g Gb/sec", (double)host->ports[port].rate_bps / 1e9);
@@ -182,12 +159,15 @@ int tree_infiniband(const struct rundir *rd, const struct fab_node *host, const 
     int rc = 0;
 
     for (unsigned p = 0; p < host->n_ports && !rc; p++) {
-        char sub[128];
+        char sub[128], at[160], device[PCI_PATH];
 
         snprintf(sub, sizeof(sub), "%s/trib%u", dir, p);
         if (mkdir(sub, 0755))
             return -errno;
         put_device(rd, host, p, sub, &rc);
+        tree_pci_device(p, device);
+        snprintf(at, sizeof(at), "%s/device", sub);
+        rc = rc ? rc : symlink(device, at) ? -errno : 0;
     }
     return rc;
 }

@@ -10,8 +10,10 @@
 #include "base/nearest.h"
 #include "base/options.h"
 #include "host/sandbox/clock_reach.h"
+#include "host/sandbox/enter_secret.h"
 #include "base/own_path.h"
 #include "host/sandbox/isolate.h"
+#include "host/sandbox/nccl_env.h"
 #include "host/sandbox/sandbox.h"
 #include "io/preload.h"
 #include "io/rundir.h"
@@ -25,7 +27,7 @@
 
 struct enter_opts {
     const char *host, *library;
-    bool isolate, scale_waits;
+    bool isolate, scale_waits, no_nccl_env;
     unsigned clock;
 };
 
@@ -75,8 +77,16 @@ static const struct option_row clocks[] = {
      .help = "with --clock fabric: waits and timeouts are fabric time too, so many times longer as "
              "the dilation says"},
 };
+static const struct option_row variables[] = {
+    {.name = "no-nccl-env",
+     AT(no_nccl_env),
+     .type = OPTION_FLAG,
+     .help = "leave NCCL's variables as they are. Without it those that NCCL needs on an emulated "
+             "host are set, unless they are set already: NCCL_HOSTID, NCCL_IB_HCA, "
+             "NCCL_IB_GID_INDEX, NCCL_SOCKET_IFNAME, NCCL_GIN_TYPE"},
+};
 static const struct option_group groups[] = {
-    {"Namespaces", how, 1}, {"Clocks", clocks, 2}, {NULL, NULL, 0}};
+    {"Namespaces", how, 1}, {"Clocks", clocks, 2}, {"Variables", variables, 1}, {NULL, NULL, 0}};
 static const struct option_note exits[] = {
     {"1", "there is no such fabric or host"},
     {"2", "the command line is wrong"},
@@ -86,12 +96,14 @@ static const struct option_note exits[] = {
 };
 static const struct option_note environment[] = {
     {"TRIB_RUN", "the run directory of the fabric"},
+    {"TRIB_LOG", "exec:info: says which of NCCL's variables it sets"},
     {NULL, NULL},
 };
 static const struct option_program program = {
     .name = "trib-enter",
     .summary = "run a program as a host of an emulated fabric",
-    .synopsis = "[--isolate] [--clock CLOCK [--scale-waits]] HOST LIBRARY CMD [ARG...]",
+    .synopsis = "[--isolate] [--clock CLOCK [--scale-waits]] [--no-nccl-env] HOST LIBRARY CMD "
+                "[ARG...]",
     .text = "What trib exec becomes: preloads the emulated HCA, gives CMD the sysfs and /dev of "
             "the host, and replaces itself by it.\n\nWith --isolate it stays, as CMD's parent: CMD "
             "runs in user, PID, IPC and mount namespaces of its own, which end with it.",
@@ -222,14 +234,16 @@ static int set_path(const char *library)
 }
 
 /* Here, where owners of files are known. */
-static int set_environment(const struct enter_opts *o, const struct rundir *rd, const char *host,
-                           const char *command)
+static int set_environment(const struct enter_opts *o, const struct rundir *rd,
+                           const struct fabric *f, const char *host, const char *command)
 {
     int rc = preload_set(o->library);
 
     if (!rc && setenv("TRIB_HOST", host, 1))
         rc = -errno;
     rc = rc ? rc : set_path(o->library);
+    if (!rc && !o->no_nccl_env)
+        rc = nccl_env_set(f, host);
     if (!rc)
         return set_clock(o, rd, command);
     fprintf(stderr,
@@ -299,7 +313,7 @@ int main(int argc, char **argv)
             host->name, rd.path, host->name);
         return 1;
     }
-    if (set_environment(&o, &rd, host->name, argv[0]))
+    if (set_environment(&o, &rd, f, host->name, argv[0]))
         return 1;
     rc = o.isolate ? 0 : enter_host(&rd, host, o.library, &what);
     if (rc)
@@ -309,6 +323,7 @@ int main(int argc, char **argv)
             "there themselves (UCX, MPI) find no device\n",
             host->name, what, strerror(-rc));
     if (o.isolate) {
+        enter_secret(f);
         rundir_close(&rd);
         return isolate_run(&rd, host, o.library, argv);
     }

@@ -13,6 +13,23 @@ trib exec h0 -- sh -c "n=\$(cat $sys/ports/1/gid_attrs/ndevs/0); cat /sys/class/
 [ "$(head -n 1 "$tmp/net.out")" = 02:54:0a:00:00:01 ] || fail "$(cat "$tmp/net.out")"
 [ "$(sed 1d "$tmp/net.out" | grep -v '^trib')" = "$(ls /sys/class/net)" ] || fail "the machine's interfaces: $(cat "$tmp/net.out")"
 
+# As a PCI device, where NCCL looks for it: by the bus of its address, below a root port, with a link that carries its rate; the
+# machine's own devices stay, and a host within another has its own.
+pci='d=$(realpath /sys/class/infiniband/$0/device); b=${d##*/}; [ "$(realpath /sys/class/pci_bus/${b%:*}/../../$b)" = "$d" ] || exit 1
+    cd $d && echo $b $(basename $(realpath subsystem)) $(cat class ../class max_link_speed max_link_width ../max_link_width numa_node)'
+node=-1
+[ ! -e /sys/devices/system/node/node0 ] || [ -e /sys/devices/system/node/node1 ] || node=0
+if [ -e /sys/class/pci_bus ]; then
+    is_pci() { # is_pci EXPECTED COMMAND...
+        [ "$("${@:2}")" = "$1 $node" ] || fail "${*:2:4}: the PCI device: found $("${@:2}" 2>&1), expected $1 $node"
+    }
+    is_pci "7472:01:00.0 pci 0x020000 0x060400 32.0 GT/s PCIe 16 16" trib exec h0 -- sh -c "$pci" trib0
+    is_pci "7472:01:00.0 pci 0x020000 0x060400 32.0 GT/s PCIe 16 16" trib exec h0 -- "$root/scripts/trib" exec h1 -- sh -c "$pci" trib0
+    [ "$(trib exec h0 -- ls /sys/class/pci_bus | grep -v 7472)" = "$(ls /sys/class/pci_bus)" ] || fail "the machine's PCI buses: $(trib exec h0 -- ls /sys/class/pci_bus)"
+fi
+[ "$(trib exec h0 -- ls /sys/devices | grep -v '^pci7472')" = "$(ls /sys/devices)" ] || fail "the machine's devices: $(trib exec h0 -- ls /sys/devices)"
+[ "$(trib exec h0 -- cat $sys/device/numa_node)" = $node ] || fail "the NUMA node"
+
 # A port's state is its link's, to readers of sysfs too, and to ibstat, which reads more of it than others.
 state() { trib exec "$1" -- sh -c "cd $sys/ports/1 && cat state phys_state && cd /sys/class/net/trib0 && cat carrier operstate" 2>/dev/null | tr '\n' ' '; }
 states() { # WHEN EXPECTED
@@ -66,3 +83,10 @@ gone() { [ "$(cat "$run_dir"/port/h0/0.state/{state,carrier} 2>/dev/null | tr '\
 until_true 5 gone || fail "after the death of trib-switch: $(cat "$run_dir"/port/h0/0.state/*)"
 trib down >/dev/null || fail "down"
 [ ! -e "$run_dir/port" ] || fail "files stay behind: $(find "$run_dir")"
+
+# Each port of a host is a device behind a root port of its own; more than 400 Gb/s take a faster link.
+[ -e /sys/class/pci_bus ] || exit 0
+sed 's/rate *= *"[^"]*"/rate = "800Gb\/s"/' "$root/tests/e2e/confs/two-rails.conf" >"$tmp/fast.conf"
+trib up "$tmp/fast.conf" >/dev/null || fail "no fabric of two ports"
+is_pci "7472:01:00.0 pci 0x020000 0x060400 64.0 GT/s PCIe 16 16" trib exec a -- sh -c "$pci" trib0
+is_pci "7472:02:00.0 pci 0x020000 0x060400 64.0 GT/s PCIe 16 16" trib exec a -- sh -c "$pci" trib1

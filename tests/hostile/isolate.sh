@@ -15,7 +15,7 @@ run=$1 victim=$2
 bad() { echo "BAD: $*"; }
 [ "$(ps ax -o pid= | wc -l)" -le 5 ] || bad "sees processes: $(ps ax)"
 kill -0 "$victim" 2>/dev/null && [ -r "/proc/$victim/environ" ] && grep -qa sleep "/proc/$victim/cmdline" && bad "signals process $victim"
-[ "$(find "$run" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" = "fabric.conf fabric.path link port proc shared " ] || bad "run directory: $(ls "$run")"
+[ "$(find "$run" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" = "fabric.conf fabric.path link port proc " ] || bad "run directory: $(ls "$run")"
 [ "$(ls "$run/port")" = h0 ] || bad "other hosts: $(ls "$run/port")"
 [ -z "$(ls "$run/proc" "$run/link" | grep -v '\.page$\|:$\|^$')" ] || bad "processes and links: $(ls "$run/proc" "$run/link")"
 for d in "$3" "$4"; do [ -z "$d" ] || [ ! -e "$d" ] || [ -z "$(ls -A "$d")" ] || bad "another fabric: $(ls "$d")"; done
