@@ -78,6 +78,8 @@ struct build {
 /* The whole file as a string, malloced; NULL with an error noted. what: it should be, "conf file". */
 char *conf_text(const char *path, const char *what, struct fab_errors *errs);
 /* Parses the syntax only. True: the caller destroys *c; false: mistakes are reported. */
+bool conf_syntax(struct build *b, const char *text, config_t *c);
+/* The same, and refuses texts with control characters. */
 bool conf_parse(struct build *b, const char *text, config_t *c);
 
 /* ---- errors.c ---- */

@@ -79,6 +79,24 @@ static double slower_ps(const struct trib_model *m, const struct atp_shape *s, d
            (double)trib_link_ps(bytes + m->overhead, m->rate_bps);
 }
 
+/* Its packets, walked one by one. 0: that was not possible. */
+static int64_t walked_ps(const struct trib_model *m, const struct atp_shape *s)
+{
+    uint32_t head = (uint32_t)sizeof(struct head);
+    uint64_t blocks = s->elements ? trib_ceil_div(m->count, s->elements) : 0;
+
+    if (!m->exchange || !blocks)
+        return 0;
+    return m->exchange(
+        m, &(struct trib_exchange){.blocks = blocks,
+                                   .servers = s->servers,
+                                   .window = s->window,
+                                   .bytes = head + 4 * s->elements,
+                                   .last_bytes =
+                                       head + 4 * (uint32_t)(m->count - (blocks - 1) * s->elements),
+                                   .aggregators = (uint32_t)m->key[KEY_AGGREGATORS]});
+}
+
 /*
  * The busiest link is a server's, from its switch: sums of its blocks, parts that collide, results
  * of other servers, and by multicast its own. docs/aggregation-protocols.md derives the terms.
@@ -91,11 +109,15 @@ static int64_t model(const struct trib_model *m)
     const bool all = s.servers == m->nranks;   /* every rank is a server */
     const bool alone = m->nranks <= m->leaves; /* a server has no other rank below its switch */
     double others = m->nranks - 1, leaves = alone ? others : m->leaves;
-    double blocks, own, flight, wire, across, first, sent, per, back, most;
+    double blocks, own, flight, wire, across, first, sent, per, back, most, slow;
+    int64_t walked;
     uint32_t bytes;
 
     if (!s.elements || m->nranks < 2)
         return 0;
+    walked = walked_ps(m, &s);
+    if (walked)
+        return walked;
     blocks = (double)trib_ceil_div(m->count, s.elements);
     own = ceil(blocks / s.servers);
     flight = fmin(blocks, s.window);
@@ -121,7 +143,11 @@ static int64_t model(const struct trib_model *m)
     if (m->between)
         most = fmax(most, slower_ps(m, &s, per / leaves, blocks, bytes) + across);
     most = fmax(most, 2 * across + (blocks - (all ? own : 0) - 1) * wire);
-    return (int64_t)fmax(most, ceil(blocks / s.window) * (2 * across + (leaves - 1) * wire));
+    /* a server's HCA: parts of others' blocks, and results of its own */
+    most = fmax(most, across + (blocks - own + own * leaves) * (double)m->message_ps);
+    slow = ceil(blocks / s.window) * (2 * across + (leaves - 1) * wire);
+    slow += floor((blocks - 1) / s.window) * 2 * (double)m->notice_ps;
+    return (int64_t)fmax(most, slow);
 }
 
 /* In the first window results wait behind parts by the order in which links have them. Where switches
@@ -133,6 +159,8 @@ static unsigned within(const struct trib_model *m)
 
     bool many = m->nranks > 16; /* than the formula was held against with drawn fabrics */
 
+    if (walked_ps(m, &s))
+        return 5;
     if (s.elements && trib_ceil_div(m->count, s.elements) < 2 * s.window)
         return many ? 100 : 45;
     return many ? 45 : m->nranks <= m->leaves ? 5 : 15;

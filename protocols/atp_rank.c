@@ -46,7 +46,7 @@ static int64_t round_ps(const struct trib_rank *r, const struct atp_shape *s)
 {
     uint64_t bytes = 2ull * s->window * (s->elements * 4ull + sizeof(struct head));
 
-    return 2 * r->round_trip_ps + trib_link_ps(bytes, trib_slowest_bps(r, true));
+    return 2 * (r->round_trip_ps + r->notice_ps) + trib_link_ps(bytes, trib_slowest_bps(r, true));
 }
 
 /* Ranks by their first switches. */

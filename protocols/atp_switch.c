@@ -46,7 +46,7 @@ static bool stands_in_the_way(struct trib_switch *s, const struct trib_job *job,
         return false;
     if (trib_slot_is_of(&a->slot, job) && h->seq >= h->window && a->head.seq <= h->seq - h->window)
         return false;
-    return s->api->now(s) - a->slot.since_ps < OLD * job->round_trip_ps;
+    return s->api->now(s) - a->slot.since_ps < OLD * (job->round_trip_ps + job->notice_ps);
 }
 
 static void unsummed(struct trib_switch *s, struct trib_job *job, const struct trib_packet *pkt,

@@ -74,7 +74,7 @@ static int64_t round_ps(const struct trib_rank *r, const struct shape *s)
     uint64_t bytes =
         2ull * s->window * (r->nranks - 1 + s->servers) * (s->bytes + sizeof(struct head));
 
-    return 2 * r->round_trip_ps + trib_link_ps(bytes, trib_slowest_bps(r, true));
+    return 2 * (r->round_trip_ps + r->notice_ps) + trib_link_ps(bytes, trib_slowest_bps(r, true));
 }
 
 static bool supports(enum trib_type type, enum trib_sum op)
@@ -286,6 +286,23 @@ static double busiest_ps(const struct trib_model *m, uint32_t servers, bool back
     return rounds * full + m->busiest(m, rest, back, NULL) * last;
 }
 
+/* Its packets, walked one by one. 0: that was not possible. */
+static int64_t walked_ps(const struct trib_model *m, const struct shape *s)
+{
+    uint64_t per = s->bytes / trib_size(m->type), blocks = per ? trib_ceil_div(m->count, per) : 0;
+    uint32_t head = (uint32_t)sizeof(struct head), size = (uint32_t)trib_size(m->type);
+
+    if (!m->exchange || !blocks)
+        return 0;
+    return m->exchange(m,
+                       &(struct trib_exchange){
+                           .blocks = blocks,
+                           .servers = s->servers,
+                           .window = s->servers * s->window,
+                           .bytes = head + (uint32_t)per * size,
+                           .last_bytes = head + (uint32_t)(m->count - (blocks - 1) * per) * size});
+}
+
 /*
  * The busiest link is a server's, or one between switches. It takes the parts of all ranks, and the
  * results of other servers' blocks from the moment when the first are there. After the last part
@@ -299,10 +316,13 @@ static int64_t model(const struct trib_model *m)
     uint64_t per = s.bytes / trib_size(m->type), others = m->nranks - 1, blocks, own;
     double both, parts, server, one, turn, unit;
     uint32_t bytes, used;
-    int64_t across, full, in, out, slow;
+    int64_t across, full, in, out, slow, walked;
 
     if (!per || !others)
         return 0;
+    walked = walked_ps(m, &s);
+    if (walked)
+        return walked;
     blocks = trib_ceil_div(m->count, per);
     own = trib_ceil_div(blocks, s.servers);
     used = blocks < s.servers ? (uint32_t)blocks : s.servers;
@@ -321,8 +341,12 @@ static int64_t model(const struct trib_model *m)
                                  (parts - unit) * (double)full);
     turn = (double)(others - 1) * m->ranks_a_link * one;
     slow = (int64_t)((double)trib_ceil_div(own, s.window) * (2 * (double)across + turn) + turn);
+    slow += 2 * (int64_t)((own - 1) / s.window) * m->notice_ps;
     in = in > out ? in : out;
-    return in > slow ? in : slow;
+    in = in > slow ? in : slow;
+    /* a server's HCA: parts of others' blocks, and results of its own */
+    out = across + (int64_t)(blocks - own + own * others) * m->message_ps;
+    return in > out ? in : out;
 }
 
 /* In the first window parts of all blocks go out at once, and results wait behind them, or not, by the
@@ -335,6 +359,8 @@ static unsigned within(const struct trib_model *m)
 
     bool many = m->nranks > 16; /* than the formula was held against with drawn fabrics */
 
+    if (walked_ps(m, &s))
+        return 5;
     if (per && trib_ceil_div(m->count, per) < 2ull * s.window * s.servers)
         return many ? 100 : 45;
     return many ? 45 : 5;

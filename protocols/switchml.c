@@ -50,54 +50,71 @@ bool switchml_valid(const struct trib_packet *pkt, uint8_t kind, uint32_t n, uin
 
 /* ---- formulas ---- */
 
-/* Time between packets of so many bytes: on a rank's link, of each rank that shares it, or on the
- * slowest between switches, of their sum. */
+/* Time between packets of so many bytes of head and data: on a rank's link, of each rank that shares it,
+ * on the slowest between switches, of their sum, of a rank's HCA, or of what notices results. */
 static int64_t between_ps(const struct trib_model *m, uint32_t bytes)
 {
-    int64_t rank = trib_link_ps((uint64_t)bytes * m->ranks_a_link, m->rate_bps),
-            tree = m->tree_bps ? trib_link_ps(bytes, m->tree_bps) : 0;
+    uint64_t wire = (uint64_t)bytes + m->overhead;
+    int64_t rank = trib_link_ps(wire * m->ranks_a_link, m->rate_bps),
+            tree = m->tree_bps ? trib_link_ps(wire, m->tree_bps) : 0,
+            notice = m->notice_every_ps ? m->notice_every_ps(m, bytes) : 0;
 
+    rank = rank > m->message_ps ? rank : m->message_ps;
+    rank = rank > notice ? rank : notice;
     return rank > tree ? rank : tree;
 }
 
+/* Round trip of a packet with so many bytes, from the HCA on; the last of the ranks that share a link has its turn
+ * after the others, both ways. */
+static int64_t round_ps(const struct trib_model *m, uint32_t bytes)
+{
+    int64_t turn = trib_link_ps((bytes + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
+
+    return m->message_ps + m->up_ps(m, bytes) + m->down_ps(m, bytes) +
+           2 * (turn - turn / (int64_t)m->ranks_a_link);
+}
+
 /* Packet k leaves at k x its time on the link, or when its slot is free: a round trip after the one
- * before it in that slot. Exponents take a round trip of their own. */
+ * before it in that slot. The last one may be shorter. Exponents take a round trip of their own. */
 static int64_t model(const struct trib_model *m)
 {
     uint64_t per = switchml_elements(m->key, m->payload), all, packets, last;
-    uint32_t full, n;
-    int64_t wire, turn, round, at, waits, exponents = 0;
+    uint32_t full, rest, n;
+    int64_t wire, round, at, waits, end, exponents = 0;
 
     if (!per)
         return 0;
     packets = trib_ceil_div(m->count, per);
     last = packets - 1;
     full = (uint32_t)sizeof(struct head) + 4 * (uint32_t)(packets > 1 ? per : m->count);
+    rest = (uint32_t)sizeof(struct head) + 4 * (uint32_t)(m->count - last * per);
     n = switchml_slots(m->key, m->payload, m->rate_bps,
                        m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
-    wire = between_ps(m, full + m->overhead);
-    /* the last of the ranks that share a link has its turn after the others, both ways */
-    turn = trib_link_ps((full + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
-    round = m->up_ps(m, full) + m->down_ps(m, full) + 2 * (turn - turn / (int64_t)m->ranks_a_link);
+    wire = between_ps(m, full);
+    round = round_ps(m, full);
     at = (int64_t)last * wire;
-    waits = (int64_t)(last / n) * round + (int64_t)(last % n) * wire;
+    waits = (int64_t)(last / n) * (round + m->notice_ps) + (int64_t)(last % n) * wire;
     if (m->type == TRIB_FLOAT32) {
         uint32_t head = (uint32_t)sizeof(struct head);
 
         all = packets < n ? packets : n;
-        wire = between_ps(m, head + m->overhead);
-        exponents = m->up_ps(m, head) + m->down_ps(m, head);
+        wire = between_ps(m, head);
+        exponents = m->message_ps + m->up_ps(m, head) + m->down_ps(m, head) + m->notice_ps;
         if ((int64_t)all * wire > exponents)
             exponents = (int64_t)all * wire;
     }
-    return exponents + (at > waits ? at : waits) + round;
+    at = at > waits ? at : waits;
+    end = at + round_ps(m, rest);
+    if (last && at - between_ps(m, full) + round > end)
+        end = at - between_ps(m, full) + round;
+    return exponents + end;
 }
 
-/* Slots are in lockstep with each other: nothing waits in an order that the formula does not have. */
+/* Slots are in lockstep with each other: nothing waits in an order that the formula does not have. Where
+ * `ll` or `ll128` are slower than the port, notice_ps is of a full packet: long for one of few elements. */
 static unsigned within(const struct trib_model *m)
 {
-    (void)m;
-    return 5;
+    return m->notice_every_ps && m->notice_every_ps(m, m->payload) ? 15 : 5;
 }
 
 /* Of integers of u = 2^e / floor((2^31 - 1) / n), 2^(e - 1) <= max_abs < 2^e. */

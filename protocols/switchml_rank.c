@@ -37,8 +37,9 @@ static int rank_open(struct trib_rank *r)
     if (!elements)
         return trib_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
     if (!timeout) /* answers wait for packets before them, of this window at both ends */
-        timeout = 4 * (r->round_trip_ps + n * trib_link_ps(elements * 4ull + sizeof(struct head),
-                                                           trib_slowest_bps(r, false)));
+        timeout = 4 * (r->round_trip_ps + r->notice_ps +
+                       n * trib_link_ps(elements * 4ull + sizeof(struct head),
+                                        trib_slowest_bps(r, false)));
     rc = trib_window_open(r, sizeof(*me), n, timeout, r->key[KEY_PATIENCE] * 1000000000, rank_send);
     if (rc)
         return rc;

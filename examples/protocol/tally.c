@@ -175,7 +175,8 @@ static bool rank_send(struct trib_rank *r, const struct trib_flight *f)
 static int rank_open(struct trib_rank *r)
 {
     uint32_t n = r->key[KEY_SLOTS] < r->window ? (uint32_t)r->key[KEY_SLOTS] : r->window;
-    int64_t full = r->round_trip_ps + trib_link_ps((uint64_t)n * r->payload, r->rate_bps);
+    int64_t full =
+        r->round_trip_ps + r->notice_ps + trib_link_ps((uint64_t)n * r->payload, r->rate_bps);
 
     /* Resends after four times what a full window takes, and does not give up. */
     return trib_window_open(r, sizeof(struct trib_window), n, 4 * full, TRIB_NEVER, rank_send);

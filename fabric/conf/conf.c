@@ -22,6 +22,9 @@
  *   processes                                 how nodes are spread over trib-switch processes
  * (conf_procs.c)
  */
+#include "base/input.h"
+#include "base/printable.h"
+#include "base/secret.h"
 #include "fabric/build.h"
 
 #include <errno.h>
@@ -259,6 +262,7 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
 {
     int line = config_error_line(c);
     const char *why = config_error_text(c);
+    bool secret = secret_named(text);
 
     for (int i = 1; i < line && text; i++) {
         text = strchr(text, '\n');
@@ -271,10 +275,18 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
                     why ? why : "syntax error");
         return;
     }
-    build_error(b, line,
-                "%s: found \"%.*s\", expected libconfig's name = value; (a mistake can also be in "
-                "the line before)",
-                why ? why : "syntax error", (int)strcspn(text, "\r\n") % 80, text);
+    if (secret)
+        build_error(
+            b, line,
+            "%s: found what is not shown, since the file has a secret, expected libconfig's "
+            "name = value;",
+            why ? why : "syntax error");
+    else
+        build_error(
+            b, line,
+            "%s: found \"%.*s\", expected libconfig's name = value; (a mistake can also be in "
+            "the line before)",
+            why ? why : "syntax error", (int)strcspn(text, "\r\n") % 80, text);
 }
 
 static void build_stages(struct build *b)
@@ -288,20 +300,42 @@ static void build_stages(struct build *b)
         stages[i](b);
 }
 
-bool conf_parse(struct build *b, const char *text, config_t *c)
+bool conf_syntax(struct build *b, const char *text, config_t *c)
 {
     if (strlen(text) > MAX_FILE) {
         build_error(b, 0, "found a file above %u bytes, expected a smaller one", MAX_FILE);
         return false;
     }
-    if (has_include(b, text))
-        return false;
     if (!strncmp(text, "\xef\xbb\xbf", 3)) /* editors put a byte order mark before UTF-8 */
         text += 3;
+    if (has_include(b, text))
+        return false;
     config_init(c);
     if (config_read_string(c, text) == CONFIG_TRUE)
         return true;
     syntax_error(b, text, c);
+    config_destroy(c);
+    return false;
+}
+
+/* Texts become names of files, lines of lists, and what terminals show. */
+static void refuse_control(struct build *b, const config_setting_t *s)
+{
+    if (config_setting_type(s) == CONFIG_TYPE_STRING && !printable(config_setting_get_string(s)))
+        keys_expected(b, s, "a line of text without control characters");
+    for (int i = 0; config_setting_is_aggregate(s) && i < config_setting_length(s); i++)
+        refuse_control(b, config_setting_get_elem(s, (unsigned)i));
+}
+
+bool conf_parse(struct build *b, const char *text, config_t *c)
+{
+    unsigned before = b->errs->total;
+
+    if (!conf_syntax(b, text, c))
+        return false;
+    refuse_control(b, config_root_setting(c));
+    if (b->errs->total == before)
+        return true;
     config_destroy(c);
     return false;
 }
@@ -371,26 +405,19 @@ struct fabric *fabric_load_string(const char *text, const char *path, struct fab
 char *conf_text(const char *path, const char *what, struct fab_errors *errs)
 {
     struct build b = {.errs = errs, .path = path};
-    FILE *in = fopen(path, "r");
-    char *text = in ? malloc(MAX_FILE + 2) : NULL;
+    char why[INPUT_WHY];
     size_t n;
+    char *text = input_text(path, MAX_FILE, &n, why);
 
     if (!text) {
-        build_error(&b, 0, "found no readable file (%s), expected a %s", strerror(errno), what);
-        if (in)
-            fclose(in);
+        build_error(&b, 0, "found no readable file (%s), expected a %s", why, what);
         return NULL;
     }
-    n = fread(text, 1, MAX_FILE + 1, in);
-    text[n] = 0;
-    if (ferror(in) || strlen(text) != n) {
-        build_error(&b, 0, "found %s, expected a text file",
-                    ferror(in) ? strerror(errno) : "a byte of value 0");
-        free(text);
-        text = NULL;
-    }
-    fclose(in);
-    return text;
+    if (strlen(text) == n)
+        return text;
+    build_error(&b, 0, "found a byte of value 0, expected a text file");
+    free(text);
+    return NULL;
 }
 
 struct fabric *fabric_load(const char *path, struct fab_errors *errs)

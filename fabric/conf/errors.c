@@ -2,6 +2,7 @@
 /*
  * Mistakes in a file: collected, sorted by line, printed.
  */
+#include "base/printable.h"
 #include "fabric/build.h"
 
 #include <stdarg.h>
@@ -22,6 +23,8 @@ void build_error(struct build *b, int line, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(e->text, sizeof(e->text), fmt, ap);
     va_end(ap);
+    printable_make(e->file, sizeof(e->file));
+    printable_make(e->text, sizeof(e->text));
 }
 
 bool build_failed(const struct build *b)

@@ -4,6 +4,7 @@
  * found <what>, expected <what>".
  */
 #include "base/nearest.h"
+#include "base/secret.h"
 #include "base/units.h"
 #include "fabric/build.h"
 
@@ -44,6 +45,11 @@ void keys_default_name(const char *path, char name[FAB_NAME])
 /* The value of a setting, as text for an error. */
 static const char *found(const config_setting_t *s, char *buf, size_t n)
 {
+    for (const config_setting_t *at = s; at; at = config_setting_parent(at))
+        if (config_setting_name(at) && secret_named(config_setting_name(at))) {
+            snprintf(buf, n, "what is not shown");
+            return buf;
+        }
     switch (config_setting_type(s)) {
     case CONFIG_TYPE_INT:
     case CONFIG_TYPE_INT64:

@@ -3,8 +3,11 @@
  * trib-plan CONF: prints the fabric that a conf file describes; starts nothing.
  */
 #include "base/atomic_output.h"
+#include "base/input.h"
 #include "base/nearest.h"
 #include "base/options.h"
+#include "base/printable.h"
+#include "base/secret.h"
 #include "fabric/report/plan.h"
 
 #include <stdio.h>
@@ -14,7 +17,7 @@
 struct plan_opts {
     const char *conf, *nearest;
     unsigned names;
-    bool all, name, procs, machines, svg, dot, no_trees;
+    bool all, name, procs, machines, svg, dot, no_trees, no_secrets;
 };
 
 #define AT(f)   .offset = offsetof(struct plan_opts, f)
@@ -58,6 +61,10 @@ static const struct option_row output[] = {
      AT(machines),
      .type = OPTION_FLAG,
      .help = "print only its machines, for scripts: name, address, names of its processes"},
+    {.name = "no-secrets",
+     AT(no_secrets),
+     .type = OPTION_FLAG,
+     .help = "print the conf itself, to be shown to others: without its trunk_key, as in results"},
     {.name = "names",
      .arg = "hosts|nodes|links",
      AT(names),
@@ -213,6 +220,32 @@ static bool print(const struct plan_opts *o, const struct fabric *f)
     return true;
 }
 
+/* Of any file that libconfig reads: fault plans and workloads are published with confs. */
+static int print_shown(const char *path)
+{
+    char why[INPUT_WHY], name[512], *text, *shown;
+    size_t n;
+
+    snprintf(name, sizeof(name), "%s", path);
+    printable_make(name, sizeof(name));
+    text = input_text(path, INPUT_MOST, &n, why);
+    if (!text) {
+        fprintf(stderr, "trib-plan: %s: found no readable file (%s), expected a conf\n", name, why);
+        return 1;
+    }
+    shown = strlen(text) == n ? secret_hide(text) : NULL;
+    if (shown)
+        fputs(shown, stdout);
+    else
+        fprintf(stderr,
+                "trib-plan: %s: found no conf that libconfig reads, expected one: nobody knows "
+                "what is secret in another file\n",
+                name);
+    free(shown);
+    free(text);
+    return shown && !atomic_output_end("trib-plan") ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     static struct fab_errors errs;
@@ -223,15 +256,17 @@ int main(int argc, char **argv)
 
     if (!options_begin(&program, (void *[]){&o}, argc, argv, &r, &code))
         return code;
-    if (o.svg + o.dot + o.name + o.procs + o.machines > 1)
-        return options_wrong(&program, "found several of --svg, --dot, --name, --procs and "
-                                       "--machines, expected one of them");
+    if (o.svg + o.dot + o.name + o.procs + o.machines + o.no_secrets > 1)
+        return options_wrong(&program, "found several of --svg, --dot, --name, --procs, "
+                                       "--machines and --no-secrets, expected one of them");
     if (o.no_trees && !o.svg)
         return options_wrong(&program, "found --no-trees, expected --svg with it");
     if (o.nearest)
         return print_nearest(o.nearest, stdin) ? 0 : no_memory();
     if (!o.conf)
         return options_wrong(&program, "found no CONF, expected the fabric's conf file");
+    if (o.no_secrets)
+        return print_shown(o.conf);
     f = fabric_load(o.conf, &errs);
     if (!f) {
         fab_errors_print(&errs, stderr);

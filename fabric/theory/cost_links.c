@@ -360,39 +360,29 @@ static int count_flows(struct count *k, const struct cost_levels *l, enum cost_f
     return rc;
 }
 
-/* From the axis's first member to another one. */
-static struct cost_route find_way(const struct fabric *f, struct cost_axis a, unsigned member)
+static void find_rings(const struct fabric *f, unsigned n, unsigned local, struct cost_links *o)
 {
-    unsigned to = (unsigned)a.inner * member;
-    struct cost_route w = {0, 0};
-    struct fab_channel ch;
-    uint32_t d[HOPS];
-    unsigned hops;
-
-    if (!member || !fabric_channels(f, 0, to, &ch, 1))
-        return w;
-    hops = fabric_path_ports(f, f->hosts[0], ch.port_a, f->hosts[to], ch.port_b, d, HOPS);
-    for (unsigned h = 0; h < hops; h++) {
-        w.s += (double)fabric_latency(f, d[h]) * 1e-12;
-        w.byte_s += 8 / (double)f->links[d[h] / 2].rate_bps;
+    cost_find_ring(f, n, 1, &o->ring);
+    if (local > 1 && n > local) {
+        cost_find_ring(f, local, 1, &o->node_ring);
+        cost_find_ring(f, n / local, local, &o->rail_ring);
     }
-    return w;
 }
 
 int cost_links(const struct fabric *f, const struct cost_levels *l, struct cost_axis a,
                struct cost_links *o)
 {
     struct count k = {.f = f, .a = a, .local = members_of_node(f, a)};
-    unsigned n = (unsigned)a.degree, local = k.local;
+    unsigned n = (unsigned)a.degree, local = k.local, inner = (unsigned)a.inner;
     int rc = 0;
 
     *o = (struct cost_links){.mtu = f->mtu,
                              .spine = level_of_tier(l, 2),
                              .members = n,
                              .local = local,
-                             .far = find_way(f, a, n - 1),
-                             .rail = find_way(f, a, local ? n - local : 0),
-                             .plane = find_way(f, a, local > 1 ? 1 : 0)};
+                             .far = cost_way_of(f, 0, (n - 1) * inner),
+                             .rail = cost_way_of(f, 0, local ? (n - local) * inner : 0),
+                             .plane = cost_way_of(f, 0, local > 1 ? inner : 0)};
     if (f->ecmp != FAB_ECMP_BALANCED || !k.local || has_mesh(l) || fabric_is_large(f))
         return 0;
     k.flows = calloc(2u * f->n_links + 1u, sizeof(*k.flows));
@@ -403,6 +393,8 @@ int cost_links(const struct fabric *f, const struct cost_levels *l, struct cost_
         rc = -ENOMEM;
     else
         o->rails = count_rails(&k);
+    if (!rc && inner == 1)
+        find_rings(f, n, local, o);
     for (unsigned i = COST_FLOWS_NONE + 1; i < COST_N_FLOWS && !rc; i++)
         rc = count_flows(&k, l, (enum cost_flows)i, o->s[i]);
     free(k.flows);

@@ -25,9 +25,22 @@ enum cost_flows {
     COST_N_FLOWS
 };
 
-/* A way on idle links: latency, and time of a byte on all of them. */
+/* A way on idle links: latency, and time of a byte on all of them, and on the first. */
 struct cost_route {
-    double s, byte_s;
+    double s, byte_s, first_s;
+};
+
+/* Ways of one kind between neighbours of a ring: so many, and what share of a block each way has. */
+struct cost_edge {
+    struct cost_route way;
+    double share;
+    unsigned n;
+};
+#define COST_EDGES 16
+/* The ring of all members by the kinds of its edges; n 0: some way is not known. */
+struct cost_ring {
+    unsigned n;
+    struct cost_edge edge[COST_EDGES];
 };
 
 /* Of an axis: seconds per byte of the vector at each level's busiest link. Rings: once around. */
@@ -39,13 +52,31 @@ struct cost_links {
     unsigned spine;          /* the level above the leaves; the number of levels: none */
     /* From the first member to the last one; along its rail to that one's node; in its node. */
     struct cost_route far, rail, plane;
+    struct cost_ring ring, node_ring, rail_ring; /* of all, of the first node, of its first rail */
 };
 
 /* Counts them. 0 or -ENOMEM. */
 int cost_links(const struct fabric *f, const struct cost_levels *l, struct cost_axis a,
                struct cost_links *k);
+/* From a host to another one; zeroes: to itself, or there is no way. The ring of n hosts, so many
+ * apart, from the first one on. */
+struct cost_route cost_way_of(const struct fabric *f, unsigned from, unsigned to);
+void cost_find_ring(const struct fabric *f, unsigned n, unsigned apart, struct cost_ring *r);
 /* Raises c to the busiest link of each level. */
 void cost_raise(const struct cost_links *k, enum cost_flows flows, double bytes, struct cost *c);
+
+/*
+ * Time of a ring of so many steps with blocks of so many bytes, and of a vector through the switches and
+ * back, with headers, acknowledgements and latency. 0: it is not known. A ring's block goes in up to
+ * eight slices, of whole frames. A slice's step is over when its last bit is at the next rank: either the
+ * slices fill the slowest link, or the last one waits for its way around.
+ */
+double cost_ring_wire(const struct cost_links *k, const struct cost *c, unsigned steps,
+                      double block);
+double cost_sharp_wire(const struct cost_links *k, const struct cost *c, double bytes);
+/* An all-reduce by levels: a ring in the node, one along the rail, and one in the node. 0: of a vector
+ * that goes in several pieces, too. */
+double cost_hier_wire(const struct cost_links *k, double bytes);
 
 /*
  * Time of an all-to-all (COST_FLOWS_DIRECT or _PXN) of c with messages of so many bytes, all of

@@ -24,7 +24,8 @@ struct model_row {
                        vector */
     unsigned steps; /* sequential messages */
     struct cost cost;
-    double wire_s;       /* of an all-to-all: with headers, acknowledgements and latency; else 0 */
+    double wire_s;       /* of an all-to-all, ring or flat SHARP: with headers, acknowledgements and
+                            latency; else 0 */
     double algbw, busbw; /* bytes per second, as nccl-tests define them */
 };
 

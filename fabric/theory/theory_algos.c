@@ -144,6 +144,19 @@ static unsigned steps_of(const struct cost_levels *l, struct cost_axis a, const 
     return n;
 }
 
+/* 0: it is not known. */
+static double wire_of(const struct algo *g, const struct model_ask *ask, const struct model_row *r,
+                      bool reduce)
+{
+    double bytes = (double)r->bytes;
+
+    if (g->form == BY_RING)
+        return cost_ring_wire(ask->links, &r->cost, r->steps, bytes / (double)ask->axis.degree);
+    if (g->form == BY_FLAT_SHARP)
+        return cost_sharp_wire(ask->links, &r->cost, bytes);
+    return g->flows == COST_FLOWS_RAILS && reduce ? cost_hier_wire(ask->links, bytes) : 0;
+}
+
 static void run(const struct cost_levels *l, const struct algo *g, const struct model_ask *ask,
                 struct model_row *r)
 {
@@ -170,6 +183,8 @@ static void run(const struct cost_levels *l, const struct algo *g, const struct 
     if (ask->links) /* a tree carries the vector once, and once each way */
         cost_raise(ask->links, g->flows, (double)r->bytes * (reduce && !by_trees ? 2 : 1),
                    &r->cost);
+    if (ask->links && ask->axis.inner == 1)
+        r->wire_s = wire_of(g, ask, r, reduce);
 }
 
 static void bandwidths(struct model_row *r, double factor)

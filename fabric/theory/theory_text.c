@@ -109,7 +109,7 @@ static void print_wire(const struct model_row *rows, unsigned n, FILE *out)
     }
     if (!t)
         return;
-    fprintf(out, "\nWith headers and latency (all messages leave at once)\n");
+    fprintf(out, "\nWith headers and latency (all messages of an all-to-all leave at once)\n");
     table_print(t, out);
 }
 

@@ -353,7 +353,7 @@ static const struct option_note exits[] = {
     {"1", "an element is wrong, or the job failed"},
     {"2", "the command line is wrong"},
     {"4", "--max-wall left rows unmeasured or unchecked"},
-    {"130", "interrupted"},
+    {"128 + N", "ended by signal N: 130 by SIGINT, 143 by SIGTERM"},
     {NULL, NULL},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/perf_protocols.h"
 
+#include "base/input.h"
 #include "base/provenance.h"
 #include "fabric/fabric.h"
 #include "protocols/host/load.h"
@@ -14,7 +15,7 @@
 /* Large fabrics take a while to load; hardly any conf has the word. */
 static bool mentions_protocol(const char *path)
 {
-    FILE *in = fopen(path, "re");
+    FILE *in = input_stream(path);
     char *line = NULL;
     size_t size = 0;
     bool found = false;

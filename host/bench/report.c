@@ -95,6 +95,8 @@ static json_t *run_json(const struct row *r, int place)
         json_object_set_new(j, "model_ranks", json_integer(r->pred.from_ranks));
     if (row_is_rough(r))
         json_object_set_new(j, "predicted_within_percent", json_integer(r->pred.within_percent));
+    if (r->pred.hashed && row_predicted_us(r) > 0)
+        json_object_set_new(j, "predicted_paths", json_string("balanced"));
     if (row_is_beyond(r))
         json_object_set_new(j, "extrapolated_from_bytes", json_integer((json_int_t)r->until));
     op_times_json(&run->times, j);

@@ -283,6 +283,11 @@ void result_rows_print(FILE *out, const struct row *r, bool wide)
     if (row_is_rough(r))
         table_line(out, wide, "#            the formula of %s holds within %u %% here",
                    row_algo_name(r), r->pred.within_percent);
+    if (r->pred.hashed && row_predicted_us(r) > 0)
+        table_line(
+            out, wide,
+            "#            the model's paths are those of ecmp = \"balanced\", this conf's are "
+            "hashed");
     if (row_is_beyond(r))
         table_line(out, wide,
                    "#            extrapolated: this conf's costs.aggregate holds for vectors up to "

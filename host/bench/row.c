@@ -79,9 +79,25 @@ double row_busbw(const struct row *r, double time_us)
     return row_algbw(r, time_us) * bus_factor(r);
 }
 
+/* Operations of a run; 1: none has run. */
+static unsigned iters_of(const struct row *r)
+{
+    for (int p = 0; p < PLACES; p++)
+        if (r->run[p].valid && r->run[p].iters)
+            return r->run[p].iters;
+    return 1;
+}
+
 double row_predicted_us(const struct row *r)
 {
-    return r->pred.time_ps > 1 && !r->pred.guessed ? (double)r->pred.time_ps * 1e-6 : 0;
+    const struct coll_prediction *p = &r->pred;
+    double n = iters_of(r), all = (double)p->time_ps;
+
+    if (p->time_ps <= 1 || p->guessed)
+        return 0;
+    if (p->next_ps)
+        all = (all + (n - 1) * (double)p->next_ps) / n;
+    return all * 1e-6;
 }
 
 static struct link_use predicted_link(const struct row *r)

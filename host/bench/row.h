@@ -27,7 +27,7 @@ static inline unsigned row_late(unsigned nranks, unsigned k)
 /* How a row's ranks stood at the end of its timed operations. */
 struct run_end {
     bool goes_on;     /* the next would run by the row's algorithm: SHARP by what trees there are */
-    bool lacks_trees; /* comm_lacks_trees() */
+    bool lacks_trees; /* comm_lacks_trees() of the row's algorithm */
 };
 
 struct run_result {
@@ -94,6 +94,7 @@ double row_algbw(const struct row *r, double time_us);
 /* algbw times the collective's factor of nccl-tests, which makes figures of different rank counts
  * comparable */
 double row_busbw(const struct row *r, double time_us);
+/* Of one operation: the mean of as many as a run had, which follow each other; of one if none has run. */
 double row_predicted_us(const struct row *r);
 /* By the model: how busy the busiest link is during the predicted time, 0..1. */
 double row_predicted_utilisation(const struct row *r);

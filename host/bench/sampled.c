@@ -70,6 +70,16 @@ static void keep_given(struct sampled *s, const struct row *r)
         }
 }
 
+/* Whether a protocol may have done what a failover has cut: the order of its sums is its own. */
+static bool may_be_protocols(const struct perf_opts *o, const struct row *r)
+{
+    bool any = coll_is_protocol(r->algo);
+
+    for (unsigned i = 0; i < o->n_policy; i++)
+        any |= coll_is_protocol(o->policy[i]);
+    return any;
+}
+
 int sampled_set(struct sampled *s, const struct expected_job *j, const struct perf_opts *o,
                 const struct row *r, const struct layout *l, enum coll_algo by, bool cut)
 {
@@ -86,7 +96,7 @@ int sampled_set(struct sampled *s, const struct expected_job *j, const struct pe
     s->n_trees = j->n_trees;
     memcpy(s->tree, j->tree, j->n_trees * sizeof(*j->tree));
     s->ways = 0;
-    if (!coll_reduces(r->coll) || coll_is_protocol(by))
+    if (!coll_reduces(r->coll) || coll_is_protocol(by) || (cut && may_be_protocols(o, r)))
         return 0;
     samples_choose(&s->at, l, r->type, j->fab->mtu);
     keep_given(s, r);

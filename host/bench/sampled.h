@@ -4,7 +4,7 @@
  * (expected.h). An operation that a failover has cut may have been done by the row's own algorithm,
  * by any of the policy, and in part by the chain of ranks that finishes what the switches have left
  * (alg/repair.c): then each element may be any of these. Where a switch reduces in order of
- * arrival there is no one right result, and no sampled element.
+ * arrival, or a protocol may have done it, there is no one right result, and no sampled element.
  */
 #ifndef TRIB_HOST_BENCH_SAMPLED_H
 #define TRIB_HOST_BENCH_SAMPLED_H

@@ -12,6 +12,8 @@
 #include "host/bench/result_rows.h"
 #include "host/bench/result_table.h"
 #include "host/coll/alg/sched_file.h"
+#include "host/coll/transport/agg.h"
+#include "host/coll/transport/protocol_trees.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,6 +39,26 @@ static uint32_t window_of(const struct sweep *s, enum coll_algo a)
     return window ? window : s->o->window;
 }
 
+/* The trees that a protocol has not lost; all, once it has lost them: its rows are by another algorithm,
+ * beside what it would have taken. */
+static unsigned protocol_trees_left(const struct sweep *s, enum coll_algo a, uint16_t *left)
+{
+    unsigned lost = s->granted.protocol[a - ALGO_PROTOCOL], n = 0;
+    struct protocol_trees t = {.n = s->n_trees};
+    struct fab_members m;
+
+    memcpy(t.tree, s->tree, sizeof(t.tree));
+    if (lost && coll_protocol(a) && comm_members(s->fab, s->nranks, s->host_of_rank, &m, NULL))
+        t = protocol_choose_trees(s->fab, coll_protocol(a), s->tree, s->n_trees, &m, COLL_TREES);
+    for (unsigned k = 0; k < t.n; k++)
+        if (!(lost >> k & 1))
+            left[n++] = t.tree[k];
+    if (n)
+        return n;
+    memcpy(left, t.tree, sizeof(t.tree));
+    return t.n;
+}
+
 /* Predicts the row; for auto also chooses its algorithm. */
 static int predict(struct sweep *s, struct row *r)
 {
@@ -45,9 +67,12 @@ static int predict(struct sweep *s, struct row *r)
     bool few = s->granted.trees && r->algo == ALGO_SHARP;
     const uint16_t *tree = few ? s->granted.tree : s->tree;
     unsigned n_trees = few ? s->granted.trees : s->n_trees;
+    uint16_t left[COLL_TREES];
     char why[OPT_ERR];
     int rc;
 
+    if (coll_is_protocol(r->algo))
+        n_trees = protocol_trees_left(s, r->algo, left), tree = left;
     a.send = &a; /* out of place: the model only compares the two */
     a.recv = r;
     if (!r->emulated) {

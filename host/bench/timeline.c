@@ -143,7 +143,10 @@ static void lane_name(const struct lane *l, char *text)
         snprintf(text, NAMED, "multimem plane %u", l->chan);
         break;
     default:
-        snprintf(text, NAMED, "%s %u", l->kind == LANE_CPU ? "compute" : "protocol", l->chan);
+        if (l->kind == LANE_PROTOCOL)
+            snprintf(text, NAMED, "protocol %u, tree %u", l->chan, l->peer);
+        else
+            snprintf(text, NAMED, "compute %u", l->chan);
     }
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define BLOB_MAGIC   0x54524342u
-#define BLOB_VERSION 5
+#define BLOB_VERSION 6
 
 struct blob {
     rte_be32_t magic;
@@ -15,13 +15,13 @@ struct blob {
     rte_be32_t rank, mtu, algos;
     rte_be64_t policy, job;         /* job: seal_of_job() */
     rte_be32_t ctl_qpn[COMM_PORTS]; /* of its datagrams, by port */
-    rte_be32_t protocol_qpn[PROTO_SEATS];
+    rte_be32_t protocol_qpn[PROTOCOL_JOBS];
 } __attribute__((packed));
 _Static_assert(sizeof(struct blob) <= COMM_BLOB, "what every rank exchanges");
 
 void blob_write(const struct comm *c, void *out)
 {
-    rte_be32_t qpn[PROTO_SEATS] = {0};
+    rte_be32_t qpn[PROTOCOL_JOBS] = {0};
     struct blob b = {
         .magic = rte_cpu_to_be_32(BLOB_MAGIC),
         .version = rte_cpu_to_be_32(BLOB_VERSION),
@@ -78,7 +78,7 @@ static void set_peer(struct comm *c, unsigned rank, const struct blob *b)
 
 int blob_take(struct comm *c, unsigned rank, const void *blob, char *err)
 {
-    rte_be32_t qpn[PROTO_SEATS];
+    rte_be32_t qpn[PROTOCOL_JOBS];
     struct blob b;
     int rc;
 

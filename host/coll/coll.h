@@ -166,8 +166,8 @@ int64_t comm_deadline(const struct comm *c);
 /* Why parts of the in-network path are no longer used, since which operation (counted from 1) and,
  * if it was running, since which message. NULL: nothing has failed. */
 const char *comm_fell_back(const struct comm *c);
-/* Trees of all ranks were given up and have not returned. */
-bool comm_lacks_trees(const struct comm *c);
+/* Trees of the algorithm's, SHARP or a protocol, were given up and have not returned. */
+bool comm_lacks_trees(const struct comm *c, enum coll_algo a);
 /* Operations so far that a failure has cut, or made start over. */
 unsigned comm_cut(const struct comm *c);
 /*
@@ -179,6 +179,7 @@ unsigned comm_cut(const struct comm *c);
 struct coll_grant {
     unsigned trees, trees_asked;
     uint16_t tree[COLL_TREES];
+    uint8_t protocol[PROTO_SEATS]; /* trees that a protocol has lost, a bit each in its order */
     bool rail_asked;
     uint32_t window, rail, asked;
     char why[128];
@@ -275,8 +276,11 @@ void coll_free(struct coll_req *req); /* a running operation goes on by itself *
  */
 struct coll_prediction {
     int64_t time_ps;
+    int64_t
+        next_ps;  /* what an operation adds that follows another at once; 0: as much as the first */
     bool guessed; /* of a protocol without a formula, or of a schedule that is too long to be looked
                     at: of use for a dilation, and for nobody to see */
+    bool hashed;  /* ecmp = "hash" chooses among ways, which are taken as balanced ECMP has them */
     unsigned within_percent; /* of a protocol: what runs without loss differ by; 0: unknown */
     uint64_t busiest_link_bytes;
     uint32_t busiest_dirlink;

@@ -78,7 +78,8 @@ struct trib_job {
      * derive from them (the size of a pool) agrees. */
     uint64_t rate_bps;
     int64_t round_trip_ps;
-    void *self; /* the protocol's */
+    void *self;        /* the protocol's */
+    int64_t notice_ps; /* as in struct trib_rank */
 };
 
 /* The host's services. All times are fabric time in picoseconds. */
@@ -198,6 +199,9 @@ struct trib_rank {
     /* Links between switches, for how long answers may take under load: as trib_model.tree_bps; and
      * what a switch has to other switches for each rank below it, the least of them. 0: none. */
     uint64_t tree_bps, share_bps;
+    /* From the arrival of a full packet at a rank until its packet() is called, the longest, by the
+     * conf's `costs` (GPUs): an answer takes round_trip_ps and this. */
+    int64_t notice_ps;
 };
 
 struct trib_rank_half {
@@ -219,6 +223,21 @@ struct trib_rank_half {
 struct trib_key {
     const char *name, *about;
     int64_t usual, least, most;
+};
+
+/*
+ * Blocks of a packet each that all ranks send to servers, block q to rank q mod servers, which send
+ * a result to every rank: with tributary/server.h. Without aggregators a server sends it to each rank,
+ * the first to the rank after its own; rank r begins with block r of each round, and sends block
+ * q + window when it has the result of q. With aggregators a rank sends through its first switch and
+ * in order, the switch adds the parts of its ranks as ATP's does, and results come by multicast.
+ */
+struct trib_exchange {
+    uint64_t blocks, first;     /* how many; the number of the first */
+    uint32_t servers;           /* the first so many ranks */
+    uint32_t window;            /* blocks of a rank in flight, a multiple of servers */
+    uint32_t bytes, last_bytes; /* of a block's head and data; of the last one's */
+    uint32_t aggregators;       /* of a first switch; 0: parts go to servers past the switches */
 };
 
 /* What a prediction follows from. */
@@ -249,6 +268,17 @@ struct trib_model {
      * switches, and gets one from each of them: what the busiest link between switches carries, in
      * times of a packet on a rank's link that it does not share. */
     double (*between)(const struct trib_model *m, unsigned servers, double packets);
+    int64_t message_ps; /* that a rank's HCA takes to fetch a packet that it is to send */
+    /* Time of an exchange, packet by packet over the queues of all links, notice_ps included. 0: it has
+     * too many packets, or a way is not known. NULL: nobody walks. */
+    int64_t (*exchange)(const struct trib_model *m, const struct trib_exchange *x);
+    /* As in struct trib_rank. What it adds once to an operation is added to what the formula says, unless
+     * that has asked for an exchange: of the last result and, where ranks are servers, of the parts
+     * before it. What it adds to a window's round trips is the formula's. */
+    int64_t notice_ps;
+    /* Time between packets of so many bytes of head and data that a rank notices, at the least: `ll` and
+     * `ll128` of the conf's `costs` pass them at a rate. 0: they are noticed as they come. */
+    int64_t (*notice_every_ps)(const struct trib_model *m, uint32_t bytes);
 };
 
 struct trib_protocol {

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,7 @@ int main(int argc, char **argv)
     struct option_result r;
     int rc = 0;
 
+    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
     if (!options_begin(&program, (void *[]){&a}, argc, argv, &r, &rc))
         return rc;
     plan.protocol = find(a.name, &rc);

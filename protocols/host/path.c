@@ -141,6 +141,25 @@ int64_t proto_across_ps(const struct proto_ways *w, uint32_t bytes)
     return most;
 }
 
+int64_t proto_notice_ps(const struct proto_ways *w, uint32_t bytes, int64_t *every_ps)
+{
+    const struct fabric *f = w->fab;
+    int64_t most = 0, every = 0;
+
+    for (unsigned m = next_member(w, 0); m < FAB_MAX_MEMBERS; m = next_member(w, m + 1)) {
+        unsigned h = host_of(w, m);
+        struct fab_notice n = fabric_notice(f, &f->nodes[f->hosts[h]], proto_host_port(w, h));
+        uint32_t len = PROTO_RECEIVED(bytes);
+        int64_t busy = 0, t = fab_noticed_ps(&n, len, false, PS_PER_S, &busy);
+
+        most = longer(most, t);
+        every = longer(every, fab_noticed_ps(&n, len, false, PS_PER_S, &busy) - t);
+    }
+    if (every_ps)
+        *every_ps = every;
+    return most ? most - PS_PER_S : 0;
+}
+
 /* Hosts that are cabled to each other use a port for each neighbour. */
 static bool has_cables(const struct fabric *f)
 {

@@ -12,6 +12,9 @@
  * Ethernet 14, IP 20, UDP 8, BTH 12, DETH 8, ICRC 4, and preamble, FCS and gap 24. */
 #define PROTO_OVERHEAD (16u + 66u + 24u)
 
+/* What a rank's queue pair receives of them: with the GRH's room. */
+#define PROTO_RECEIVED(bytes) (40u + 16u + (bytes))
+
 /* The ranks of a job, as members of a tree. */
 struct proto_ways {
     const struct fabric *fab;
@@ -27,6 +30,9 @@ int64_t proto_path_ps(const struct fabric *f, uint16_t from, uint16_t from_port,
 int64_t proto_up_ps(const struct proto_ways *w, uint32_t bytes);
 int64_t proto_down_ps(const struct proto_ways *w, uint32_t bytes);
 int64_t proto_across_ps(const struct proto_ways *w, uint32_t bytes);
+/* As trib_rank.notice_ps, of so many bytes of head and data. every_ps: trib_model.notice_every_ps of
+ * as many; NULL: not asked. */
+int64_t proto_notice_ps(const struct proto_ways *w, uint32_t bytes, int64_t *every_ps);
 /* Whether every rank reaches every other by the one port that protocols use. */
 bool proto_all_reach(const struct proto_ways *w);
 /* To the root and back; without a tree to another rank and back. */

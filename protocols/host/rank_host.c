@@ -172,6 +172,7 @@ int proto_rank_create(struct proto_rank **out, const struct proto_rank_cfg *cfg,
                                 .window = cfg->window,
                                 .rate_bps = cfg->rate_bps,
                                 .round_trip_ps = cfg->round_trip_ps,
+                                .notice_ps = cfg->notice_ps,
                                 .tree_bps = cfg->tree_bps,
                                 .share_bps = cfg->share_bps};
     if (cfg->protocol->rank->open)

@@ -18,7 +18,7 @@ struct proto_rank_cfg {
     const uint16_t *switch_of; /* [nranks], outlives it */
     uint32_t job, payload, window;
     uint64_t rate_bps, tree_bps, share_bps;
-    int64_t round_trip_ps;
+    int64_t round_trip_ps, notice_ps;
     /* to: TRIB_SWITCH, TRIB_RANK(r), TRIB_SWITCH_OF(r); target: of send_through(), else -1. Lengths
      * are checked. False: no room. */
     bool (*send)(void *ctx, int to, int target, const void *head, uint32_t head_bytes,

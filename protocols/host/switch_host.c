@@ -273,6 +273,7 @@ int proto_job_open(struct proto_switch *s, const struct proto_job_cfg *cfg, int6
                                  .root = cfg->root,
                                  .rate_bps = cfg->rate_bps,
                                  .round_trip_ps = cfg->round_trip_ps,
+                                 .notice_ps = cfg->notice_ps,
                                  .index = i};
     job->ctx = cfg->ctx;
     s->job[i] = job;

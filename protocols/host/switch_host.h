@@ -35,7 +35,7 @@ struct proto_job_cfg {
     uint32_t nranks, n_children, n_below;
     bool root;
     uint64_t rate_bps;
-    int64_t round_trip_ps;
+    int64_t round_trip_ps, notice_ps;
     void *ctx;
 };
 

@@ -11,14 +11,16 @@
  * Control messages are those of aggregation/proto.h (struct agg_ctl) with PROTO_MAGIC and
  * AGG_JOIN, AGG_JOIN_REPLY, AGG_LEAVE, AGG_LEAVE_REPLY, AGG_ABORT, AGG_PROBE or AGG_PROBE_REPLY:
  *
+ * - Each says which job it is about by the job's tag, in `slot`.
  * - JOIN, member or switch to the switch above: text is the protocol's name, psn the rank, window
  *   the number of ranks. A switch that has the JOINs of all its children sends its own. The root
  *   answers when all are there, and the answer goes down. Members repeat theirs until then.
  * - LEAVE is answered at once; the last one closes the job and goes up.
  * - ABORT goes down, once: a member that misses it learns by PROBE that the job is no more.
  *
- * Which job a packet is of follows from its number and tag; the tag is made of the job's key, so
- * that nobody else can send in its name.
+ * A job has an instance of the protocol on each of its trees, with its own queue pairs: a job of its
+ * own to switches. Which one a packet is of follows from its number and tag; the tag is made of the
+ * job's key, so that nobody else can send in its name, and of protocol and tree.
  */
 #ifndef TRIB_PROTOCOLS_HOST_WIRE_H
 #define TRIB_PROTOCOLS_HOST_WIRE_H
@@ -56,13 +58,16 @@ _Static_assert(sizeof(struct proto_head) == 16 && sizeof(struct proto_target) ==
 /* Bytes of the protocol's head and data that fit a packet, the padding between them included. */
 #define PROTO_PAYLOAD(mtu) ((uint32_t)((mtu)-PROTO_HEAD_MAX - 4))
 
-/* Of a job with this number and key, by the protocol of that name. */
-static inline uint32_t proto_tag(uint32_t job, uint64_t key, const char *name)
+/* Of a job with this number and key, by the protocol of that name on this tree (0xffff: none). attempt:
+ * how often the job has been given up and is made again. */
+static inline uint32_t proto_tag(uint32_t job, uint64_t key, const char *name, uint16_t tree,
+                                 uint16_t attempt)
 {
     uint64_t x = key ^ (uint64_t)job << 32 ^ 0x9e3779b97f4a7c15ull;
 
     for (; *name; name++)
         x = (x ^ (uint8_t)*name) * 0x100000001b3ull;
+    x = (x ^ ((uint32_t)tree << 16 | attempt)) * 0x100000001b3ull;
     x ^= x >> 29;
     x *= 0xbf58476d1ce4e5b9ull;
     return (uint32_t)(x >> 32);

@@ -36,6 +36,7 @@ void pn_answer(struct protocol_node *p, const struct pn_request *r, enum agg_typ
                         .mtu = r->c->mtu,
                         .group = r->c->group,
                         .key = r->c->key,
+                        .slot = r->c->slot,
                         .member = r->c->member};
 
     join_text(a.text, "%s", text[0] ? text : agg_status_text(status));
@@ -50,6 +51,7 @@ struct agg_ctl pn_about(const struct pn_job *j, uint32_t xid, uint32_t member)
                             .mtu = rte_cpu_to_be_16(j->mtu),
                             .group = rte_cpu_to_be_32(j->id),
                             .key = rte_cpu_to_be_64(j->key),
+                            .slot = rte_cpu_to_be_32(j->tag),
                             .member = rte_cpu_to_be_32(member)};
 }
 
@@ -62,6 +64,8 @@ void pn_say_up(struct pn_job *j, enum agg_type type, enum agg_status status, con
     c.qpn = RTE_BE32(PROTO_QPN);
     c.psn = RTE_BE32(0xffffffff);
     c.window = rte_cpu_to_be_32(j->nranks);
+    if (type == AGG_JOIN)
+        c.attempt = rte_cpu_to_be_16(j->attempt);
     if (type != AGG_JOIN)
         join_text(c.text, "%s", text);
     else if (agg_members_write(&c, &j->members))
@@ -130,17 +134,16 @@ void pn_settle(struct protocol_node *p)
     }
 }
 
+/* The job that a child speaks of. */
 static struct pn_job *job_of(struct protocol_node *p, const struct pn_request *r)
 {
-    uint32_t id = rte_be_to_cpu_32(r->c->group);
-    uint64_t key = rte_be_to_cpu_64(r->c->key);
-    struct pn_job *j;
+    struct pn_job *j = pn_find(p, rte_be_to_cpu_32(r->c->group), rte_be_to_cpu_32(r->c->slot));
 
-    LIST_FOREACH(j, &p->jobs, link)
-    if (j->id == id && j->key == key && j->tree->id == rte_be_to_cpu_16(r->c->tree))
-        for (unsigned i = 0; i < j->n; i++)
-            if (j->child[i].joined && j->child[i].ip == r->ip && j->child[i].qpn == r->qpn)
-                return j;
+    if (!j || j->key != rte_be_to_cpu_64(r->c->key))
+        return NULL;
+    for (unsigned i = 0; i < j->n; i++)
+        if (j->child[i].joined && j->child[i].ip == r->ip && j->child[i].qpn == r->qpn)
+            return j;
     return NULL;
 }
 
@@ -228,10 +231,11 @@ static void on_probe_reply(struct protocol_node *p, const struct pn_request *r)
     pn_end(j, NULL, AGG_E_NO_GROUP, why);
 }
 
-/* What the loss of a child is for the others. */
-static enum agg_status loss_of(const struct pn_child *k)
+/* What the loss of a child is for the others: of a host with other ports, that of this way to it. */
+static enum agg_status loss_of(const struct protocol_node *p, const struct pn_child *k)
 {
-    return k->who.is_member ? AGG_E_MEMBER_LOST : AGG_E_EDGE;
+    return k->who.is_member && p->cfg.fab->nodes[k->who.node].n_ports < 2 ? AGG_E_MEMBER_LOST
+                                                                          : AGG_E_EDGE;
 }
 
 void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space)
@@ -270,7 +274,7 @@ void protocol_node_peer_down(struct protocol_node *p, uint16_t peer_node, int64_
             if (j->child[i].who.node == peer_node && !j->child[i].left)
                 k = &j->child[i];
         if (k || (!j->top && j->up == peer_node))
-            pn_end(j, k, k ? loss_of(k) : AGG_E_PARENT, why);
+            pn_end(j, k, k ? loss_of(p, k) : AGG_E_PARENT, why);
     }
 }
 
@@ -302,7 +306,7 @@ void pn_tick_jobs(struct protocol_node *p)
         if (lost && (j->job || p->now - j->born_ps > p->me->reduce.join_timeout_ps)) {
             join_text(why, "%s: %s %s", p->me->name, p->cfg.fab->nodes[lost->who.node].name,
                       j->job ? "is silent" : "has not joined");
-            pn_end(j, lost, loss_of(lost), why);
+            pn_end(j, lost, loss_of(p, lost), why);
         } else if (!j->top && j->job) {
             pn_say_up(j, AGG_PROBE, AGG_OK, "");
         }

@@ -63,6 +63,7 @@ static int open_job(struct pn_job *j, char *err)
                                 .root = j->top,
                                 .rate_bps = proto_rate_bps(&ways, &ranks_a_link),
                                 .round_trip_ps = proto_round_trip_ps(&ways, payload_of(j->p)),
+                                .notice_ps = proto_notice_ps(&ways, payload_of(j->p), NULL),
                                 .ctx = j};
     int rc = start_protocol(j->p, j->seat, err);
 
@@ -207,6 +208,7 @@ static struct pn_job *create(struct protocol_node *p, const struct pn_request *r
     j->id = rte_be_to_cpu_32(r->c->group);
     j->key = rte_be_to_cpu_64(r->c->key);
     j->tag = tag;
+    j->attempt = rte_be_to_cpu_16(r->c->attempt);
     j->tree = x->tree;
     j->members = x->members;
     j->nranks = rte_be_to_cpu_32(r->c->window);
@@ -252,6 +254,26 @@ static enum agg_status join_edge(struct pn_job *j, const struct pn_request *r, c
     return AGG_OK;
 }
 
+/* The job's attempts before this one are over: its ranks have given them up, though not all may have
+ * left. False: this one is itself before the one that is here. */
+static bool end_before(struct protocol_node *p, const struct pn_request *r, const struct join *x)
+{
+    uint32_t id = rte_be_to_cpu_32(r->c->group);
+    uint64_t key = rte_be_to_cpu_64(r->c->key);
+    struct pn_job *j, *next;
+
+    for (j = LIST_FIRST(&p->jobs); j; j = next) {
+        next = LIST_NEXT(j, link);
+        if (j->id != id || j->key != key || j->seat != x->seat || j->tree != x->tree)
+            continue;
+        if (j->attempt > rte_be_to_cpu_16(r->c->attempt))
+            return false;
+        if (j->attempt < rte_be_to_cpu_16(r->c->attempt))
+            pn_end(j, NULL, AGG_E_DUPLICATE, "it is joined again");
+    }
+    return true;
+}
+
 void pn_join(struct protocol_node *p, const struct pn_request *r)
 {
     char text[JOIN_TEXT] = "";
@@ -261,8 +283,13 @@ void pn_join(struct protocol_node *p, const struct pn_request *r)
     struct pn_job *j = NULL;
     bool first;
 
+    if (st == AGG_OK && !end_before(p, r, &x)) {
+        join_text(text, "the job is joined again");
+        st = AGG_E_DUPLICATE;
+    }
     if (st == AGG_OK) {
-        tag = proto_tag(id, rte_be_to_cpu_64(r->c->key), proto_at(x.seat)->name);
+        tag = proto_tag(id, rte_be_to_cpu_64(r->c->key), proto_at(x.seat)->name, x.tree->id,
+                        rte_be_to_cpu_16(r->c->attempt));
         j = pn_find(p, id, tag);
     }
     first = !j;

@@ -38,6 +38,7 @@ struct pn_job {
     struct protocol_node *p;
     unsigned seat;
     uint32_t id, tag, nranks;
+    uint16_t attempt; /* agg_ctl's */
     uint64_t key;
     const struct fab_tree *tree;
     struct fab_members members;

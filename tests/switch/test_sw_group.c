@@ -233,6 +233,27 @@ static void say_groups(struct switch_fixture *l, struct prog *p, const char *hos
     }
 }
 
+/* Three processes of half a share each: the switch holds their host to its own. */
+static void the_processes_of_a_host_get_no_more_than_its_share(void **state)
+{
+    struct prog *p[3];
+    struct switch_fixture l;
+
+    (void)state;
+    switch_fixture_open(
+        &l, pool,
+        SHARES "mtu = 4096; single_switch = { hosts = 2; host_link = " SWITCH_FIXTURE_LINK "; };");
+    for (unsigned i = 0; i < 3; i++) {
+        p[i] = prog_new(&l, "h0", i);
+        say_groups(&l, p[i], "h0", i, IGMP_JOIN, 0xe2000000 + (i << 8), 4);
+        assert_int_equal(p[i]->granted, i < 2 ? 4 : 0);
+    }
+    assert_int_equal(p[2]->refused, 4);
+    for (unsigned i = 0; i < 3; i++)
+        prog_free(p[i]);
+    switch_fixture_close(&l);
+}
+
 static void a_process_gets_its_share_of_groups_and_is_told_of_each_refusal(void **state)
 {
     struct prog *a, *b, *other;
@@ -334,6 +355,7 @@ int main(void)
         cmocka_unit_test(processes_of_a_host_are_members_each_for_itself),
         cmocka_unit_test(
             a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges),
+        cmocka_unit_test(the_processes_of_a_host_get_no_more_than_its_share),
         cmocka_unit_test(a_process_gets_its_share_of_groups_and_is_told_of_each_refusal),
         cmocka_unit_test(a_host_gets_its_share_of_groups),
         cmocka_unit_test(reports_are_announced_at_a_limited_rate),

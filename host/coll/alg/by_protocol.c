@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* By an aggregation protocol: one step of the whole vector, which is the protocol's affair. */
+/*
+ * By an aggregation protocol: one step for each tree of its job, whose share of the vector is the
+ * affair of the protocol's instance there.
+ */
 #include "host/coll/alg/alg.h"
 
 int alg_protocol_allreduce(struct alg *a)
 {
-    struct step st = {.op = STEP_PROTOCOL,
-                      .last = true,
-                      .a = alg_ref(BUF_IN, 0),
-                      .dst = alg_ref(BUF_OUT, 0),
-                      .len = a->s->in_bytes};
+    static const struct sched_trees one = {.n = 1};
+    unsigned seat = a->s->in.algo - ALGO_PROTOCOL;
+    const struct sched_topo *topo = a->s->in.topo;
+    const struct sched_trees *t = topo && topo->protocol[seat].n ? &topo->protocol[seat] : &one;
 
-    alg_put(a, LANE_PROTOCOL, 0, a->s->in.algo - ALGO_PROTOCOL, &st);
+    for (unsigned k = 0; k < t->n; k++) {
+        struct step st = {.op = STEP_PROTOCOL, .last = true};
+        uint64_t off;
+
+        sched_share(a->s->in_bytes, a->s->esize, t->bps, t->n, k, &off, &st.len);
+        if (!st.len && t->n > 1)
+            continue;
+        st.a = alg_ref(BUF_IN, off);
+        st.dst = alg_ref(BUF_OUT, off);
+        alg_put(a, LANE_PROTOCOL, k, seat, &st);
+    }
     return 0;
 }

@@ -37,7 +37,7 @@ enum lane_kind {
     LANE_AGG,  /* to and from the aggregation node; chan: which of the trees; peer 0: the group of
                   all ranks, 1: that of the ranks with this one's local rank (its rail) */
     LANE_MM,   /* multimem of NVSwitch plane chan */
-    LANE_PROTOCOL, /* by the aggregation protocol in seat chan */
+    LANE_PROTOCOL, /* by the aggregation protocol in seat chan, on the tree `peer` of its job's */
     LANE_KINDS
 };
 
@@ -128,6 +128,13 @@ static inline struct step *lane_step(const struct lane *l, uint64_t i)
 }
 #define SCHED_BUCKETS 256u
 
+/* Trees that share a vector, and what each of them can carry: a share is in proportion to it, and a
+ * tree of rate 0 carries nothing. All 0: in equal shares. */
+struct sched_trees {
+    unsigned n;
+    uint64_t bps[COLL_TREES];
+};
+
 /* The fabric as algorithms see it. */
 struct sched_topo {
     /* Of each rank: its GPU node as 0, 1, ... in order of appearance; all 0..nranks-1 different
@@ -140,11 +147,12 @@ struct sched_topo {
     unsigned trees; /* aggregation trees that the group of all ranks has joined */
     /* What each of them can carry; a vector is split so. All 0: in equal shares. */
     uint64_t tree_bps[COLL_TREES];
-    unsigned rail_trees; /* that the rails' groups have joined, each */
-    bool multimem;       /* the planes of domains offer it */
-    unsigned slots;      /* of a RECV lane, a power of two; 0: SCHED_SLOTS */
-    int64_t plane_ps;    /* latency of the links to them, the longest */
-    bool steps;          /* a step has costs of its own: rings cut it as little as possible */
+    unsigned rail_trees;                      /* that the rails' groups have joined, each */
+    struct sched_trees protocol[PROTO_SEATS]; /* of each protocol's job; n 0: one */
+    bool multimem;                            /* the planes of domains offer it */
+    unsigned slots;                           /* of a RECV lane, a power of two; 0: SCHED_SLOTS */
+    int64_t plane_ps;                         /* latency of the links to them, the longest */
+    bool steps; /* a step has costs of its own: rings cut it as little as possible */
 };
 #define SCHED_MAX_CHANS 24u
 

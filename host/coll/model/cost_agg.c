@@ -260,6 +260,8 @@ bool agg_model_has_window(const struct model *m, unsigned rank, unsigned lane)
     const struct model_lane *l = &m->rank[rank].lane[lane];
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], l->begun);
 
+    if (l->begun - l->done > m->window / AGG_MSG_PKTS) /* headers in flight (transport/agg.c) */
+        return false;
     return !l->slots_out || l->slots_out + agg_slots(st->len, m->in.mtu) <= l->agg->window;
 }
 

@@ -4,8 +4,7 @@
  * latencies of the conf, the schedules that are executed, and the time that a frame occupies a
  * link.
  *
- * For long vectors it comes to the closed forms (cost.h) times the share of headers (F20, F21,
- * F25).
+ * Long vectors take the closed forms' time (cost.h) by the share of headers (F20, F21, F25).
  *
  * Long vectors are extrapolated, and so are many ranks where an algorithm's steps grow with them:
  * both are steady states, time and bytes grow linearly with the slices of a block, and with the
@@ -457,8 +456,11 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
         return rc;
     if (coll_is_protocol(a->algo)) {
         rc = protocol_predict(fab, a, nranks, host_of_rank, tree, n_trees, p);
-        p->time_ps += rc ? 0 : fab->costs.network.launch_ps;
-        return rc;
+        least = rc ? 0 : bound_ps(fab, a, nranks, host_of_rank);
+        if (!rc && least >= 0)
+            p->time_ps = (p->time_ps > least ? p->time_ps : least) + fab->costs.network.launch_ps;
+        p->next_ps += p->next_ps ? fab->costs.network.launch_ps : 0;
+        return least < 0 ? (int)least : rc;
     }
     rc = begin(&m, a, nranks);
     if (!rc)
@@ -470,6 +472,9 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
                                       .busiest_link_bytes = (uint64_t)(o.busiest + 0.5),
                                       .busiest_dirlink = o.dirlink,
                                       .handoffs = o.handoffs,
+                                      .hashed = a->algo != ALGO_SHARP && a->algo != ALGO_NVLS &&
+                                                !in_switches(&m) &&
+                                                model_is_hashed(fab, nranks, host_of_rank),
                                       .from_ranks = o.from_ranks,
                                       .guessed = o.guessed};
     least = rc ? 0 : bound_ps(fab, a, nranks, host_of_rank);

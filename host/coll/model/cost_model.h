@@ -13,6 +13,8 @@
  *   cost_agg.c     groups of aggregation, their members and windows
  *   cost_edge.c    their messages, through aggregation nodes
  *   cost_mm.c      messages through multimem
+ *   cost_exchange.c, cost_exchange_ends.c
+ *                  packets of protocols between ranks, servers and first switches
  *
  * A message is cut into parts, of one frame each while the operation is small enough (part_frames).
  * Each part waits in the queue of every link of its path.
@@ -115,20 +117,20 @@ struct cost_event {
     uint8_t kind;
 };
 
-enum part_kind { PART_DATA, PART_ACK, PART_CREDIT, PART_EDGE };
+enum part_kind { PART_DATA, PART_ACK, PART_CREDIT, PART_EDGE, PART_EXCHANGE };
 /* A part of a message, or acknowledgements, on the links of its path. */
 struct model_part {
     enum part_kind kind;
     uint8_t hop;  /* links passed */
-    uint8_t edge; /* EDGE: enum edge_kind */
+    uint8_t edge; /* EDGE: enum edge_kind; EXCHANGE: what it is */
     bool last;    /* of its message; of an ACK: it is of the last part */
     uint32_t rank,
         lane;      /* DATA, ACK: of the sender of the data; EDGE: of the member that sends, else
                             NOBODY */
     uint32_t step; /* message of the lane or group */
-    uint32_t part; /* EDGE: which part of it */
-    uint32_t end;  /* EDGE: node or member that it goes to */
-    uint32_t first, packets; /* packets of the message before it, and its own */
+    uint32_t part; /* EDGE: which part of it; EXCHANGE: it is sent again */
+    uint32_t end;  /* EDGE: node or member that it goes to; EXCHANGE: rank or first switch */
+    uint32_t first, packets; /* packets of the message before it, and its own; EXCHANGE: ranks */
     uint32_t next;           /* in a queue, or of those that are not in use */
     uint64_t acked;          /* ACK: packets, from the first on; CREDIT: messages */
     struct model_msg msg;
@@ -177,7 +179,8 @@ struct model {
     /* running */
     struct model_rank *rank;
     struct model_group *aggs;
-    struct model_plane *planes; /* cost_mm.c */
+    struct model_plane *planes;      /* cost_mm.c */
+    struct model_exchange *exchange; /* cost_exchange.c; NULL: schedules are run */
     struct cost_event *heap;
     uint64_t n_events, capacity, order;
     int64_t end;
@@ -248,6 +251,8 @@ void run_posted(struct model *m, unsigned rank, unsigned lane, int64_t at, int64
 /* The lane's part has begun on its first link; a part or an ACK has arrived. */
 void run_part_left(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void run_arrived(struct model *m, const struct model_part *p, int64_t now);
+/* The next event in order of time. False: there is none. */
+bool run_next(struct model *m, struct cost_event *e);
 
 /* ---- cost_net.c ---- */
 
@@ -258,6 +263,9 @@ bool model_cuts(const struct model *m, uint32_t dirlink);
 int64_t model_behind_header(const struct model *m, uint32_t dirlink, uint64_t bytes);
 /* Sends a small frame that overtakes others, at time t; returns its arrival. */
 int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire);
+
+/* Whether ecmp = "hash" chooses the ways between ranks: paths are those of balanced ECMP. */
+bool model_is_hashed(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
 
 /* Runs in.count of all ranks: time, bytes of every link and hand-offs in m. */
 int model_run(struct model *m);
@@ -274,6 +282,13 @@ void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now)
 void agg_model_reduced(struct model *m, const struct cost_event *e);
 void agg_model_end(struct model *m, unsigned rank, unsigned lane);
 void agg_model_free(struct model *m);
+/* ---- cost_exchange.c ---- */
+
+/* A rank's part has left its send buffer; a part has arrived. */
+void exchange_part_left(struct model *m, unsigned rank, int64_t now);
+void exchange_arrived(struct model *m, const struct model_part *p, int64_t now);
+/* When the end of its path notices a part that is there at `at`: a rank's GPU takes its time, and parts come in order. */
+int64_t exchange_noticed(const struct model *m, const struct model_part *p, int64_t at);
 /* ---- cost_mm.c ---- */
 
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane);

@@ -131,3 +131,42 @@ int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t,
     }
     return t;
 }
+
+static bool has_rank(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
+                     fab_id node)
+{
+    for (unsigned r = 0; r < nranks; r++)
+        if (fab->hosts[host_of_rank[r]] == node)
+            return true;
+    return false;
+}
+
+/* Whether a switch on the way from this one to a destination has a choice of links. */
+static bool has_choice(const struct fabric *fab, fab_id node, unsigned dest)
+{
+    fab_id port[2];
+    unsigned n = 1;
+
+    while (node != fab->dests[dest].node && fab->nodes[node].kind != FAB_HOST) {
+        n = fabric_hops(fab, node, dest, port, 2);
+        if (n != 1)
+            break;
+        node = fab->nodes[node].ports[port[0]].peer_node;
+    }
+    return n > 1;
+}
+
+bool model_is_hashed(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank)
+{
+    const struct fab_node *host = &fab->nodes[fab->hosts[host_of_rank[0]]];
+
+    if (fab->ecmp != FAB_ECMP_HASH)
+        return false;
+    for (unsigned i = 0; i < host->n_ports; i++)
+        for (unsigned d = 0; d < fab->n_dests && host->ports[i].link != FAB_NONE; d++)
+            if (fab->nodes[fab->dests[d].node].kind == FAB_HOST &&
+                has_rank(fab, nranks, host_of_rank, fab->dests[d].node) &&
+                has_choice(fab, host->ports[i].peer_node, d))
+                return true;
+    return false;
+}

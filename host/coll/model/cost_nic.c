@@ -154,7 +154,9 @@ static void offer(struct model *m, struct model_source *s, uint32_t d, int64_t n
 
     s->offered = k;
     s->head = x.next;
-    if (x.kind != PART_CREDIT)
+    if (x.kind == PART_EXCHANGE)
+        exchange_part_left(m, x.rank, now);
+    else if (x.kind != PART_CREDIT)
         run_part_left(m, x.rank, x.lane, now);
     if (x.path->link[0] != d)
         queue_kick(m, x.path->link[0], now);

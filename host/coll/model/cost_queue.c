@@ -232,7 +232,7 @@ static void link_run(struct model *m, uint32_t d, int64_t now)
     else if (p->kind == PART_EDGE) /* the node there takes frame by frame */
         head = now + model_link_ps(m, d, p->msg.frame) + model_latency(m, d);
     else
-        head = p->tail;
+        head = p->kind == PART_EXCHANGE ? exchange_noticed(m, p, p->tail) : p->tail;
     p->hop++;
     x = *p;
     if (x.hop > 1)

@@ -60,6 +60,14 @@ static struct cost_event next_event(struct model *m)
     return first;
 }
 
+bool run_next(struct model *m, struct cost_event *e)
+{
+    if (!m->n_events)
+        return false;
+    *e = next_event(m);
+    return true;
+}
+
 /* ---- steps ---- */
 
 static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now);
@@ -222,6 +230,8 @@ void run_arrived(struct model *m, const struct model_part *p, int64_t now)
 {
     if (p->kind == PART_EDGE)
         agg_model_arrived(m, p, now);
+    else if (p->kind == PART_EXCHANGE)
+        exchange_arrived(m, p, now);
     else if (p->kind == PART_DATA)
         data_arrived(m, p, now);
     else if (p->kind == PART_CREDIT)
@@ -434,6 +444,7 @@ static int check_all_done(const struct model *m)
 
 int model_run(struct model *m)
 {
+    struct cost_event e;
     int rc;
 
     m->end = 0;
@@ -448,11 +459,8 @@ int model_run(struct model *m)
         m->launch_ps = RTE_MAX(m->launch_ps, topo_launch_ps(&m->topo, &m->rank[k].s, k));
     if (!rc)
         begin_lanes(m);
-    while (!rc && !m->rc && m->n_events) {
-        struct cost_event e = next_event(m);
-
+    while (!rc && !m->rc && run_next(m, &e))
         handle_event(m, &e);
-    }
     rc = rc ? rc : m->rc;
     rc = rc ? rc : check_all_done(m);
     setup_free(m);

@@ -178,6 +178,23 @@ static uint64_t shorten(struct coll_memory_cfg *cfg)
     return times;
 }
 
+/* The trees of protocols' jobs. */
+static void use_trees(const struct coll_memory_cfg *cfg, struct sched_topo *t)
+{
+    struct fab_members m;
+
+    if (!cfg->tree || cfg->trees < 2 || !(cfg->algos & COLL_PROTOCOLS) ||
+        !comm_members(cfg->fab, cfg->nranks, cfg->host_of_rank, &m, NULL))
+        return;
+    for (unsigned seat = 0; seat < PROTO_SEATS; seat++)
+        if (proto_at(seat) && cfg->algos >> (ALGO_PROTOCOL + seat) & 1) {
+            const struct protocol_trees of = protocol_choose_trees(
+                cfg->fab, proto_at(seat), cfg->tree, cfg->trees, &m, COLL_TREES);
+
+            t->protocol[seat] = protocol_shares(cfg->fab, &of, &m, 0);
+        }
+}
+
 /* Ranks between the first and the last differ in their local ranks only; a root differs. */
 int coll_memory_predict(const struct coll_memory_cfg *job, struct coll_memory *n)
 {
@@ -192,6 +209,8 @@ int coll_memory_predict(const struct coll_memory_cfg *job, struct coll_memory *n
 
     *n = (struct coll_memory){0};
     t.sched.rail_trees = cfg->trees > 0;
+    if (!rc)
+        use_trees(cfg, &t.sched);
     if (!rc && !(rc = rank_memory(cfg, &t, root, conn_seen, &one)))
         add_times(n, &one, 1, 1);
     for (unsigned i = 0; i < k && !rc; i++) {

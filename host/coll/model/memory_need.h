@@ -14,7 +14,8 @@ struct coll_memory_cfg {
     const struct fabric *fab;
     unsigned nranks;
     const uint16_t *host_of_rank;
-    unsigned trees;        /* aggregation trees that the ranks join */
+    unsigned trees;        /* aggregation trees that the ranks join, */
+    const uint16_t *tree;  /* [trees] and which; NULL: not known, protocols use one */
     struct coll_args args; /* the largest operation; its algo and buffers are ignored */
     unsigned algos;        /* bits of coll_algo that run it, one after the other */
     unsigned ops;          /* number of operations by each */

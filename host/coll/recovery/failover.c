@@ -118,17 +118,31 @@ static void ask_again(struct comm *c, unsigned parts)
     begin(c, parts, why);
 }
 
+/* How many trees protocols go on by. */
+static void say_trees(struct comm *c, const struct failover_round *f)
+{
+    for (unsigned seat = 0; seat < PROTO_SEATS; seat++)
+        if (f->fewer & PART_PROTOCOL(seat))
+            tell_more(c, "; %s by %d of %u trees", proto_at(seat)->name,
+                      __builtin_popcount(protocol_in_use(c, seat)), c->protocols->of[seat].n);
+}
+
 /* Stops and leaves the verdict's parts, and reschedules operations without them. 0 or -errno. */
 static int give_up_parts(struct comm *c, const struct failover_round *f, char *err)
 {
+    int rc;
+
     stop(c, f->parts & ~c->failover.stopped);
     explain(c, f);
     join_leave(c, f->parts); /* after all have stopped: before, it would look like a lost member */
     if (f->parts & PART_MM)
         planes_leave(c);
-    protocols_leave(c, f->parts);
+    protocols_leave(c, f->parts & ~f->fewer);
     rejoin_give_up(c, f);
-    return op_recovery(c, f, err);
+    rc = protocols_fewer(c, f->parts, f->protocol, err);
+    c->failover.stopped &= ~f->fewer;
+    say_trees(c, f);
+    return rc ? rc : op_recovery(c, f, err);
 }
 
 /* Stopped is what rounds have given up and not taken back, and `left`, which needs a round of its own. */
@@ -140,7 +154,7 @@ static void check_stopped(const struct comm *c, unsigned left)
         const struct failover_round *f = &c->failover.round[i];
 
         if (f->parts != PART_BACK)
-            parts |= f->parts;
+            parts |= f->parts & ~f->fewer;
         else if (f->trees)
             parts &= ~PART_TREES;
     }
@@ -151,7 +165,7 @@ static void check_stopped(const struct comm *c, unsigned left)
 /* Whether an algorithm goes on without what the round gives up: SHARP by the trees that are left. */
 static bool round_goes_on(const struct comm *c, const struct failover_round *f)
 {
-    unsigned parts = f->parts | c->failover.stopped;
+    unsigned parts = (f->parts | c->failover.stopped) & ~f->fewer;
     bool follows = f->parts & PART_TREES ? rejoin_survivors(c, f) : f->back;
 
     return policy_goes_on(c, follows ? parts & ~PART_TREES : parts);
@@ -173,6 +187,8 @@ static void end_round(struct comm *c)
         return;
     }
     c->failover.lost = 0;
+    if (c->protocols)
+        c->protocols->failing = 0;
     rc = f->parts == PART_FIT    ? fit_apply(c, f, c->failover.why, err)
          : f->parts == PART_BACK ? rejoin_apply(c, f, err)
                                  : give_up_parts(c, f, err);
@@ -202,6 +218,13 @@ static void judge_when_all_are_here(struct comm *c)
     end_round(c);
 }
 
+/* Trees that another rank has seen to fail. */
+static void hear_protocols(struct comm *c, const struct failover_msg *m)
+{
+    if (c->protocols)
+        c->protocols->failing |= m->protocol;
+}
+
 static void on_report(struct comm *c, unsigned rank, const struct failover_msg *m)
 {
     struct failover_report *p = &c->failover.report[rank];
@@ -216,15 +239,17 @@ static void on_report(struct comm *c, unsigned rank, const struct failover_msg *
     failover_read_report(m, p);
     if (!(c->failover.parts & PART_BACK))
         c->failover.lost |= m->trees & c->failover.trees;
+    hear_protocols(c, m);
     judge_when_all_are_here(c);
 }
 
 static void on_verdict(struct comm *c, const struct failover_msg *m)
 {
-    struct failover_round *f = &c->failover.round[c->failover.n_rounds];
+    struct failover_round *f;
 
     if (c->failover.state != FAILOVER_ASKING || m->round != c->failover.n_rounds)
         return;
+    f = &c->failover.round[c->failover.n_rounds];
     failover_read_verdict(c, m, f);
     c->failover.back = f->back;
     if (f->parts & PART_FIT) /* rank 0 has the text of the switch that grants least */
@@ -275,6 +300,7 @@ static bool may_go_on(const struct comm *c, unsigned parts)
     parts |= f->stopped;
     if (f->back || (c->state == COMM_READY && f->trees & ~f->lost))
         parts &= ~PART_TREES;
+    parts &= ~protocols_go_on(c, parts, c->protocols ? c->protocols->failing : 0);
     return policy_goes_on(c, parts & PARTS_ALL);
 }
 
@@ -379,7 +405,20 @@ static void hear(struct comm *c, const struct failover_msg *m)
         c->failover.back = m->back;
     if (parts & PART_TREES && m->type == FAILOVER_ASK)
         c->failover.lost |= m->trees & c->failover.trees;
+    if (m->type == FAILOVER_ASK || m->type == FAILOVER_REPORT)
+        hear_protocols(c, m);
     begin(c, parts, m->why);
+}
+
+/* Whether this job runs every protocol that the message is about: its sender is of another, or lies. */
+static bool has_its_protocols(const struct comm *c, const struct failover_msg *m)
+{
+    unsigned parts = rte_be_to_cpu_16(m->parts) & PARTS_PROTOCOLS;
+
+    for (unsigned seat = 0; seat < PROTO_SEATS; seat++)
+        if (parts & PART_PROTOCOL(seat) && !(c->protocols && c->protocols->of[seat].n))
+            return false;
+    return true;
 }
 
 void failover_input(struct comm *c, const void *msg, size_t len)
@@ -400,6 +439,8 @@ void failover_input(struct comm *c, const void *msg, size_t len)
         ctl_send_rank(c, to, &m, sizeof(m));
         return;
     }
+    if (!has_its_protocols(c, &m))
+        return;
     if (m.round == c->failover.n_rounds)
         hear(c, &m);
     if (m.type == FAILOVER_REPORT && !c->cfg.rank && c->failover.report)

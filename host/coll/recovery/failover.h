@@ -21,12 +21,14 @@ enum failover_state { FAILOVER_NONE, FAILOVER_ASKING, FAILOVER_DONE, FAILOVER_ST
 
 /* What the ranks have agreed on in one round. */
 struct failover_round {
-    unsigned parts; /* that have failed; PART_BACK: trees are used again from seq on */
-    unsigned trees; /* PART_BACK: those in use from then on; else those whose failure was seen */
-    unsigned back;  /* failover.back, when the verdict was given */
-    uint32_t seq;   /* operation that is cut; those after it do not use them */
-    bool whole;     /* it is not cut: no rank has begun it, and it does not use them either */
-    bool again;     /* it is not cut: it starts over, from the inputs that were kept */
+    unsigned parts;    /* that have failed; PART_BACK: trees are used again from seq on */
+    unsigned trees;    /* PART_BACK: those in use from then on; else those whose failure was seen */
+    unsigned back;     /* failover.back, when the verdict was given */
+    uint32_t seq;      /* operation that is cut; those after it do not use them */
+    unsigned protocol; /* trees that its protocols lose, bits as in struct protocols, */
+    unsigned fewer;    /* and the parts that go on by others */
+    bool whole;        /* it is not cut: no rank has begun it, and it does not use them either */
+    bool again;        /* it is not cut: it starts over, from the inputs that were kept */
     uint32_t fit[COLL_TREES], rail; /* PART_FIT: the least window of each tree, and of all rails */
     struct sched_repair how;
 };

@@ -19,7 +19,7 @@ unsigned failover_gone(const struct comm *c, uint32_t seq)
         if (f->parts == PART_BACK)
             parts &= f->trees && after ? ~(unsigned)PART_TREES : ~0u;
         else if ((int32_t)(seq - f->seq) >= !(f->whole || i < anew))
-            parts |= f->parts;
+            parts |= f->parts & ~f->fewer;
     }
     if (c->failover.back) /* none runs before the ranks know which of these return */
         parts &= ~PART_TREES;
@@ -46,7 +46,7 @@ uint32_t failover_floor(const struct comm *c)
 
     for (unsigned i = 0; i < c->failover.n_rounds; i++) {
         const struct failover_round *f = &c->failover.round[i];
-        uint32_t next = f->seq + !f->whole;
+        uint32_t next = f->seq + !(f->whole || f->again); /* what is cut keeps its schedule */
 
         if (f->parts == PART_BACK)
             continue;

@@ -21,6 +21,7 @@ static struct failover_msg message(const struct comm *c, enum failover_type type
         .round = (uint8_t)round,
         .trees = (uint8_t)c->failover.lost,
         .back = (uint8_t)c->failover.back,
+        .protocol = c->protocols ? c->protocols->failing : 0,
     };
 
     snprintf(m.why, sizeof(m.why), "%.*s", FAILOVER_TEXT - 1, c->failover.why);
@@ -150,6 +151,7 @@ void failover_send_verdict(struct comm *c, unsigned rank, unsigned round)
     m.flag = (f->whole ? WHOLE : 0) | (f->again ? AGAIN : 0);
     m.trees = (uint8_t)f->trees;
     m.back = (uint8_t)f->back;
+    m.protocol = (uint8_t)f->protocol;
     for (unsigned k = 0; k < COLL_TREES; k++) {
         const struct sched_cut *cut = &f->how.cut[k];
         uint64_t more = cut->most == FAILOVER_ALL ? UINT32_MAX : cut->most - cut->least;
@@ -173,6 +175,8 @@ void failover_read_verdict(const struct comm *c, const struct failover_msg *m,
                                  .seq = rte_be_to_cpu_32(m->seq),
                                  .whole = m->flag & WHOLE,
                                  .again = m->flag & AGAIN};
+    f->protocol = m->protocol;
+    f->fewer = protocols_go_on(c, f->parts, f->protocol);
     for (unsigned k = 0; k < COLL_TREES; k++) {
         uint64_t least = least_from_wire(m->cut[k].least);
         uint32_t more = rte_be_to_cpu_32(m->cut[k].more), from = rte_be_to_cpu_32(m->cut[k].from);

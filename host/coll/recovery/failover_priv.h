@@ -36,6 +36,7 @@ struct failover_msg {
     uint8_t type, round;
     uint8_t flag;        /* of failover_flag */
     uint8_t trees, back; /* as in failover_round; READY: joined again */
+    uint8_t protocol;    /* as in failover_round; ASK, REPORT: seen to fail */
     struct failover_cut cut[COLL_TREES];
     char why[FAILOVER_TEXT];
 } __attribute__((packed));

@@ -100,6 +100,8 @@ void failover_judge(struct comm *c, struct failover_round *f)
         return;
     }
     f->parts &= ~PART_BACK; /* what has failed goes first */
+    f->protocol = c->protocols ? c->protocols->failing : 0;
+    f->fewer = protocols_go_on(c, f->parts, f->protocol);
     for (unsigned r = 0; r < c->cfg.nranks; r++) {
         T_ASSERT(p[r].here, "rank 0 judges before every rank has reported");
         if ((int32_t)(p[r].seq - f->seq) < 0)

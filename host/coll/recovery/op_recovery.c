@@ -83,7 +83,8 @@ void failover_keep_begin(struct comm *c, const struct coll_req *r)
     if (r->s.in.in_place) /* it starts over with the operation before */
         parts |= c->failover.last_parts;
     k->here = false;
-    if (!parts || c->cfg.device || !policy_goes_on(c, parts | c->failover.stopped))
+    if (!parts || c->cfg.device ||
+        (!policy_goes_on(c, parts | c->failover.stopped) && !protocols_have_spare(c, parts)))
         return;
     if (k->room < r->s.in_bytes + 1) { /* without input there still is memory to register */
         region_drop(&k->mem);

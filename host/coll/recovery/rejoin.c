@@ -36,9 +36,11 @@ static int64_t fabric_now(const struct comm *c)
     return t.tv_sec * PS_PER_S + t.tv_nsec * PS_PER_NS;
 }
 
-bool comm_lacks_trees(const struct comm *c)
+bool comm_lacks_trees(const struct comm *c, enum coll_algo a)
 {
-    return c->failover.missing;
+    if (coll_is_protocol(a))
+        return c->protocols && c->protocols->lost[a - ALGO_PROTOCOL];
+    return a == ALGO_SHARP && c->failover.missing;
 }
 
 static bool may_return(const struct comm *c)

@@ -262,9 +262,10 @@ static void refuse(struct comm *c, enum ctl_refusal why, uint32_t ip, uint32_t q
         [CTL_FORGED] = "not sealed by a rank of this job",
         [CTL_REPEATED] = "received before",
         [CTL_STRANGER] = "in a switch's name, from another sender",
+        [CTL_LATE] = "of a switch, about a group that is not this job's",
     };
-    /* A link that duplicates frames repeats messages, too. */
-    const enum log_level level = why == CTL_REPEATED ? LOG_INFO : LOG_WARN;
+    /* A link that duplicates frames repeats messages, too; what a job before was told comes late. */
+    const enum log_level level = why == CTL_REPEATED || why == CTL_LATE ? LOG_INFO : LOG_WARN;
     const struct fabric *f = c->cfg.fab;
     int d = fabric_dest_of_ip(f, ip);
     unsigned long long held;
@@ -315,6 +316,15 @@ static void rank_input(struct comm *c, uint32_t ip, uint32_t qpn, const uint8_t 
     }
 }
 
+/* No process behind a NIC can send from AGG_QPN, or with the address of a switch. */
+static bool is_switch(const struct comm *c, uint32_t ip, uint32_t qpn)
+{
+    const struct fabric *f = c->cfg.fab;
+    int d = qpn == AGG_QPN ? fabric_dest_of_ip(f, ip) : -ENOENT;
+
+    return d >= 0 && f->nodes[f->dests[d].node].kind == FAB_SWITCH;
+}
+
 static void agg_input(struct comm *c, unsigned port, uint32_t ip, uint32_t qpn, const void *msg,
                       size_t len)
 {
@@ -335,7 +345,7 @@ static void agg_input(struct comm *c, unsigned port, uint32_t ip, uint32_t qpn, 
         known = join_input(c, ip, &m);
     }
     if (!known)
-        refuse(c, CTL_STRANGER, ip, qpn);
+        refuse(c, is_switch(c, ip, qpn) ? CTL_LATE : CTL_STRANGER, ip, qpn);
 }
 
 void ctl_complete(struct comm *c, const struct ibv_wc *wc)

@@ -21,7 +21,7 @@ struct conn;
 /* A rank's phase, told to its linked peers. It only rises. */
 enum phase { PHASE_NONE, PHASE_READY, PHASE_CLOSING, PHASE_FAILED, PHASES };
 /* Why a datagram is dropped. */
-enum ctl_refusal { CTL_FORGED, CTL_REPEATED, CTL_STRANGER, CTL_REFUSALS };
+enum ctl_refusal { CTL_FORGED, CTL_REPEATED, CTL_STRANGER, CTL_LATE, CTL_REFUSALS };
 
 /*
  * Another rank. Linked ranks exchange phases and wait for each other: neighbours in the ring of

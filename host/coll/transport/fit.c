@@ -131,6 +131,8 @@ void comm_granted(const struct comm *c, struct coll_grant *g)
     unsigned failed = 0;
 
     *g = (struct coll_grant){.asked = asked};
+    if (c->protocols)
+        memcpy(g->protocol, c->protocols->lost, sizeof(g->protocol));
     if (comm_has(c, ALGO_SHARP) && c->cfg.nranks > 1)
         g->trees_asked = c->cfg.n_trees ? c->cfg.n_trees : 1;
     for (unsigned i = 0; i < c->n_aggs; i++) {

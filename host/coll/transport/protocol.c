@@ -59,6 +59,7 @@ static void look(struct comm *c, struct protocol *e)
 {
     const char *why = proto_rank_error(e->half);
     struct coll_req *r = c->exec.head;
+    const struct step *st;
 
     if (why) {
         protocol_fail(e, "%s", why);
@@ -66,8 +67,9 @@ static void look(struct comm *c, struct protocol *e)
     }
     if (e->lane == LANE_NONE || !proto_rank_done(e->half))
         return;
+    st = lane_step(&r->s.lane[e->lane], 0);
     if (r->id.op == OP_AVG)
-        arith_divide(r->args.recv, r->id.type, c->cfg.nranks, r->id.count);
+        arith_divide(exec_addr(r, &st->dst), r->id.type, c->cfg.nranks, st->len / r->s.esize);
     exec_done(c, r, e->lane, 1);
     e->lane = LANE_NONE;
 }
@@ -76,12 +78,12 @@ static void look(struct comm *c, struct protocol *e)
 
 struct ibv_ah *protocol_leaf(struct comm *c, struct protocol *e, unsigned rank)
 {
-    struct protocol_peer *p = &e->peer[c->protocols->switch_of[rank]];
+    struct protocol_peer *p = &e->peer[e->at->switch_of[rank]];
     union ibv_gid gid;
 
     if (p->leaf)
         return p->leaf;
-    gid_of_ip(&gid, c->cfg.fab->nodes[c->protocols->leaf_of_rank[rank]].ip);
+    gid_of_ip(&gid, c->cfg.fab->nodes[e->at->leaf_of_rank[rank]].ip);
     p->leaf = ud_address(e->port, &gid);
     return p->leaf;
 }
@@ -116,7 +118,7 @@ static bool post(struct protocol *e, struct ibv_ah *ah, uint32_t qpn, unsigned i
 static struct ibv_ah *resolve(struct comm *c, struct protocol *e, int to, uint32_t *qpn,
                               uint16_t *child)
 {
-    const uint16_t *sw = c->protocols->switch_of;
+    const uint16_t *sw = e->at->switch_of;
     unsigned me = c->cfg.rank, rank = TRIB_INDEX(to);
 
     if (TRIB_IS(to, TRIB_RANK(0))) {
@@ -235,9 +237,9 @@ static bool is_switch(const struct fabric *f, uint32_t ip)
     return d >= 0 && f->nodes[f->dests[d].node].kind == FAB_SWITCH;
 }
 
-static bool is_own_leaf(const struct comm *c, const struct source *s)
+static bool is_own_leaf(const struct comm *c, const struct protocol *e, const struct source *s)
 {
-    uint16_t leaf = c->protocols->leaf_of_rank[c->cfg.rank];
+    uint16_t leaf = e->at->leaf_of_rank[c->cfg.rank];
 
     return s->qpn == PROTO_QPN && leaf != FAB_NONE && c->cfg.fab->nodes[leaf].ip == s->ip;
 }
@@ -248,7 +250,7 @@ static bool is_from(const struct comm *c, const struct protocol *e, const struct
                     unsigned from)
 {
     if (from == PROTO_FROM_SWITCH)
-        return is_own_leaf(c, s);
+        return is_own_leaf(c, e, s);
     if (from >= c->cfg.nranks || from == c->cfg.rank)
         return false;
     if (s->qpn == PROTO_QPN)
@@ -293,11 +295,12 @@ static bool control_input(struct comm *c, struct protocol *e, const struct sourc
 {
     struct agg_ctl m;
 
-    if (len < sizeof(m) || !is_own_leaf(c, s))
+    if (len < sizeof(m) || !is_own_leaf(c, e, s))
         return false;
     memcpy(&m, msg, sizeof(m));
     m.text[sizeof(m.text) - 1] = 0;
-    if (m.version != AGG_VERSION || m.group != rte_cpu_to_be_32(c->cfg.group))
+    if (m.version != AGG_VERSION || m.group != rte_cpu_to_be_32(c->cfg.group) ||
+        m.slot != rte_cpu_to_be_32(e->tag))
         return false;
     protocol_control(c, e, &m);
     return true;
@@ -311,11 +314,11 @@ static void input(struct comm *c, struct protocol *e, uint64_t i, const struct i
     rte_be32_t magic = 0;
     bool known;
 
-    if (!e->half || e->stopped) /* other ranks were faster; they repeat */
+    if (!e->half) /* other ranks were faster; they repeat */
         return;
     memcpy(&magic, grh + GRH, sizeof(magic));
     known = magic == RTE_BE32(PROTO_MAGIC) ? control_input(c, e, &s, grh + GRH, len)
-                                           : data_input(c, e, &s, grh + GRH, len);
+                                           : e->stopped || data_input(c, e, &s, grh + GRH, len);
     e->refused += !known;
 }
 
@@ -374,9 +377,12 @@ int64_t comm_deadline(const struct comm *c)
 void comm_counted(const struct comm *c, enum coll_algo a, uint64_t n[TRIB_COUNTERS])
 {
     memset(n, 0, TRIB_COUNTERS * sizeof(*n));
-    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
-        if (ALGO_PROTOCOL + c->protocols->p[i].seat == a && c->protocols->p[i].half)
-            memcpy(n, proto_rank_counters(c->protocols->p[i].half), TRIB_COUNTERS * sizeof(*n));
+    for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
+        const struct protocol *e = &c->protocols->p[i];
+
+        for (unsigned k = 0; ALGO_PROTOCOL + e->seat == a && e->half && k < TRIB_COUNTERS; k++)
+            n[k] += e->counted[k] + proto_rank_counters(e->half)[k];
+    }
 }
 
 /* ---- operations ---- */
@@ -384,7 +390,7 @@ void comm_counted(const struct comm *c, enum coll_algo a, uint64_t n[TRIB_COUNTE
 struct protocol *protocol_of_lane(const struct comm *c, const struct lane *l)
 {
     for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
-        if (c->protocols->p[i].seat == l->chan)
+        if (c->protocols->p[i].seat == l->chan && c->protocols->p[i].chan == l->peer)
             return &c->protocols->p[i];
     return NULL;
 }
@@ -392,19 +398,22 @@ struct protocol *protocol_of_lane(const struct comm *c, const struct lane *l)
 unsigned protocol_run(struct comm *c, struct coll_req *r, unsigned lane)
 {
     struct protocol *e = protocol_of_lane(c, &r->s.lane[lane]);
-    struct trib_op op = {.send = r->args.send,
-                         .recv = r->args.recv,
-                         .count = r->id.count,
+    const struct step *st = lane_step(&r->s.lane[lane], 0);
+    struct trib_op op = {.send = exec_addr(r, &st->a),
+                         .recv = exec_addr(r, &st->dst),
+                         .count = st->len / r->s.esize,
                          .type = (enum trib_type)r->id.type,
                          .op = r->id.op == OP_AVG ? TRIB_SUM : (enum trib_sum)r->id.op};
     int rc;
 
-    if (r->lane[lane].begun || !exec_may_start(r, lane, WAIT_START, lane_step(&r->s.lane[lane], 0)))
+    if (r->lane[lane].begun || e->state == JOIN_ASKED || !exec_may_start(r, lane, WAIT_START, st))
         return 0;
     r->lane[lane].begun = 1;
     exec_posted(c, r, lane, 0);
     e->lane = lane;
     rc = proto_rank_start(e->half, &op, protocol_now(c));
+    if (rc) /* as it would on each tree */
+        c->protocols->failing |= (uint8_t)protocol_in_use(c, e->seat);
     if (rc)
         protocol_fail(e, "protocol %s does not start: %s", e->p->name,
                       proto_rank_error(e->half) ? proto_rank_error(e->half) : strerror(-rc));

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Aggregation protocols at a rank: for each one a UD queue pair, the host of its rank half
- * (protocols/host/rank_host.h), and its membership at the switches (protocol_join.c).
+ * Aggregation protocols at a rank: of each one an instance for each tree of its job. An instance has
+ * a UD queue pair, a rank half in its host (protocols/host/rank_host.h), and is a member of a job of
+ * its own at the switches (protocol_join.c).
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_PROTOCOL_H
 #define TRIB_HOST_COLL_TRANSPORT_PROTOCOL_H
 
 #include "host/coll/alg/sched.h"
 #include "host/coll/transport/agg.h"
+#include "host/coll/transport/protocol_trees.h"
 #include "protocols/host/path.h"
 #include "protocols/host/rank_host.h"
 
@@ -16,6 +18,7 @@ struct coll_req;
 
 #define PROTOCOL_WINDOW 1024u /* receive buffers */
 #define PROTOCOL_SENDS  256u
+#define PROTOCOL_JOBS   32u /* instances of all protocols, at most */
 
 /* Another rank, as this protocol sees it. */
 struct protocol_peer {
@@ -24,11 +27,20 @@ struct protocol_peer {
     struct ibv_ah *leaf; /* of its leaf; only that of the leaf's lowest rank is used */
 };
 
+/* A tree of the job's, as the ranks are on it. */
+struct protocol_tree {
+    uint16_t id;                        /* FAB_NONE: none, ranks use the first ports */
+    const struct fab_tree *tree;        /* NULL: none */
+    uint16_t *leaf_of_rank, *switch_of; /* [nranks]; leaf: node, FAB_NONE */
+};
+
 struct protocol {
     struct comm *c;
     unsigned index; /* among the communicator's */
     unsigned seat;
-    bool stopped; /* it, or the communicator, has failed */
+    unsigned chan;                  /* of the trees of its protocol */
+    const struct protocol_tree *at; /* its tree */
+    bool stopped;                   /* it, or the communicator, has failed */
     const struct trib_protocol *p;
     int64_t key[TRIB_KEYS];
     struct proto_rank *half;
@@ -47,28 +59,38 @@ struct protocol {
     uint16_t child;        /* index at the leaf */
     uint32_t xid;
     unsigned probes; /* in a row without an answer */
+    /* protocol_fewer.c */
+    uint64_t counted[TRIB_COUNTERS]; /* by the rank halves before this one */
 };
 
 struct protocols {
     unsigned n;
-    struct protocol p[PROTO_SEATS];
-    const struct fab_tree *tree; /* NULL: none */
+    struct protocol p[PROTOCOL_JOBS];
+    unsigned n_trees;
+    struct protocol_tree tree[COLL_TREES + 1]; /* and none */
     struct fab_members members;
-    uint16_t *member_of_rank, *leaf_of_rank, *switch_of; /* [nranks]; leaf: node, FAB_NONE */
+    uint16_t *member_of_rank; /* [nranks] */
+    struct protocol_trees of[PROTO_SEATS];
+    /* Trees, bits by chan: given up by each protocol; seen to fail since the last round, by any that
+     * the round is about. */
+    uint8_t lost[PROTO_SEATS], failing;
+    uint16_t attempt[PROTO_SEATS]; /* agg_ctl's: how often its job was made again */
 };
 
 /* Those of cfg.algos. 0, or -errno with a sentence in err (COMM_TEXT bytes). */
 int protocols_create(struct comm *c, char *err);
-/* qpn: [PROTO_SEATS] of this rank's queue pairs, 0: none. */
+/* qpn: [PROTOCOL_JOBS] of this rank's queue pairs, 0: none. All ranks have them in the same order. */
 void protocols_qpns(const struct comm *c, rte_be32_t *qpn);
 void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn);
 /* All peers are set: opens the rank halves, and sends the JOINs. */
 int protocols_start(struct comm *c, char *err);
 void protocols_stop(struct comm *c, unsigned parts); /* they have failed: nothing calls them */
 void protocols_destroy(struct comm *c);
-/* The job has failed; text as printf. The policy's next algorithm goes on, else the communicator
- * fails. */
+/* The instance has failed; text as printf. The job goes on by its other trees, else the policy's next
+ * algorithm does, else the communicator fails. */
 void protocol_fail(struct protocol *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The rank half of an instance, and its tag. 0 or -errno with a sentence in err. */
+int protocol_open_half(struct comm *c, struct protocol *e, char *err);
 struct protocol *protocol_of_lane(const struct comm *c, const struct lane *l); /* NULL: none */
 unsigned protocol_run(struct comm *c, struct coll_req *r, unsigned lane);
 void protocol_complete(struct comm *c, const struct ibv_wc *wc);
@@ -85,8 +107,22 @@ bool protocol_send_ctl(struct protocol *e, struct ibv_ah *to, const struct agg_c
 /* The address handle of a rank's leaf. */
 struct ibv_ah *protocol_leaf(struct comm *c, struct protocol *e, unsigned rank);
 
+/* ---- fewer trees (protocol_fewer.c) ---- */
+
+/* Trees of the protocol in the seat that are in use, as bits. */
+unsigned protocol_in_use(const struct comm *c, unsigned seat);
+/* Of these parts, the protocols that go on without the trees that fail. */
+unsigned protocols_go_on(const struct comm *c, unsigned parts, unsigned failing);
+/* Whether one of these parts is a protocol with more than one. */
+bool protocols_have_spare(const struct comm *c, unsigned parts);
+/* Gives up the trees of a round about these parts; those that are left are joined again, with new
+ * rank halves. 0 or -errno with a sentence in err. */
+int protocols_fewer(struct comm *c, unsigned parts, unsigned failing, char *err);
+
 /* ---- membership (protocol_join.c) ---- */
 void protocols_join(struct comm *c);
+void protocol_join(struct comm *c, struct protocol *e);
+void protocol_leave(struct comm *c, struct protocol *e);
 /* A message of this rank's leaf. */
 void protocol_control(struct comm *c, struct protocol *e, const struct agg_ctl *m);
 void protocols_tick(struct comm *c);

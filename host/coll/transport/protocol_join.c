@@ -13,10 +13,11 @@
 #include <string.h>
 
 #define PROBES_MAX 10 /* in a row without an answer, RETRY_NS apart */
+#define JOINS_MAX  (GIVE_UP_NS / RETRY_NS)
 
-static const char *leaf_name(const struct comm *c)
+static const char *leaf_name(const struct comm *c, const struct protocol *e)
 {
-    return c->cfg.fab->nodes[c->protocols->leaf_of_rank[c->cfg.rank]].name;
+    return c->cfg.fab->nodes[e->at->leaf_of_rank[c->cfg.rank]].name;
 }
 
 static void send_ctl(struct comm *c, struct protocol *e, enum agg_type type)
@@ -27,7 +28,7 @@ static void send_ctl(struct comm *c, struct protocol *e, enum agg_type type)
         .version = AGG_VERSION,
         .type = (uint8_t)type,
         .xid = rte_cpu_to_be_32(e->xid),
-        .tree = rte_cpu_to_be_16(s->tree->id),
+        .tree = rte_cpu_to_be_16(e->at->id),
         .mtu = rte_cpu_to_be_16((uint16_t)c->mtu),
         .group = rte_cpu_to_be_32(c->cfg.group),
         .window = rte_cpu_to_be_32(c->cfg.nranks),
@@ -37,9 +38,12 @@ static void send_ctl(struct comm *c, struct protocol *e, enum agg_type type)
         .member = rte_cpu_to_be_32(s->member_of_rank[c->cfg.rank]),
         .node = rte_cpu_to_be_16(FAB_NONE),
         .child = rte_cpu_to_be_16(e->child),
+        .slot = rte_cpu_to_be_32(e->tag),
     };
     int rc = agg_members_write(&m, &s->members);
 
+    if (type == AGG_JOIN)
+        m.attempt = rte_cpu_to_be_16(s->attempt[e->seat]);
     T_ASSERT(!rc, "a job was created whose members do not fit a JOIN");
     snprintf(m.name, sizeof(m.name), "%s", e->p->name);
     protocol_send_ctl(e, protocol_leaf(c, e, c->cfg.rank), &m);
@@ -50,7 +54,24 @@ static void set_state(struct comm *c, struct protocol *e, enum join_state state)
     e->state = state;
     comm_event(c, COMM_EV_PROTOCOL, e->seat, state);
     T_LOG("coll", LOG_DEBUG, "rank %u: protocol %s at %s: membership %u", c->cfg.rank, e->p->name,
-          leaf_name(c), state);
+          leaf_name(c, e), state);
+}
+
+void protocol_join(struct comm *c, struct protocol *e)
+{
+    set_state(c, e, JOIN_ASKED);
+    e->xid++;
+    e->probes = 0;
+    send_ctl(c, e, AGG_JOIN);
+}
+
+void protocol_leave(struct comm *c, struct protocol *e)
+{
+    if (e->state != JOIN_ASKED && e->state != JOIN_GRANTED)
+        return;
+    set_state(c, e, JOIN_LEAVING);
+    e->xid++;
+    send_ctl(c, e, AGG_LEAVE);
 }
 
 void protocols_join(struct comm *c)
@@ -58,11 +79,8 @@ void protocols_join(struct comm *c)
     for (unsigned i = 0; i < c->protocols->n; i++) {
         struct protocol *e = &c->protocols->p[i];
 
-        if (!e->p->sw)
-            continue;
-        set_state(c, e, JOIN_ASKED);
-        e->xid++;
-        send_ctl(c, e, AGG_JOIN);
+        if (e->p->sw)
+            protocol_join(c, e);
     }
 }
 
@@ -71,12 +89,8 @@ void protocols_leave(struct comm *c, unsigned parts)
     for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
         struct protocol *e = &c->protocols->p[i];
 
-        if (!(parts & PART_PROTOCOL(e->seat)) ||
-            (e->state != JOIN_ASKED && e->state != JOIN_GRANTED))
-            continue;
-        set_state(c, e, JOIN_LEAVING);
-        e->xid++;
-        send_ctl(c, e, AGG_LEAVE);
+        if (parts & PART_PROTOCOL(e->seat))
+            protocol_leave(c, e);
     }
 }
 
@@ -87,7 +101,18 @@ static void probe(struct comm *c, struct protocol *e)
     if (e->probes++ < PROBES_MAX)
         send_ctl(c, e, AGG_PROBE);
     else
-        protocol_fail(e, "protocol %s: %s does not answer any more", e->p->name, leaf_name(c));
+        protocol_fail(e, "protocol %s: %s does not answer any more", e->p->name, leaf_name(c, e));
+}
+
+/* A first one is given up by connect_give_up(), later ones here. */
+static void repeat_join(struct comm *c, struct protocol *e)
+{
+    if (e->stopped)
+        return;
+    if (c->state != COMM_READY || e->probes++ < JOINS_MAX)
+        send_ctl(c, e, AGG_JOIN);
+    else
+        protocol_fail(e, "protocol %s: %s does not answer JOIN", e->p->name, leaf_name(c, e));
 }
 
 void protocols_tick(struct comm *c)
@@ -96,7 +121,7 @@ void protocols_tick(struct comm *c)
         struct protocol *e = &c->protocols->p[i];
 
         if (e->state == JOIN_ASKED)
-            send_ctl(c, e, AGG_JOIN);
+            repeat_join(c, e);
         else if (e->state == JOIN_LEAVING)
             send_ctl(c, e, AGG_LEAVE);
         else if (e->state == JOIN_GRANTED)
@@ -120,6 +145,16 @@ trouble(struct protocol *e, enum agg_status status, const char *fmt, ...)
         comm_fail(e->c, "%s", why);
 }
 
+/* The running operation waits for this instance. */
+static void wake(struct comm *c, const struct protocol *e)
+{
+    const struct coll_req *r = c->exec.head;
+
+    for (unsigned l = 0; c->exec.running && l < r->s.n_lanes; l++)
+        if (r->s.lane[l].kind == LANE_PROTOCOL && protocol_of_lane(c, &r->s.lane[l]) == e)
+            exec_wake(c, l);
+}
+
 static void on_join_reply(struct comm *c, struct protocol *e, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
@@ -128,12 +163,14 @@ static void on_join_reply(struct comm *c, struct protocol *e, const struct agg_c
         return;
     if (status == AGG_OK) {
         e->child = rte_be_to_cpu_16(m->child);
+        e->probes = 0;
         set_state(c, e, JOIN_GRANTED);
+        wake(c, e);
         comm_check_ready(c);
         return;
     }
     set_state(c, e, JOIN_REFUSED);
-    trouble(e, status, "protocol %s refused by %s: %s (%s)", e->p->name, leaf_name(c),
+    trouble(e, status, "protocol %s refused by %s: %s (%s)", e->p->name, leaf_name(c, e),
             m->text[0]                  ? m->text
             : status < AGG_STATUS_COUNT ? agg_status_text(status)
                                         : "no reason given",
@@ -145,9 +182,9 @@ static void on_abort(struct comm *c, struct protocol *e, const struct agg_ctl *m
     if (e->state == JOIN_LEFT)
         return;
     set_state(c, e, JOIN_LEFT);
-    if (!c->closing)
+    if (!c->closing && !e->stopped)
         trouble(e, rte_be_to_cpu_16(m->status), "protocol %s: aborted by %s: %s", e->p->name,
-                leaf_name(c), m->text[0] ? m->text : "no reason given");
+                leaf_name(c, e), m->text[0] ? m->text : "no reason given");
 }
 
 void protocol_control(struct comm *c, struct protocol *e, const struct agg_ctl *m)
@@ -165,8 +202,9 @@ void protocol_control(struct comm *c, struct protocol *e, const struct agg_ctl *
         break;
     case AGG_PROBE_REPLY:
         e->probes = 0;
-        if (m->status && e->state == JOIN_GRANTED)
-            protocol_fail(e, "protocol %s: %s no longer knows the job", e->p->name, leaf_name(c));
+        if (m->status && e->state == JOIN_GRANTED && !e->stopped)
+            protocol_fail(e, "protocol %s: %s no longer knows the job", e->p->name,
+                          leaf_name(c, e));
         break;
     default:
         break;
@@ -196,7 +234,7 @@ bool protocols_give_up(struct comm *c)
 
         if (e->state != JOIN_ASKED || e->stopped)
             continue;
-        protocol_fail(e, "protocol %s: %s does not answer JOIN", e->p->name, leaf_name(c));
+        protocol_fail(e, "protocol %s: %s does not answer JOIN", e->p->name, leaf_name(c, e));
         return true;
     }
     return false;

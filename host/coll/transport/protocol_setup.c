@@ -14,42 +14,48 @@
 #define TEXT_OF(x)  TEXT_OF_(x)
 #define TEXT_OF_(x) #x
 
-static struct proto_ways ways(const struct comm *c)
+static struct proto_ways ways(const struct comm *c, const struct protocol *e)
 {
     return (struct proto_ways){
-        .fab = c->cfg.fab, .tree = c->protocols->tree, .members = &c->protocols->members};
+        .fab = c->cfg.fab, .tree = e->at->tree, .members = &c->protocols->members};
 }
 
-/* The first tree that the job asks for, if it reaches all ranks. */
-static const struct fab_tree *find_tree(const struct comm *c, const struct fab_members *m)
+static int find_members(struct comm *c, struct protocols *s)
 {
-    const struct fabric *f = c->cfg.fab;
-    const struct fab_tree *t = c->cfg.tree[0] < f->n_trees ? &f->trees[c->cfg.tree[0]] : NULL;
-
-    return t && fab_group_top(f, t, m) != FAB_NONE ? t : NULL;
+    s->member_of_rank = calloc(c->cfg.nranks, sizeof(*s->member_of_rank));
+    if (!s->member_of_rank)
+        return -ENOMEM;
+    return comm_members(c->cfg.fab, c->cfg.nranks, c->cfg.host_of_rank, &s->members,
+                        s->member_of_rank)
+               ? 0
+               : -ERANGE;
 }
 
-/* Members, and the switch at which each joins. */
-static int find_switches(struct comm *c, struct protocols *s)
+/* The tree with the switch at which each rank joins; NULL: no memory. */
+static const struct protocol_tree *find_tree(struct comm *c, struct protocols *s, uint16_t id)
 {
+    struct protocol_tree *t = s->tree;
     unsigned n = c->cfg.nranks;
 
-    s->member_of_rank = calloc(n, sizeof(*s->member_of_rank));
-    s->leaf_of_rank = calloc(n, sizeof(*s->leaf_of_rank));
-    s->switch_of = calloc(n, sizeof(*s->switch_of));
-    if (!s->member_of_rank || !s->leaf_of_rank || !s->switch_of)
-        return -ENOMEM;
-    if (!comm_members(c->cfg.fab, n, c->cfg.host_of_rank, &s->members, s->member_of_rank))
-        return -ERANGE;
-    s->tree = find_tree(c, &s->members);
+    while (t < s->tree + s->n_trees && t->id != id)
+        t++;
+    if (t < s->tree + s->n_trees)
+        return t;
+    s->n_trees++;
+    t->id = id;
+    t->tree = id == FAB_NONE ? NULL : &c->cfg.fab->trees[id];
+    t->leaf_of_rank = calloc(n, sizeof(*t->leaf_of_rank));
+    t->switch_of = calloc(n, sizeof(*t->switch_of));
+    if (!t->leaf_of_rank || !t->switch_of)
+        return NULL;
     for (unsigned r = 0; r < n; r++) {
-        s->leaf_of_rank[r] =
-            s->tree ? fab_group_leaf(c->cfg.fab, s->tree, s->member_of_rank[r], &s->members)
+        t->leaf_of_rank[r] =
+            t->tree ? fab_group_leaf(c->cfg.fab, t->tree, s->member_of_rank[r], &s->members)
                     : FAB_NONE;
-        while (s->leaf_of_rank[s->switch_of[r]] != s->leaf_of_rank[r])
-            s->switch_of[r]++;
+        while (t->leaf_of_rank[t->switch_of[r]] != t->leaf_of_rank[r])
+            t->switch_of[r]++;
     }
-    return 0;
+    return t;
 }
 
 static int post_all(struct comm *c, struct protocol *e)
@@ -67,7 +73,7 @@ static int open_queue(struct comm *c, struct protocol *e)
     struct edge_cap cap = {
         .send_wr = PROTOCOL_SENDS, .recv_wr = PROTOCOL_WINDOW, .send_sge = 1, .recv_sge = 1};
     size_t bytes = protocol_memory(c->mtu);
-    struct proto_ways w = ways(c);
+    struct proto_ways w = ways(c, e);
     unsigned port = proto_host_port(&w, c->cfg.host_of_rank[c->cfg.rank]);
     int rc;
 
@@ -91,7 +97,7 @@ static int open_queue(struct comm *c, struct protocol *e)
 /* Why the communicator cannot have it; NULL: it can. */
 static const char *fault(const struct comm *c, const struct protocol *e)
 {
-    const struct proto_ways w = ways(c);
+    const struct proto_ways w = ways(c, e);
 
     if (c->cfg.nranks > TRIB_RANKS)
         return "a protocol has at most " TEXT_OF(TRIB_RANKS) " ranks";
@@ -99,14 +105,12 @@ static const char *fault(const struct comm *c, const struct protocol *e)
         return "buffers are in a GPU's memory, expected the host's";
     if (comm_unbacked(c))
         return "data is carried as lengths, expected real data";
-    if (e->p->sw && !c->protocols->tree)
-        return "no aggregation tree reaches all ranks";
     if (!proto_all_reach(&w))
         return "ranks are cabled to each other, expected one port by which each reaches all";
     return NULL;
 }
 
-static int create(struct comm *c, unsigned seat, char *err)
+static int create(struct comm *c, unsigned seat, unsigned chan, char *err)
 {
     struct protocols *s = c->protocols;
     struct protocol *e = &s->p[s->n];
@@ -116,11 +120,16 @@ static int create(struct comm *c, unsigned seat, char *err)
     *e = (struct protocol){.c = c,
                            .index = s->n++,
                            .seat = seat,
+                           .chan = chan,
+                           .at = find_tree(c, s, s->of[seat].tree[chan]),
                            .p = proto_at(seat),
                            .lane = LANE_NONE,
                            .child = 0xffff};
+    if (!e->at) {
+        snprintf(err, COMM_TEXT, "protocol %s: out of memory", e->p->name);
+        return -ENOMEM;
+    }
     proto_conf(c->cfg.fab, e->p, e->key);
-    e->tag = proto_tag(c->cfg.group, c->cfg.key, e->p->name);
     why = fault(c, e);
     if (why) {
         snprintf(err, COMM_TEXT, "protocol %s: %s", e->p->name, why);
@@ -132,14 +141,35 @@ static int create(struct comm *c, unsigned seat, char *err)
     return rc;
 }
 
+/* An instance for each tree of its job. */
+static int create_all(struct comm *c, unsigned seat, unsigned most, char *err)
+{
+    struct protocol_trees *t = &c->protocols->of[seat];
+    int rc = 0;
+
+    *t = protocol_choose_trees(c->cfg.fab, proto_at(seat), c->cfg.tree,
+                               c->cfg.n_trees ? c->cfg.n_trees : 1, &c->protocols->members, most);
+    if (!t->n) {
+        snprintf(err, COMM_TEXT, "protocol %s: no aggregation tree reaches all ranks",
+                 proto_at(seat)->name);
+        return -ENOTSUP;
+    }
+    for (unsigned k = 0; !rc && k < t->n; k++)
+        rc = create(c, seat, k, err);
+    if (!rc)
+        c->topo.sched.protocol[seat] = protocol_shares(c->cfg.fab, t, &c->protocols->members, 0);
+    return rc;
+}
+
 int protocols_create(struct comm *c, char *err)
 {
+    const unsigned asked = (unsigned)__builtin_popcount(c->cfg.algos & COLL_PROTOCOLS);
     int rc;
 
-    if (!(c->cfg.algos & COLL_PROTOCOLS))
+    if (!asked)
         return 0;
     c->protocols = calloc(1, sizeof(*c->protocols));
-    rc = c->protocols ? find_switches(c, c->protocols) : -ENOMEM;
+    rc = c->protocols ? find_members(c, c->protocols) : -ENOMEM;
     if (rc) {
         snprintf(err, COMM_TEXT, "protocols: %s",
                  rc == -ERANGE ? "the ranks are not members of one tree" : strerror(-rc));
@@ -147,14 +177,14 @@ int protocols_create(struct comm *c, char *err)
     }
     for (unsigned seat = 0; seat < PROTO_SEATS && !rc; seat++)
         if (proto_at(seat) && comm_has(c, ALGO_PROTOCOL + seat))
-            rc = create(c, seat, err);
+            rc = create_all(c, seat, PROTOCOL_JOBS / asked, err);
     return rc;
 }
 
 void protocols_qpns(const struct comm *c, rte_be32_t *qpn)
 {
     for (unsigned i = 0; c->protocols && i < c->protocols->n; i++)
-        qpn[c->protocols->p[i].seat] = rte_cpu_to_be_32(c->protocols->p[i].qp->qp_num);
+        qpn[i] = rte_cpu_to_be_32(c->protocols->p[i].qp->qp_num);
 }
 
 void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn)
@@ -164,30 +194,33 @@ void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn)
 
     for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
         struct protocol *e = &c->protocols->p[i];
-        struct proto_ways w = ways(c);
+        struct proto_ways w = ways(c, e);
 
-        e->peer[rank].qpn = rte_be_to_cpu_32(qpn[e->seat]);
+        e->peer[rank].qpn = rte_be_to_cpu_32(qpn[i]);
         e->peer[rank].ip = f->nodes[f->hosts[host]].ip_of_port[proto_host_port(&w, host)];
     }
 }
 
-static int open_half(struct comm *c, struct protocol *e, char *err)
+int protocol_open_half(struct comm *c, struct protocol *e, char *err)
 {
-    const struct proto_ways w = ways(c);
+    const struct proto_ways w = ways(c, e);
     const uint32_t payload = PROTO_PAYLOAD(c->mtu);
     struct proto_rank_cfg cfg = {.protocol = e->p,
                                  .key = e->key,
                                  .rank = c->cfg.rank,
                                  .nranks = c->cfg.nranks,
-                                 .switch_of = c->protocols->switch_of,
+                                 .switch_of = e->at->switch_of,
                                  .job = c->cfg.group,
                                  .payload = payload,
                                  .window = PROTOCOL_WINDOW,
                                  .round_trip_ps = proto_round_trip_ps(&w, payload),
+                                 .notice_ps = proto_notice_ps(&w, payload, NULL),
                                  .send = protocol_send,
                                  .ctx = e};
     unsigned ranks_a_link;
 
+    e->tag =
+        proto_tag(c->cfg.group, c->cfg.key, e->p->name, e->at->id, c->protocols->attempt[e->seat]);
     cfg.rate_bps = proto_rate_bps(&w, &ranks_a_link);
     cfg.share_bps = proto_share_bps(&w);
     if (w.tree)
@@ -204,7 +237,7 @@ int protocols_start(struct comm *c, char *err)
         return 0;
     ctl_link_tree(c);
     for (unsigned i = 0; i < c->protocols->n && !rc; i++)
-        rc = open_half(c, &c->protocols->p[i], err);
+        rc = protocol_open_half(c, &c->protocols->p[i], err);
     if (!rc)
         protocols_join(c);
     ctl_tell(c);
@@ -231,6 +264,7 @@ void protocol_fail(struct protocol *e, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
+    e->c->protocols->failing |= (uint8_t)(1u << e->chan);
     failover_begin(e->c, PART_PROTOCOL(e->seat), "%s", why);
 }
 
@@ -258,8 +292,10 @@ void protocols_destroy(struct comm *c)
         return;
     for (unsigned i = 0; i < c->protocols->n; i++)
         destroy(c, &c->protocols->p[i]);
+    for (unsigned i = 0; i < c->protocols->n_trees; i++) {
+        free(c->protocols->tree[i].leaf_of_rank);
+        free(c->protocols->tree[i].switch_of);
+    }
     free(c->protocols->member_of_rank);
-    free(c->protocols->leaf_of_rank);
-    free(c->protocols->switch_of);
     free(c->protocols);
 }

@@ -154,12 +154,34 @@ static void rails_carry_no_more_in_two_hops(void **state)
     assert_true(direct.wire_s > direct.cost.s && pxn.wire_s > pxn.cost.s);
 }
 
+/* 1 MiB of eight hosts on two leaves. Ring: 14 steps of 8 slices of 16 KiB, which fill the link, then four
+ * links of 300 ns with a frame on three of them, and the acknowledgement. Switches: 257 frames, and the
+ * same way once. */
+static void rings_and_switches_have_latency(void **state)
+{
+    static const double frame = 4178 * 8 / 400e9;
+    double slice = (16384 + 4 * 82 + 4) * 8 / 400e9, ack = 1.2e-6 + 4 * 86 * 8 / 400e9;
+    double frames = ((1 << 20) + 257 * (82 + (32 + 86) / 8.0)) * 8 / 400e9;
+    enum fab_role binds;
+    struct cost_axis a = {1, 8};
+    struct model_row ring =
+                         row_of(HOSTS("2", "2", "4"), "all_reduce", "ring", a, true, true, &binds),
+                     sharp = row_of(HOSTS("2", "2", "4") AN, "all_reduce", "sharp", a, true, true,
+                                    &binds);
+
+    (void)state;
+    near_figure("ring", ring.wire_s, 14 * 8 * slice + 1.2e-6 + 3 * frame + ack, 0.001);
+    near_figure("sharp", sharp.wire_s, frames + 1.2e-6 + 3 * frame, 0.001);
+    assert_true(ring.wire_s > ring.cost.s && sharp.wire_s > sharp.cost.s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_busiest_link_of_a_level_is_what_binds),
         cmocka_unit_test(hashed_flows_have_no_way_of_their_own),
         cmocka_unit_test(rails_carry_no_more_in_two_hops),
+        cmocka_unit_test(rings_and_switches_have_latency),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

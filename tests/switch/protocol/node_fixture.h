@@ -184,8 +184,8 @@ static uint32_t host_ip(unsigned h)
     return fab->nodes[fab->hosts[h]].ip_of_port[0];
 }
 
-/* A JOIN of the job of hosts 0 to n - 1, one rank each. */
-static struct agg_ctl join_of(unsigned rank, unsigned n, uint64_t key)
+/* A JOIN of the job of hosts first to first + n - 1, one rank each. */
+static struct agg_ctl join_from(unsigned first, unsigned rank, unsigned n, uint64_t key)
 {
     struct agg_ctl c = {.magic = RTE_BE32(PROTO_MAGIC),
                         .version = AGG_VERSION,
@@ -198,15 +198,21 @@ static struct agg_ctl join_of(unsigned rank, unsigned n, uint64_t key)
                         .key = rte_cpu_to_be_64(key),
                         .qpn = RTE_BE32(SLOT_QPN),
                         .psn = rte_cpu_to_be_32(rank),
-                        .member = rte_cpu_to_be_32(rank),
+                        .member = rte_cpu_to_be_32(first + rank),
                         .node = RTE_BE16(FAB_NONE),
+                        .slot = rte_cpu_to_be_32(proto_tag(9, key, "echo", fab->trees[0].id, 0)),
                         .name = "echo"};
     struct fab_members m = {.ranks_per_host = 1};
 
     for (unsigned i = 0; i < n; i++)
-        fab_members_add(&m, i);
+        fab_members_add(&m, first + i);
     assert_int_equal(agg_members_write(&c, &m), 0);
     return c;
+}
+
+static struct agg_ctl join_of(unsigned rank, unsigned n, uint64_t key)
+{
+    return join_from(0, rank, n, key);
 }
 
 static void control(struct fixture *f, uint32_t ip, uint32_t qpn, const struct agg_ctl *c)
@@ -256,7 +262,7 @@ static void data_from(struct fixture *f, uint32_t ip, uint32_t qpn, uint16_t fro
                  .from = rte_cpu_to_be_16(from),
                  .child = rte_cpu_to_be_16(child),
                  .job = RTE_BE32(9),
-                 .tag = rte_cpu_to_be_32(proto_tag(9, key, "echo"))},
+                 .tag = rte_cpu_to_be_32(proto_tag(9, key, "echo", fab->trees[0].id, 0))},
            .t = {RTE_BE32(0x0a0a0a0a), RTE_BE32(0x050001)},
            .head = "hd"};
 

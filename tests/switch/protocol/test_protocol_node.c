@@ -153,9 +153,57 @@ static void packets_of_strangers_reach_no_job(void **state)
         datagram(f, host_ip(1), SLOT_QPN, PROTO_QPN, PROTO_QKEY, garbage, len);
     datagram(f, host_ip(1), SLOT_QPN, PROTO_QPN, AGG_QKEY, garbage, 64);
     assert_int_equal(last.data_bytes, 0);
+    for (unsigned head = 1; head <= TRIB_HEAD; head++) { /* longer than its packet */
+        const struct proto_head h = {
+            .magic = PROTO_DATA,
+            .head_bytes = (uint8_t)head,
+            .from = RTE_BE16(1),
+            .child = RTE_BE16(1),
+            .job = RTE_BE32(9),
+            .tag = rte_cpu_to_be_32(proto_tag(9, KEY, "echo", fab->trees[0].id, 0))};
+
+        datagram(f, host_ip(1), SLOT_QPN, PROTO_QPN, PROTO_QKEY, &h, sizeof(h));
+        assert_int_equal(last.head_bytes, 0);
+        assert_int_equal(last.data_bytes, 0);
+    }
     datagram(f, host_ip(1), SLOT_QPN, AGG_QPN, AGG_QKEY, garbage, 64);
     assert_int_equal(f->behind, 1);
     assert_false(protocol_node_idle(f->p));
+    protocol_node_cut_off(f->p, f->now);
+    end(f);
+}
+
+/* Two jobs that have drawn one number: their keys tell them apart, so that a packet reaches its own, and only that ends. */
+static void jobs_of_one_number_are_told_apart_by_their_keys(void **state)
+{
+    struct fixture *f = at("leaf0");
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++)
+        for (unsigned r = 0; r < 2; r++) {
+            struct agg_ctl c = join_from(2 * k, r, 2, KEY + k);
+
+            control(f, host_ip(2 * k + r), SLOT_QPN, &c);
+        }
+    assert_int_equal(f->n, 2);
+    assert_int_equal(f->out[0].ip, host_ip(2));
+    expect_answer(f, 0, AGG_JOIN_REPLY, AGG_OK, "");
+    for (unsigned k = 0; k < 2; k++) {
+        data_from(f, host_ip(2 * k + 1), SLOT_QPN, 1, 1, KEY + k, "hello");
+        assert_int_equal(f->n, 2);
+        assert_int_equal(f->out[0].ip, host_ip(2 * k));
+        assert_int_equal(f->out[1].ip, host_ip(2 * k + 1));
+    }
+    last.data_bytes = 0;
+    data_from(f, host_ip(1), SLOT_QPN, 1, 1, KEY + 1, "into the other job");
+    data_from(f, host_ip(3), SLOT_QPN, 1, 1, KEY, "into the other job");
+    assert_int_equal(last.data_bytes, 0);
+    data_from(f, host_ip(3), SLOT_QPN, 1, 1, KEY + 1, "beyond"); /* a mistake ends its job alone */
+    expect_answer(f, f->n - 1, AGG_ABORT, AGG_E_OP_UNSUPPORTED, "slot 4 of array");
+    for (unsigned i = 0; i < f->n; i++)
+        assert_true(f->out[i].ip == host_ip(2) || f->out[i].ip == host_ip(3));
+    data_from(f, host_ip(0), SLOT_QPN, 0, 0, KEY, "hello");
+    assert_int_equal(f->n, 2);
     protocol_node_cut_off(f->p, f->now);
     end(f);
 }
@@ -183,6 +231,86 @@ static void a_parent_that_has_forgotten_the_job_ends_it(void **state)
     control(f, fab->nodes[up].ip, PROTO_QPN, &c);
     assert_int_equal(f->n, 4);
     expect_answer(f, 3, AGG_ABORT, AGG_E_NO_GROUP, "no longer knows the job");
+    end(f);
+}
+
+/* JOIN, or what else, of a leaf below the spine that this is, for a protocol's job. */
+static void leaf_says(struct fixture *f, unsigned leaf, enum agg_type type, const char *protocol)
+{
+    char name[16];
+    unsigned node;
+    struct agg_ctl c = join_of(4 * leaf, 8, KEY);
+
+    snprintf(name, sizeof(name), "leaf%u", leaf);
+    for (node = 0; strcmp(fab->nodes[node].name, name) != 0;)
+        node++;
+    c.type = (uint8_t)type;
+    c.node = rte_cpu_to_be_16((uint16_t)node);
+    c.qpn = RTE_BE32(PROTO_QPN);
+    c.slot = rte_cpu_to_be_32(proto_tag(9, KEY, protocol, fab->trees[0].id, 0));
+    snprintf(c.name, sizeof(c.name), "%s", protocol);
+    control(f, fab->nodes[node].ip, PROTO_QPN, &c);
+}
+
+static void count_seat(void *ctx, const struct group_view *v)
+{
+    ((unsigned *)ctx)[v->kind - GROUP_VIEW_PROTOCOL]++;
+}
+
+/* Switches below speak of all their jobs from one queue pair. */
+static void protocols_of_one_communicator_end_one_by_one(void **state)
+{
+    struct fixture *f = at("spine0");
+    unsigned children[PROTO_SEATS] = {0};
+
+    (void)state;
+    for (unsigned leaf = 0; leaf < 2; leaf++) {
+        leaf_says(f, leaf, AGG_JOIN, "echo");
+        leaf_says(f, leaf, AGG_JOIN, "other");
+    }
+    assert_int_equal(protocol_node_jobs_of(f->p, KEY), 2);
+    for (unsigned leaf = 0; leaf < 2; leaf++) {
+        leaf_says(f, leaf, AGG_LEAVE, "echo");
+        expect_answer(f, f->n - 1, AGG_LEAVE_REPLY, AGG_OK, "");
+    }
+    assert_int_equal(protocol_node_jobs_of(f->p, KEY), 1);
+    protocol_node_view(f->p, count_seat, children);
+    assert_int_equal(children[proto_seat("other")], 2);
+    leaf_says(f, 0, AGG_PROBE, "echo");
+    expect_answer(f, f->n - 1, AGG_PROBE_REPLY, AGG_E_NO_GROUP, "");
+    leaf_says(f, 0, AGG_PROBE, "other");
+    expect_answer(f, f->n - 1, AGG_PROBE_REPLY, AGG_OK, "");
+    for (unsigned leaf = 0; leaf < 2; leaf++)
+        leaf_says(f, leaf, AGG_LEAVE, "other");
+    end(f);
+}
+
+/* Ranks that have given a job up join it again, before all have left it. */
+static void a_job_that_is_joined_again_ends_the_attempt_before(void **state)
+{
+    struct fixture *f = at("leaf0");
+    struct agg_ctl c;
+
+    (void)state;
+    joins(f, 0, 2, 2);
+    for (unsigned r = 0; r < 2; r++) {
+        c = join_of(r, 2, KEY);
+        c.attempt = RTE_BE16(1);
+        c.slot = rte_cpu_to_be_32(proto_tag(9, KEY, "echo", fab->trees[0].id, 1));
+        control(f, host_ip(r), SLOT_QPN, &c);
+        assert_int_equal(f->n, 2); /* the ABORTs of the one before, then the grants */
+        expect_answer(f, 1, r ? AGG_JOIN_REPLY : AGG_ABORT, r ? AGG_OK : AGG_E_DUPLICATE, "");
+        assert_int_equal(protocol_node_jobs_of(f->p, KEY), 1);
+    }
+    joins(f, 0, 1, 2); /* a repetition that is late */
+    expect_answer(f, 0, AGG_JOIN_REPLY, AGG_E_DUPLICATE, "the job is joined again");
+    assert_int_equal(protocol_node_jobs_of(f->p, KEY), 1);
+    for (unsigned r = 0; r < 2; r++) {
+        c.type = AGG_LEAVE;
+        c.member = rte_cpu_to_be_32(r);
+        control(f, host_ip(r), SLOT_QPN, &c);
+        expect_answer(f, 0, AGG_LEAVE_REPLY, AGG_OK, "");
+    }
     end(f);
 }
 
@@ -279,13 +407,16 @@ static void a_host_founds_no_more_than_its_share(void **state)
 
 static int set_up(void **state)
 {
+    static struct trib_protocol other;
     char err[PROTO_TEXT];
 
     (void)state;
+    other = echo;
+    other.name = "other";
     test_eal_init();
     fab = fabric_load("conf/leaf-spine-8.conf", NULL);
     pool = test_pool(1023);
-    return fab && pool && proto_add(&echo, err) >= 0 ? 0 : -1;
+    return fab && pool && proto_add(&echo, err) >= 0 && proto_add(&other, err) >= 0 ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -304,7 +435,10 @@ int main(void)
         cmocka_unit_test(a_leaf_whose_parent_has_no_link_refuses_at_once),
         cmocka_unit_test(joins_that_are_not_their_senders_are_refused_by_name),
         cmocka_unit_test(packets_of_strangers_reach_no_job),
+        cmocka_unit_test(jobs_of_one_number_are_told_apart_by_their_keys),
         cmocka_unit_test(a_parent_that_has_forgotten_the_job_ends_it),
+        cmocka_unit_test(protocols_of_one_communicator_end_one_by_one),
+        cmocka_unit_test(a_job_that_is_joined_again_ends_the_attempt_before),
         cmocka_unit_test(a_process_that_ends_takes_its_jobs_with_it),
         cmocka_unit_test(silence_and_missing_members_end_a_job_by_name),
         cmocka_unit_test(a_protocols_mistake_ends_its_job_and_no_other),

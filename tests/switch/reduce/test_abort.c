@@ -250,6 +250,25 @@ static void processes_of_another_slot_of_the_host_are_not_taken_for_dead(void **
     agg_fixture_destroy(b);
 }
 
+/* Processes of all hosts have the same slots: a NIC speaks of its own host's. */
+static void processes_of_another_host_are_not_taken_for_dead(void **state)
+{
+    static const unsigned other[] = {7};
+    struct agg_fixture *b;
+    struct member *m = six_joined(&b, 8, 0);
+    struct member *k = agg_fixture_group(b, 0, 8, 1024, 16, 1, other, LEN(other));
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(six); i++)
+        assert_int_not_equal(m[i].host, k->host);
+    agg_fixture_peer_down(k, (k->slot + 1u) << 16);
+    agg_fixture_settle(b, 5 * PS_PER_MS);
+    for (unsigned i = 0; i < LEN(six); i++)
+        assert_int_equal(m[i].state, MEMBER_IN);
+    k->deaf = true;
+    agg_fixture_destroy(b);
+}
+
 static void a_process_cannot_say_in_a_nics_name_that_another_is_gone(void **state)
 {
     struct agg_fixture *b;
@@ -461,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_member_killed_while_joining_is_named_too),
         cmocka_unit_test(who_joins_after_the_abort_is_refused_with_its_reason),
         cmocka_unit_test(processes_of_another_slot_of_the_host_are_not_taken_for_dead),
+        cmocka_unit_test(processes_of_another_host_are_not_taken_for_dead),
         cmocka_unit_test(a_process_cannot_say_in_a_nics_name_that_another_is_gone),
         cmocka_unit_test(a_member_that_falls_silent_is_found_by_its_connection),
         cmocka_unit_test(a_fabric_in_real_time_is_patient_with_a_silent_member),

@@ -315,6 +315,36 @@ static void elements_may_be_lengths_only(void **state)
     agg_fixture_destroy(b);
 }
 
+/* One child without bytes makes a result without bytes, whichever it is, at its switch and above. */
+static void one_member_that_sends_lengths_only_makes_the_result_so(void **state)
+{
+    static const unsigned ids[] = {0, 1, 2, 5, 6};
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = 9});
+    struct member *m = join_all(b, 0, 1024, 24, 1, ids, LEN(ids));
+
+    (void)state;
+    for (uint32_t k = 0; k < LEN(ids); k++) {
+        for (unsigned i = 0; i < LEN(ids); i++) {
+            struct agg_fixture_op o = {.coll = AGG_ALLREDUCE,
+                                       .dtype = DT_FP32,
+                                       .op = OP_SUM,
+                                       .opseq = k,
+                                       .total = 20000,
+                                       .length_only = i == k};
+
+            m[i].gets_lengths = true;
+            o.in = o.length_only ? NULL : agg_fixture_alloc(b, o.total);
+            o.out = agg_fixture_alloc(b, o.total);
+            agg_fixture_start(&m[i], &o);
+        }
+        assert_true(agg_fixture_run(b, agg_fixture_all_done, 400 * PS_PER_MS));
+    }
+    for (unsigned i = 0; i < LEN(ids); i++)
+        assert_int_equal(m[i].state, MEMBER_IN);
+    agg_fixture_destroy(b);
+}
+
 static void two_groups_on_the_same_switches_do_not_mix(void **state)
 {
     static const unsigned one[] = {0, 1, 4, 5}, two[] = {1, 2, 5, 9};
@@ -377,6 +407,7 @@ int main(void)
         cmocka_unit_test(a_barrier_and_an_empty_vector_are_one_slot),
         cmocka_unit_test(a_barrier_waits_for_the_last),
         cmocka_unit_test(elements_may_be_lengths_only),
+        cmocka_unit_test(one_member_that_sends_lengths_only_makes_the_result_so),
         cmocka_unit_test(two_groups_on_the_same_switches_do_not_mix),
         cmocka_unit_test(a_run_without_faults_has_no_repeats_and_no_naks),
     };

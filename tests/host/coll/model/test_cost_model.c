@@ -2,6 +2,8 @@
 /* The cost model against the closed forms of cost.h (Fxx below). */
 #include "host/coll/coll.h"
 
+#include "protocols/host/registry.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -305,6 +307,28 @@ static void trees_share_a_vector_by_what_their_links_carry(void **state)
     }
 }
 
+/* Operations of a protocol overlap, but each rank launches each of them. */
+static void every_operation_of_a_row_is_launched(void **state)
+{
+    static const char star[] = "single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; "
+                               "latency = \"300ns\"; }; }; reduce = { };";
+    enum coll_algo ps = ALGO_PROTOCOL + (enum coll_algo)proto_seat("ps");
+    struct coll_prediction without, with;
+    char launched[300];
+    struct fabric *f = load(star);
+
+    (void)state;
+    without = predict(f, ps, 2, 1024, 1);
+    fabric_free(f);
+    snprintf(launched, sizeof(launched), "costs = { network = { launch = \"20us\"; }; }; %s", star);
+    f = load(launched);
+    with = predict(f, ps, 2, 1024, 1);
+    fabric_free(f);
+    assert_in_range(without.next_ps, 1, without.time_ps - 1);
+    assert_int_equal(with.time_ps, without.time_ps + 20000000);
+    assert_int_equal(with.next_ps, without.next_ps + 20000000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +345,7 @@ int main(void)
         cmocka_unit_test(small_windows_cost_bandwidth),
         cmocka_unit_test(handoffs_count_processes_on_the_way),
         cmocka_unit_test(prediction_is_bounded_in_work),
+        cmocka_unit_test(every_operation_of_a_row_is_launched),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

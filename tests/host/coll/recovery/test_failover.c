@@ -2,6 +2,7 @@
 /* Aggregation nodes that refuse, or die at any moment: every rank still gets the right elements,
  * even if a rank had finished before and its user has reused the buffers. */
 #include "base/random.h"
+#include "host/coll/recovery/failover_priv.h"
 #include "switch/reduce/an_counters.h"
 #include "tests/host/coll/coll_fixture.h"
 
@@ -370,6 +371,97 @@ static void a_refused_group_runs_by_the_hosts_and_says_why(void **state)
     fixture_free(g, true);
 }
 
+/* What a rank has sent last that is a message of the agreement, in memory that the next call reuses; NULL: nothing. */
+static const struct failover_msg *last_said(struct fixture *g, unsigned rank)
+{
+    static struct failover_msg m;
+    const rte_be32_t magic = RTE_BE32(FAILOVER_MAGIC);
+    uint64_t from = g->tail;
+
+    while (fixture_collect(g, rank))
+        ;
+    while (g->tail > from) {
+        const struct rte_mbuf *f = g->wire[(g->tail - 1) % FIXTURE_WIRE].m;
+        const void *data = rte_pktmbuf_mtod(f, void *);
+        const void *p = memmem(data, f->data_len, &magic, sizeof(magic));
+
+        if (p) {
+            memcpy(&m, p, sizeof(m));
+            return &m;
+        }
+        rte_pktmbuf_free(g->wire[--g->tail % FIXTURE_WIRE].m);
+    }
+    return NULL;
+}
+
+/* A report that comes late, when rounds have followed, or again: its rank waits for the verdict of that round. */
+static void a_late_report_is_answered_by_the_verdict_of_its_round(void **state)
+{
+    struct fixture *g = fixture_new(3, 1, 1024, NULL);
+
+    (void)state;
+    g->failover_back = true;
+    fixture_connect(g, ALGOS, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, true, fixture_ready));
+    rng = 1;
+    g->an_dead = true;
+    operate(g);
+    g->an_dead = false;
+    for (unsigned i = 0; i < 20 && operate(g) != ALGO_SHARP; i++)
+        fixture_run(g, 50 * PS_PER_MS, true, fixture_never);
+    assert_true(g->comm[0]->failover.n_rounds > 1);
+    for (unsigned round = 0; round < g->comm[0]->failover.n_rounds; round++) {
+        const struct failover_round *f = &g->comm[0]->failover.round[round];
+        const struct failover_msg report = {.head.magic = RTE_BE32(FAILOVER_MAGIC),
+                                            .rank = RTE_BE32(2),
+                                            .type = FAILOVER_REPORT,
+                                            .round = (uint8_t)round,
+                                            .parts = rte_cpu_to_be_16((uint16_t)f->parts)};
+        const struct failover_msg *m;
+
+        fixture_run(g, PS_PER_MS, false, fixture_never);
+        failover_input(g->comm[0], &report, sizeof(report));
+        m = last_said(g, 0);
+        assert_non_null(m);
+        assert_int_equal(m->type, FAILOVER_VERDICT);
+        assert_int_equal(rte_be_to_cpu_32(m->to), 2);
+        assert_int_equal(m->round, round);
+        assert_int_equal(rte_be_to_cpu_16(m->parts), f->parts);
+        assert_int_equal(rte_be_to_cpu_32(m->seq), f->seq);
+    }
+    fixture_free(g, true);
+}
+
+/* A rank that lies, or is of another job: each type of message, each seat, alone and beside trees. */
+static void a_protocol_that_the_job_does_not_run_is_no_part_of_it(void **state)
+{
+    struct fixture *g = fixture_new(3, 1, 1024, NULL);
+
+    (void)state;
+    fixture_connect(g, ALGOS, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, true, fixture_ready));
+    for (unsigned type = FAILOVER_ASK; type <= FAILOVER_READY; type++)
+        for (unsigned seat = 0; seat < 2 * PROTO_SEATS; seat++)
+            for (unsigned to = 0; to < 2; to++) {
+                unsigned parts = PART_PROTOCOL(seat % PROTO_SEATS) |
+                                 (seat < PROTO_SEATS ? 0 : (unsigned)PART_TREES);
+                const struct failover_msg m = {.head.magic = RTE_BE32(FAILOVER_MAGIC),
+                                               .rank = rte_cpu_to_be_32(to ? 0 : 2),
+                                               .to = rte_cpu_to_be_32(to),
+                                               .type = (uint8_t)type,
+                                               .protocol = 1,
+                                               .parts = rte_cpu_to_be_16((uint16_t)parts),
+                                               .why = "not so"};
+
+                failover_input(g->comm[to], &m, sizeof(m));
+                assert_int_equal(g->comm[to]->failover.n_rounds, 0);
+                assert_false(g->comm[to]->failover.stopped);
+            }
+    rng = 1;
+    assert_int_equal(operate(g), ALGO_SHARP);
+    fixture_free(g, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +469,8 @@ int main(void)
         cmocka_unit_test(an_aggregation_node_that_lives_again_is_used_again),
         cmocka_unit_test(a_rank_two_operations_ahead_ends_the_job_in_words),
         cmocka_unit_test(a_refused_group_runs_by_the_hosts_and_says_why),
+        cmocka_unit_test(a_late_report_is_answered_by_the_verdict_of_its_round),
+        cmocka_unit_test(a_protocol_that_the_job_does_not_run_is_no_part_of_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
