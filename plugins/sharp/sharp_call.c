@@ -11,6 +11,7 @@
  * but rank 0 see which it is, and NVIDIA's plug-in counts sbuf's elements in `length`; where rank 0
  * cannot know, it asks, by an all-reduce of two numbers.
  */
+#include "plugins/common/block_window.h"
 #include "plugins/sharp/sharp_priv.h"
 
 #include <errno.h>
@@ -200,7 +201,7 @@ static int bcast(struct sharp_coll_comm *c, const void *spec, struct sharp_req *
 static int check_window(const struct sharp_coll_comm *c, size_t block, size_t offset, size_t bytes,
                         size_t element, const char *what)
 {
-    if (sharp_window_fits(c->size, block, offset, bytes) && block % element == 0 &&
+    if (block_window_fits(c->size, block, offset, bytes) && block % element == 0 &&
         offset % element == 0 && bytes % element == 0)
         return SHARP_COLL_SUCCESS;
     return sharp_refuse(SHARP_COLL_EINVAL,
@@ -229,7 +230,7 @@ static int allgather(struct sharp_coll_comm *c, const void *spec, struct sharp_r
         rc = check_window(c, block, s->offset, bytes, 1, "allgather");
     if (rc)
         return rc;
-    own = sharp_window_part(c->rank, block, s->offset, bytes, &at);
+    own = block_window_part(c->rank, block, s->offset, bytes, &at);
     rc = check_bytes(c, &s->sbuf_desc, own, "allgather");
     if (!rc)
         rc = check_bytes(c, &s->rbuf_desc, bytes, "allgather");
@@ -246,7 +247,7 @@ static int allgather(struct sharp_coll_comm *c, const void *spec, struct sharp_r
     if (own && in != out + at)
         memcpy(out + at, in, own);
     for (uint32_t k = 0; k < c->size; k++) {
-        size_t n = sharp_window_part(k, block, s->offset, bytes, &at);
+        size_t n = block_window_part(k, block, s->offset, bytes, &at);
 
         if (n)
             add(*r, (struct sharp_call){SHARP_BCAST, NULL, out + at, n, TRIB_UINT8, 0, k});
@@ -275,7 +276,7 @@ static void of_send(struct sharp_req *r, struct sharp_call a, const char *in, ch
     }
     a.kind = SHARP_REDUCE;
     for (a.root = 0; a.root < c->size; a.root++) {
-        a.count = sharp_window_part(a.root, block, offset, bytes, &at) / element;
+        a.count = block_window_part(a.root, block, offset, bytes, &at) / element;
         a.send = in + at;
         a.recv = a.root == c->rank ? out : NULL;
         if (a.count)
@@ -345,7 +346,7 @@ static int rs_check(const struct sharp_coll_comm *c, const struct sharp_coll_red
     if (rc)
         return rc;
     *asking = asks(c, s, a->type);
-    own = sharp_window_part(c->rank, block, s->offset, bytes, &at);
+    own = block_window_part(c->rank, block, s->offset, bytes, &at);
     all = !*asking || (c->rank && out != in);
     rc = check_bytes(c, &s->sbuf_desc, all ? bytes : block, "reduce_scatter");
     if (!rc)

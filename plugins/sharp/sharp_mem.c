@@ -1,68 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Registrations. Handles are a context's; the memory behind is the process's, where tributary/coll.h
- * knows a range by its address. So a range that several handles have is registered once; one that
- * starts where another of other length does is left to be registered by operations.
- */
+/* Registrations. Handles are a context's; the memory behind is the process's (reg_range.h). */
+#include "plugins/common/reg_range.h"
 #include "plugins/sharp/sharp_priv.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct range {
-    uint8_t *base;
-    size_t bytes;
-    unsigned handles;
-    bool registered;
-    struct range *next;
-};
-
 struct sharp_mem {
-    struct range *range;
+    struct reg_range *range;
     struct sharp_mem *next;
 };
-
-static struct range *ranges;
-
-static struct range *range_get(uint8_t *base, size_t bytes)
-{
-    bool taken = false;
-    struct range *r;
-
-    for (r = ranges; r; r = r->next) {
-        if (r->base == base && r->bytes == bytes)
-            break;
-        taken |= r->base == base && r->registered;
-    }
-    if (!r) {
-        r = malloc(sizeof(*r));
-        if (!r)
-            return NULL;
-        *r = (struct range){.base = base, .bytes = bytes, .next = ranges};
-        r->registered = !taken && bytes && !trib_register(base, bytes);
-        ranges = r;
-    }
-    r->handles++;
-    return r;
-}
-
-static int range_put(struct range *r)
-{
-    int rc;
-
-    if (r->handles == 1 && r->registered && (rc = trib_deregister(r->base)) == -EBUSY)
-        return rc;
-    if (--r->handles)
-        return 0;
-    for (struct range **at = &ranges; *at; at = &(*at)->next)
-        if (*at == r) {
-            *at = r->next;
-            break;
-        }
-    free(r);
-    return 0;
-}
 
 static int add(struct sharp_coll_context *ctx, void *buf, size_t size, void **mr)
 {
@@ -73,7 +20,7 @@ static int add(struct sharp_coll_context *ctx, void *buf, size_t size, void **mr
     m = malloc(sizeof(*m));
     if (!m)
         return sharp_refuse(SHARP_COLL_ENOMEM, "out of memory");
-    m->range = range_get(buf, size);
+    m->range = reg_range_get(buf, size);
     if (!m->range) {
         free(m);
         return sharp_refuse(SHARP_COLL_ENOMEM, "out of memory");
@@ -129,7 +76,7 @@ int sharp_coll_dereg_mr(struct sharp_coll_context *ctx, void *mr)
     }
     if (!m) {
         rc = sharp_refuse(SHARP_COLL_EINVAL, "dereg_mr: %p is no handle of the context", mr);
-    } else if (range_put(m->range)) {
+    } else if (reg_range_put(m->range)) {
         rc = sharp_refuse(SHARP_COLL_ERROR, "dereg_mr: an operation uses the memory at %p",
                           (void *)m->range->base);
     } else {
@@ -144,7 +91,6 @@ int sharp_mem_check(const struct sharp_coll_context *ctx, const void *handle, co
                     size_t bytes, const char *what)
 {
     const struct sharp_mem *m;
-    size_t at;
 
     if (!handle || !bytes)
         return SHARP_COLL_SUCCESS;
@@ -153,9 +99,7 @@ int sharp_mem_check(const struct sharp_coll_context *ctx, const void *handle, co
     if (!m)
         return sharp_refuse(SHARP_COLL_EINVAL, "%s: %p is no memory handle of the context", what,
                             handle);
-    at = (size_t)((uintptr_t)ptr - (uintptr_t)m->range->base);
-    if ((const uint8_t *)ptr < m->range->base || at > m->range->bytes ||
-        bytes > m->range->bytes - at)
+    if (!reg_range_holds(m->range, ptr, bytes))
         return sharp_refuse(SHARP_COLL_EINVAL,
                             "%s: found %zu bytes at %p, expected a part of the handle's %zu at %p",
                             what, bytes, ptr, m->range->bytes, (void *)m->range->base);
@@ -166,7 +110,8 @@ void sharp_mem_end(struct sharp_coll_context *ctx)
 {
     for (struct sharp_mem *m = ctx->mem; m; m = ctx->mem) {
         ctx->mem = m->next;
-        if (range_put(m->range)) /* another context's operation: its end waits for nobody here */
+        if (reg_range_put(
+                m->range)) /* another context's operation: its end waits for nobody here */
             m->range->handles--;
         free(m);
     }

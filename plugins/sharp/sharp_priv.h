@@ -7,7 +7,7 @@
  *   sharp_call.c       operations: from descriptors to calls of tributary/coll.h
  *   sharp_request.c    requests, and who comes first
  *   sharp_mem.c        registrations
- *   sharp_window.c     which part of which rank's block lies in a window
+ *   sharp_part.c       which part of a vector is a rank's
  *   sharp_type.c       types, reductions and errors
  *   sharp_conf.c       SHARP_COLL_* variables
  *   sharp_device.c     device lists
@@ -80,12 +80,8 @@ int sharp_devices_check(const char *list, const char *const *name, unsigned n, c
 /* The same against those that the process sees; SHARP_COLL_ESESS_INIT: none. */
 int sharp_devices_open(const char *list, char *why);
 
-/* ---- windows ---- */
+/* ---- parts ---- */
 
-/* What of rank's block of `block` bytes lies in [offset, offset + bytes) of the vector: so many bytes,
- * and where they start in the window. 0: nothing. Sums do not overflow: sharp_window_fits(). */
-size_t sharp_window_part(uint32_t rank, size_t block, size_t offset, size_t bytes, size_t *at);
-bool sharp_window_fits(uint32_t ranks, size_t block, size_t offset, size_t bytes);
 /* Elements of rank's block where `count` are divided among the ranks as evenly as possible, the first
  * ones get one more, and the element it starts at. */
 size_t sharp_even_part(uint32_t rank, uint32_t ranks, size_t count, size_t *at);

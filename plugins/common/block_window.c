@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plugins/sharp/sharp_priv.h"
+#include "plugins/common/block_window.h"
 
-bool sharp_window_fits(uint32_t ranks, size_t block, size_t offset, size_t bytes)
+bool block_window_fits(uint32_t ranks, size_t block, size_t offset, size_t bytes)
 {
     size_t whole;
 
@@ -9,7 +9,7 @@ bool sharp_window_fits(uint32_t ranks, size_t block, size_t offset, size_t bytes
            bytes <= whole - offset;
 }
 
-size_t sharp_window_part(uint32_t rank, size_t block, size_t offset, size_t bytes, size_t *at)
+size_t block_window_part(uint32_t rank, size_t block, size_t offset, size_t bytes, size_t *at)
 {
     size_t begin = rank * block, end = begin + block, last = offset + bytes;
 
@@ -21,12 +21,4 @@ size_t sharp_window_part(uint32_t rank, size_t block, size_t offset, size_t byte
         return 0;
     *at = begin - offset;
     return end - begin;
-}
-
-size_t sharp_even_part(uint32_t rank, uint32_t ranks, size_t count, size_t *at)
-{
-    size_t each = count / ranks, more = count % ranks;
-
-    *at = rank * each + (rank < more ? rank : more);
-    return each + (rank < more);
 }

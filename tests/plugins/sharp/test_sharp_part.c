@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Windows of vectors: which part of which block lies in them. */
+#include "plugins/common/block_window.h"
 #include "plugins/sharp/sharp_priv.h"
 
 #include <setjmp.h>
@@ -24,7 +25,7 @@ static void parts(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         size_t at = 0,
-               n = sharp_window_part(row[i].rank, row[i].block, row[i].offset, row[i].bytes, &at);
+               n = block_window_part(row[i].rank, row[i].block, row[i].offset, row[i].bytes, &at);
 
         assert_int_equal(n, row[i].n);
         if (n)
@@ -42,9 +43,9 @@ static void windows_are_covered(void **state)
                 for (size_t bytes = 0; bytes <= ranks * block - offset; bytes++) {
                     size_t next = 0, at = 0;
 
-                    assert_true(sharp_window_fits(ranks, block, offset, bytes));
+                    assert_true(block_window_fits(ranks, block, offset, bytes));
                     for (uint32_t r = 0; r < ranks; r++) {
-                        size_t n = sharp_window_part(r, block, offset, bytes, &at);
+                        size_t n = block_window_part(r, block, offset, bytes, &at);
 
                         if (!n)
                             continue;
@@ -60,12 +61,12 @@ static void windows_are_covered(void **state)
 static void what_does_not_fit(void **state)
 {
     (void)state;
-    assert_false(sharp_window_fits(4, 10, 0, 41));
-    assert_false(sharp_window_fits(4, 10, 41, 0));
-    assert_false(sharp_window_fits(4, 10, SIZE_MAX, 2));
-    assert_false(sharp_window_fits(4, 10, 2, SIZE_MAX));
-    assert_false(sharp_window_fits(4, SIZE_MAX / 2, 0, 8));
-    assert_true(sharp_window_fits(4, SIZE_MAX / 4, SIZE_MAX / 4 * 4, 0));
+    assert_false(block_window_fits(4, 10, 0, 41));
+    assert_false(block_window_fits(4, 10, 41, 0));
+    assert_false(block_window_fits(4, 10, SIZE_MAX, 2));
+    assert_false(block_window_fits(4, 10, 2, SIZE_MAX));
+    assert_false(block_window_fits(4, SIZE_MAX / 2, 0, 8));
+    assert_true(block_window_fits(4, SIZE_MAX / 4, SIZE_MAX / 4 * 4, 0));
 }
 
 static void even_parts(void **state)

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * NCCL's handles are numbers, a place in the table and how often it has been used, so that one that
+ * has ended, or never was, is refused instead of followed.
+ */
+#include "plugins/nccl/nccl_priv.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define MOST (1u << 24)
+
+/* Two, so that who polls in a loop lets others in between: he waits at the gate behind them. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct place {
+    void *object;
+    uint32_t uses; /* from 1: no handle is NULL or one of NCCL's hints in its place */
+    uint32_t kind; /* or, of a free one: */
+    uint32_t next; /* free place + 1 */
+} * places;
+static uint32_t n_places, first_free;
+
+static const char *const kind_name[NCCL_KINDS] = {
+    "nothing",
+    "context",
+    "listening communicator",
+    "connection that is made",
+    "send communicator",
+    "receive communicator",
+    "request",
+    "memory handle",
+    "collective communicator",
+    "request of a collective",
+    "memory handle of a collective",
+};
+
+void nccl_lock(void)
+{
+    pthread_mutex_lock(&gate);
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&gate);
+}
+
+void nccl_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static bool table_grow(void)
+{
+    uint32_t n = n_places ? 2 * n_places : 256;
+    struct place *p = n <= MOST ? realloc(places, n * sizeof(*p)) : NULL;
+
+    if (!p)
+        return false;
+    for (uint32_t i = n; i-- > n_places;) {
+        p[i] = (struct place){.next = first_free};
+        first_free = i + 1;
+    }
+    places = p;
+    n_places = n;
+    return true;
+}
+
+void *nccl_handle_new(enum nccl_kind kind, void *object)
+{
+    uint32_t i;
+
+    if (!first_free && !table_grow())
+        return NULL;
+    i = first_free - 1;
+    first_free = places[i].next;
+    places[i].uses = places[i].uses == INT32_MAX ? 1 : places[i].uses + 1;
+    places[i].kind = kind;
+    places[i].object = object;
+    return (void *)((uintptr_t)places[i].uses << 32 | i);
+}
+
+static struct place *place_of(const void *handle)
+{
+    uint32_t i = (uint32_t)(uintptr_t)handle, uses = (uint32_t)((uintptr_t)handle >> 32);
+
+    return i < n_places && places[i].kind && places[i].uses == uses ? &places[i] : NULL;
+}
+
+void *nccl_handle_object(const void *handle, enum nccl_kind kind)
+{
+    struct place *p = place_of(handle);
+
+    return p && p->kind == kind ? p->object : NULL;
+}
+
+void nccl_handle_end(void *handle)
+{
+    struct place *p = place_of(handle);
+
+    if (!p)
+        return;
+    p->object = NULL;
+    p->kind = NCCL_KIND_NONE;
+    p->next = first_free;
+    first_free = (uint32_t)(p - places) + 1;
+}
+
+int nccl_handle_find(const void *handle, enum nccl_kind kind, const char *call, void *object)
+{
+    void *found = nccl_handle_object(handle, kind);
+
+    *(void **)object = found;
+    if (found)
+        return NCCL_SUCCESS;
+    if (!handle)
+        return nccl_refuse(NCCL_INVALID_ARGUMENT, "%s: found NULL, expected a %s", call,
+                           kind_name[kind]);
+    return nccl_refuse(NCCL_INVALID_USAGE, "%s: found %p, expected a %s that has not been closed",
+                       call, handle, kind_name[kind]);
+}
