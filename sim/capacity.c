@@ -168,6 +168,7 @@ int capacity_check(struct sim *m)
                  .nranks = s->nranks,
                  .host_of_rank = s->host_of_rank,
                  .trees = s->n_trees,
+                 .tree = s->tree,
                  .args = row_args(&r),
                  .algos = may_run(s),
                  .ops = all_ops(m),

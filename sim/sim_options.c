@@ -140,7 +140,7 @@ static const struct option_note exits[] = {
     {"1", "an element is wrong, or the simulation failed"},
     {"2", "the command line is wrong"},
     {"3", "a seed of --chaos did not end in time"},
-    {"130", "interrupted"},
+    {"128 + N", "ended by signal N: 130 by SIGINT, 143 by SIGTERM"},
     {NULL, NULL},
 };
 

@@ -25,21 +25,31 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_SIGNAL = 128 };
 
-static volatile int stopped;
+static volatile int stopped; /* the signal that asks it to end */
 #define PATIENCE_S 30
 
 /* The simulation ends at its next event. It may not come to one, in a protocol that does not return:
  * the second signal ends the process, and so does a while after the first. */
 static void on_signal(int sig)
 {
+    int last = sig == SIGALRM ? stopped : sig;
+
     if (stopped) {
-        signal(sig, SIG_DFL);
-        raise(sig);
+        signal(last, SIG_DFL);
+        raise(last);
+        return;
     }
-    stopped = 1;
+    stopped = sig;
     alarm(PATIENCE_S);
+}
+
+static void catch_signals(void)
+{
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    signal(SIGALRM, on_signal);
 }
 
 /* ---- the run ---- */
@@ -210,7 +220,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
         rc = -EIO;
     bench_destroy(m->b);
     if (stopped)
-        return EXIT_INTERRUPTED;
+        return EXIT_SIGNAL + stopped;
     return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
 }
 
@@ -249,8 +259,7 @@ static int with_memory(struct sim *m)
         fprintf(stderr, "trib-sim: %u ranks on %s: %s\n", s->nranks, s->fab->name, s->cause);
         return EXIT_WRONG;
     }
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    catch_signals();
     code = run(m, pool);
     if (observe_end_trace(m) && code == EXIT_OK)
         code = EXIT_WRONG;
@@ -305,15 +314,14 @@ static int with_workload(struct sim *m)
     free(errs);
     so.pool = memory_frames(&mem, step_frames(), 1, true, m->s->cause, sizeof(m->s->cause));
     rc = so.pool ? 0 : -ENOMEM;
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    catch_signals();
     if (!rc)
         rc = step_run(&so, m->s->cause);
     if (rc)
         fprintf(stderr, "trib-sim: %s\n", m->s->cause);
     if (so.pool)
         memory_end(&mem);
-    return stopped ? EXIT_INTERRUPTED : rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_WRONG : EXIT_OK;
+    return stopped ? EXIT_SIGNAL + stopped : rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_WRONG : EXIT_OK;
 }
 
 /* 0; -EINVAL, reported: lengths have nothing that a protocol could look at. */
@@ -356,8 +364,7 @@ static int run_jobs(struct sim *m, const struct jobs_plan *p)
         jo.pool = memory_frames(&mem, jo.frames, 1, lengths, m->s->cause, sizeof(m->s->cause));
         rc = jo.pool ? 0 : -ENOMEM;
     }
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    catch_signals();
     if (!rc)
         rc = jobs_run(&jo, m->s->cause);
     if (rc && *m->s->cause)
@@ -366,7 +373,7 @@ static int run_jobs(struct sim *m, const struct jobs_plan *p)
         rc = -EIO;
     if (jo.pool)
         memory_end(&mem);
-    return stopped ? EXIT_INTERRUPTED : rc ? EXIT_WRONG : EXIT_OK;
+    return stopped ? EXIT_SIGNAL + stopped : rc ? EXIT_WRONG : EXIT_OK;
 }
 
 /* Instead of rows: several jobs. */

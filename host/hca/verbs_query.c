@@ -111,6 +111,7 @@ int hca_query_rt_values(struct ibv_context *v, struct ibv_values_ex *values)
     if (!values->comp_mask)
         return 0;
     hca_lock(h);
+    hca_kick(h); /* which brings h->now_ps up to date, also of an HCA that has nothing to do */
     values->raw_clock.tv_sec = h->now_ps / PS_PER_S;
     values->raw_clock.tv_nsec = h->now_ps % PS_PER_S / PS_PER_NS;
     hca_unlock(h);

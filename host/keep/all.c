@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -133,6 +134,7 @@ static void print_as_owner(const struct list *l, unsigned from, unsigned to)
     uid_t uid = l->at[from].uid, owner;
     pid_t pid;
 
+    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
     fflush(NULL);
     pid = geteuid() || !uid ? -1 : fork();
     if (!pid) {

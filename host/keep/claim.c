@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/claim.h"
 
+#include "base/own_clear.h"
 #include "base/own_path.h"
 
 #include <errno.h>
@@ -110,7 +111,7 @@ static int lock_dir(struct claim *c)
         return rc > 0 ? say_taken(c, rc) : -EAGAIN;
     }
     snprintf(path, sizeof(path), "%s/" KEEP_FILE, c->path);
-    return dir_is(path, c->lock) ? 0 : -EAGAIN;
+    return own_dir_is(path, c->lock) ? 0 : -EAGAIN;
 }
 
 void claim_release(struct claim *c)
@@ -156,7 +157,7 @@ void claim_mark_up(const struct claim *c)
 
 void claim_abandon(struct claim *c)
 {
-    if (c->dir >= 0 && dir_kind(c->dir) == DIR_EMPTY && dir_is(c->path, c->dir))
+    if (c->dir >= 0 && dir_kind(c->dir) == DIR_EMPTY && own_dir_is(c->path, c->dir))
         dir_drop(c->path);
     claim_release(c);
 }
@@ -177,7 +178,7 @@ static int take_over(struct claim *c)
         return 0;
     if (c->lock < 0) /* a disk that is full, or a directory that was removed */
         return c->lock == -ENOENT;
-    return fcntl(c->lock, F_SETLK, &lk) || !dir_is(path, c->lock);
+    return fcntl(c->lock, F_SETLK, &lk) || !own_dir_is(path, c->lock);
 }
 
 int claim_remove(const char *path)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run directory, by its descriptor: its path may name another directory at any moment. */
+#include "base/own_clear.h"
 #include "base/own_path.h"
 #include "host/keep/keep.h"
+#include "host/session/store_secret.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEPTH 8
 #define TAIL  4096
 #define LINES 20
 
@@ -76,54 +77,32 @@ int dir_kind(int fd)
     return d && !rest && only_ours(fd) ? DIR_EMPTY : DIR_FOREIGN;
 }
 
-static int clear(int fd, const char *keep, unsigned depth)
+/* The directory of the user's fabrics once none is in it; the ranks' secret (host/session) goes with
+ * the last of them. */
+static void drop_base(const char *base)
 {
-    DIR *d = open_again(fd);
+    int fd = open(base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    bool others = !d;
     struct dirent *e;
-    int rc = d ? 0 : -errno;
 
-    while (d && (e = readdir(d))) {
-        int sub;
-
-        if (is_dot(e->d_name) || (keep && !strcmp(e->d_name, keep)) ||
-            !unlinkat(fd, e->d_name, 0) || errno == ENOENT)
-            continue;
-        if (errno != EISDIR && errno != EPERM) {
-            rc = rc ? rc : -errno;
-            continue;
-        }
-        sub = depth ? openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-        if (sub >= 0) {
-            int deeper = clear(sub, NULL, depth - 1);
-
-            close(sub);
-            rc = rc ? rc : deeper;
-        }
-        if (unlinkat(fd, e->d_name, AT_REMOVEDIR) && errno != ENOENT && !rc)
-            rc = -errno;
-    }
+    while (d && (e = readdir(d)))
+        others |= e->d_name[0] != '.' && strcmp(e->d_name, STORE_SECRET_FILE) != 0;
+    if (!others)
+        (void)own_unlink(fd, STORE_SECRET_FILE);
     if (d)
         closedir(d);
-    return rc;
-}
-
-int dir_clear(int fd, const char *keep)
-{
-    return clear(fd, keep, DEPTH);
-}
-
-bool dir_is(const char *path, int fd)
-{
-    struct stat a, b;
-
-    return !fstat(fd, &a) && !lstat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    else if (fd >= 0)
+        close(fd);
+    (void)own_rmdir(AT_FDCWD, base);
 }
 
 int dir_drop(const char *dir)
 {
     char base[KEEP_PATH], *slash;
-    int rc = rmdir(dir) && errno != ENOENT && errno != ENOTEMPTY ? -errno : 0;
+    int rc = own_rmdir(AT_FDCWD, dir);
 
+    rc = rc == -ENOENT || rc == -ENOTEMPTY ? 0 : rc;
     snprintf(base, sizeof(base), "%s", dir);
     slash = strrchr(base, '/');
     if (!slash || slash == base)
@@ -131,18 +110,18 @@ int dir_drop(const char *dir)
     *slash = 0;
     slash = strrchr(base, '/');
     if (slash && !strncmp(slash, "/tributary-", 11))
-        rmdir(base);
+        drop_base(base);
     return rc;
 }
 
 int dir_remove(const char *dir, int fd)
 {
-    int rc = dir_clear(fd, KEEP_FILE);
+    int rc = own_clear(fd, KEEP_FILE);
 
     /* The lock file is removed last: a command that claims the directory afterwards creates a new
-     * one, so that rmdir() fails. */
-    unlinkat(fd, KEEP_FILE, 0);
-    if (dir_is(dir, fd)) {
+     * one, so that removing it fails. */
+    (void)own_unlink(fd, KEEP_FILE);
+    if (own_dir_is(dir, fd)) {
         int dropped = dir_drop(dir);
 
         rc = rc ? rc : dropped;
@@ -157,7 +136,7 @@ void dir_write(int fd, const char *name, const char *text)
     if (file < 0)
         return;
     if (write(file, text, strlen(text)) < 0)
-        unlinkat(fd, name, 0);
+        (void)own_unlink(fd, name);
     close(file);
 }
 

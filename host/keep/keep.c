@@ -12,6 +12,7 @@
  * perf) is stopped when a pidfd of that process reports its end; its switches also get a signal
  * when the keeper dies. A fabric that stays up outlives every other process, the keeper included.
  */
+#include "base/own_clear.h"
 #include "base/own_path.h"
 #include "host/keep/claim.h"
 #include "host/keep/keep.h"
@@ -112,7 +113,7 @@ static int start_switches(struct keeper *k)
     const struct keep_cfg *c = k->cfg;
     pid_t me = getpid();
 
-    if (dir_clear(k->claim.dir, KEEP_FILE) || mkdirat(k->claim.dir, "proc", 0700))
+    if (own_clear(k->claim.dir, KEEP_FILE) || mkdirat(k->claim.dir, "proc", 0700))
         return say("cannot clear the run directory %s: %s", c->dir, strerror(errno));
     for (unsigned i = 0; i < c->n_opts; i++)
         if (!strcmp(c->opts[i], "--dilation"))
@@ -286,7 +287,7 @@ static int keep(struct keeper *k)
     }
     if (k->stopped || k->gone)
         return undo(k);
-    unlinkat(k->claim.dir, KEEP_FILE, 0); /* the rest is for trib status and trib down */
+    (void)own_unlink(k->claim.dir, KEEP_FILE); /* the rest is for trib status and trib down */
     return 0;
 }
 
@@ -414,6 +415,7 @@ int keep_start(const struct keep_cfg *cfg)
     if (getppid() != cfg->with)
         return 1;
     closefrom(3);
+    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);

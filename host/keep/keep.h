@@ -25,15 +25,10 @@ enum { DIR_OURS, DIR_EMPTY, DIR_FOREIGN };
 /* Whether the directory is a fabric's, empty but for logs, or foreign: TRIB_RUN may name
  * any directory, and a fabric clears its own. */
 int dir_kind(int fd);
-/* Removes all that the directory holds but `keep` (NULL: all), without following links. 0 or the
- * first -errno. */
-int dir_clear(int fd, const char *keep);
 /* Removes DIR, which fd is open on; another directory that has taken its name stays. */
 int dir_remove(const char *dir, int fd);
 /* Removes DIR if it is empty, and then the directory of all fabrics of this user. 0 or -errno. */
 int dir_drop(const char *dir);
-/* Whether `path` still names the file that fd has open. */
-bool dir_is(const char *path, int fd);
 /* Replaces a small file; a failure leaves no file and no message. */
 /* The ports of the hosts of a trib-switch that has ended are down, as sysfs shows them. */
 void keep_lose_ports(int dir, const char *proc);

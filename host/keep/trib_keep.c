@@ -21,11 +21,12 @@
 
 enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_OTHERS = 3 };
 
-#define WAIT_US 200000
+#define WAIT_US   200000
+#define SHOW_MOST (16u << 20) /* bytes */
 
 /* ---- the command line ---- */
 
-enum verb { START, STOP, ALIVE, LIST, WAIT, FABRICS, ALL, CHECK, WITH };
+enum verb { START, STOP, ALIVE, LIST, WAIT, FABRICS, ALL, CHECK, WITH, SHOW };
 
 /* In order of enum verb; least and greatest number of arguments. */
 static const struct {
@@ -35,11 +36,12 @@ static const struct {
     [START] = {"start", 6, INT_MAX}, [STOP] = {"stop", 1, 1},   [ALIVE] = {"alive", 1, 1},
     [LIST] = {"list", 1, 1},         [WAIT] = {"wait", 2, 2},   [FABRICS] = {"fabrics", 0, 0},
     [ALL] = {"all", 0, 0},           [CHECK] = {"check", 1, 1}, [WITH] = {"with", 2, INT_MAX},
+    [SHOW] = {"show", 2, 2},
 };
 
 static const char *list_verbs(unsigned i)
 {
-    return i <= WITH ? verbs[i].name : NULL;
+    return i <= SHOW ? verbs[i].name : NULL;
 }
 
 struct keep_opts {
@@ -68,14 +70,16 @@ static const struct option_program program = {
                 "stop|alive|list|check DIR\n"
                 "wait DIR SECONDS\n"
                 "fabrics|all\n"
-                "with PID CMD [ARG...]",
+                "with PID CMD [ARG...]\n"
+                "show DIR FILE",
     .text = "Looks after the processes of a fabric on this machine for trib(1).\n\nstart: these "
             "trib-switch processes in the run directory DIR; while: for as long as PID, which is "
             "the parent, lives.\n\nstop: ends them and removes DIR. alive: does any live? list: a "
             "line each, with name, pid (0: none) and state; tabs between. wait: until none lives, "
             "or so long; ends with its parent. check: can another user exchange anything there?\n\n"
             "fabrics: all of this machine, with user, pid and run directory. all: the same, to "
-            "read. with: CMD, killed when PID, which is the parent, ends.",
+            "read. with: CMD, killed when PID, which is the parent, ends. show: the text of a file "
+            "of DIR, through no link and without what controls a terminal.",
     .words = words,
     .n_words = 2,
     .words_end_options = true,
@@ -260,6 +264,44 @@ static int list(const char *dir)
     return rc;
 }
 
+/* ---- show ---- */
+
+/* Scripts read files of a run directory by this alone: what a host's program puts in the place of one may
+ * be a link, or a FIFO that is waited for. */
+static int show(const char *dir, const char *file)
+{
+    char why[OWN_WHY] = "", text[4096];
+    ssize_t n = -1;
+    size_t all = 0;
+    int at, fd, rc;
+
+    if (*file == '/' || strstr(file, "..")) {
+        options_wrong(&program, "show: found another file, expected one of DIR");
+        return EXIT_USAGE;
+    }
+    fd = at = own_dir_open(dir, false, why, sizeof(why));
+    if (at >= 0)
+        fd = own_file_open(at, file, O_RDONLY);
+    if (at >= 0 && fd == -EPERM)
+        own_file_why(at, file, why, sizeof(why));
+    if (fd == -EPERM)
+        fprintf(stderr, "trib: cannot use %s of %s: %s\n", file, dir, why);
+    while (fd >= 0 && all < SHOW_MOST && (n = read(fd, text, sizeof(text))) > 0) {
+        for (ssize_t i = 0; i < n; i++)
+            if (((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t') ||
+                text[i] == 0x7f)
+                text[i] = '?';
+        fwrite(text, 1, (size_t)n, stdout);
+        all += (size_t)n;
+    }
+    rc = fd >= 0 && !n ? EXIT_YES : EXIT_NO;
+    if (at >= 0)
+        close(at);
+    if (at >= 0 && fd >= 0)
+        close(fd);
+    return rc;
+}
+
 /* ---- the rest ---- */
 
 static void print_seen(void *ctx, const struct fabric_seen *f)
@@ -305,6 +347,8 @@ static int run_with(char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!parent(argv[0]))
         return EXIT_NO;
+    signal(SIGINT, SIG_DFL); /* a shell's background jobs ignore both; trib passes them on */
+    signal(SIGQUIT, SIG_DFL);
     execv(argv[1], argv + 1);
     fprintf(stderr, "trib: cannot run %s: %s\n", argv[1], strerror(errno));
     return 127;
@@ -360,6 +404,8 @@ static int run(enum verb verb, int n, char **argv)
         return owner_check(argv[0]);
     case WITH:
         return run_with(argv);
+    case SHOW:
+        return show(argv[0], argv[1]);
     }
     return EXIT_USAGE;
 }

@@ -11,6 +11,7 @@
 #include "io/token.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -108,22 +109,41 @@ static bool is_in(struct rundir *rd, const char *dir, const char *fabric, const 
     return yes;
 }
 
-/* As this machine's process table has it. */
-static bool is_among_processes(struct rundir *rd, const char *fabric, const char *host)
+/* What `trib-keep fabrics` prints, of the one beside this program. */
+static FILE *list_fabrics(pid_t *pid)
 {
-    char self[PATH_MAX], line[2 * PATH_MAX], *dir, *slash;
+    char self[PATH_MAX], keep[PATH_MAX + 16];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    bool found = false;
-    unsigned uid;
-    FILE *f;
+    char *slash;
+    int p[2];
 
     self[n > 0 ? n : 0] = 0;
     slash = strrchr(self, '/');
-    if (!slash || strchr(self, '\''))
-        return false;
-    *slash = 0;
-    snprintf(line, sizeof(line), "'%s/trib-keep' fabrics", self);
-    f = popen(line, "re");
+    if (!slash || pipe2(p, O_CLOEXEC))
+        return NULL;
+    snprintf(keep, sizeof(keep), "%.*s/trib-keep", (int)(slash - self), self);
+    *pid = fork();
+    if (!*pid) {
+        dup2(p[1], STDOUT_FILENO);
+        execl(keep, "trib-keep", "fabrics", (char *)NULL);
+        _exit(127);
+    }
+    close(p[1]);
+    if (*pid > 0)
+        return fdopen(p[0], "re");
+    close(p[0]);
+    return NULL;
+}
+
+/* As this machine's process table has it. */
+static bool is_among_processes(struct rundir *rd, const char *fabric, const char *host)
+{
+    char line[2 * PATH_MAX], *dir;
+    pid_t pid = 0;
+    FILE *f = list_fabrics(&pid);
+    bool found = false;
+    unsigned uid;
+
     while (f && !found && fgets(line, sizeof(line), f)) { /* user, uid, pid, directory */
         line[strcspn(line, "\n")] = 0;
         dir = strrchr(line, '\t');
@@ -131,7 +151,9 @@ static bool is_among_processes(struct rundir *rd, const char *fabric, const char
                 is_in(rd, dir + 1, fabric, host);
     }
     if (f)
-        pclose(f);
+        fclose(f);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
     return found;
 }
 

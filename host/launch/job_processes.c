@@ -37,7 +37,7 @@ const char *job_cause(const struct job *j)
     return j->cause;
 }
 
-bool job_interrupted(const struct job *j)
+int job_interrupted(const struct job *j)
 {
     return j->interrupted;
 }
@@ -169,12 +169,13 @@ static void take_signals(struct job *j)
     while (read(j->sigfd, &si, sizeof(si)) == sizeof(si)) {
         if (si.ssi_signo == SIGCHLD)
             continue;
-        j->interrupted = true;
+        if (!j->interrupted)
+            j->interrupted = (int)si.ssi_signo;
         job_set_cause(j, "interrupted (%s)", strsignal((int)si.ssi_signo));
     }
 }
 
-bool job_look_interrupted(struct job *j)
+int job_look_interrupted(struct job *j)
 {
     take_signals(j);
     return j->interrupted;

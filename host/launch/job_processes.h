@@ -59,9 +59,10 @@ void job_abort(struct job *j, const char *why);
 int job_end(struct job *j);
 void job_free(struct job *j);
 const char *job_cause(const struct job *j); /* "": nothing has failed */
-bool job_interrupted(const struct job *j);
-/* The same, for work between waits: looks whether a signal has come. */
-bool job_look_interrupted(struct job *j);
+/* The first signal that has asked the launcher to end; 0: none. */
+int job_interrupted(const struct job *j);
+/* The same, for work between waits and after the last: looks whether one has come. */
+int job_look_interrupted(struct job *j);
 pid_t job_pid(const struct job *j, unsigned rank);
 bool job_is_away(const struct job *j, unsigned rank); /* it runs on another machine of the conf */
 #endif

@@ -31,7 +31,8 @@ struct job {
     int sigfd;
     sigset_t old_mask;
     bool aborted; /* every rank was sent the cause */
-    bool interrupted, quitting;
+    bool quitting;
+    int interrupted; /* the first signal that has asked to end; 0: none */
     int bad_exits;
     int64_t held_since; /* when a rank's own failure arrived; 0: none */
     int64_t watched;    /* when the trib-switch processes were last checked */

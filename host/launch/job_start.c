@@ -17,28 +17,40 @@
 
 #define MACHINE_ENV "TRIB_MACHINE"
 
-/* By way of a shell, because rsh may have arguments. words: where, which is left out if rsh names the
- * machine itself, and what to run there. */
+/* What any launcher may hand to a shell of the other machine, or to none: no shell reads anything but
+ * the word itself. All words that go elsewhere are such ones. */
+static bool is_plain(const char *word)
+{
+    return *word && *word != '=' &&
+           !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                              "/._+,:=-")];
+}
+
+/* By way of a shell here, because rsh is a command of the user's with arguments. words: where, which is
+ * left out if rsh names the machine itself, and what to run there. */
 static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
 {
-    char script[512];
+    char *script;
 
+    for (unsigned i = 0; i < 5 && words[i]; i++)
+        if (!is_plain(words[i])) {
+            fprintf(
+                stderr,
+                "trib-perf: found \"%s\", expected letters, digits and / . _ + , : = - alone in "
+                "what another machine is told\n",
+                words[i]);
+            _exit(1);
+        }
     if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
         _exit(1);
     close(fd);
-    snprintf(script, sizeof(script), "%sexec %s \"$@\"",
-             rsh && strstr(rsh, MACHINE_ENV) ? "shift; " : "", rsh ? rsh : "ssh");
+    if (asprintf(&script, "%sexec %s \"$@\"", rsh && strstr(rsh, MACHINE_ENV) ? "shift; " : "",
+                 rsh ? rsh : "ssh") < 0)
+        _exit(1);
     execl("/bin/sh", "sh", "-c", script, "sh", words[0], words[1], words[2], words[3], words[4],
           (char *)NULL);
     perror("trib-perf: cannot start a rank");
     _exit(1);
-}
-
-/* What ssh may pass to the shell of another machine without quotes. */
-static bool is_one_word(const char *path)
-{
-    return !path[strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                              "/._+,:@%-")];
 }
 
 /* How another machine finds this program: by its name where that means this one here, else by its
@@ -60,7 +72,7 @@ static const char *own_name(char path[PATH_MAX])
                 break;
             }
     free(list);
-    return same || n <= 0 || !is_one_word(path) ? "trib-perf" : path;
+    return same || n <= 0 || !is_plain(path) ? "trib-perf" : path;
 }
 
 /* On the machine that runs the host's NIC. */

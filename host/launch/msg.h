@@ -100,7 +100,7 @@ struct msg_done {
     uint32_t aggregated;             /* RUN: operations that ended by the requested algorithm */
     uint32_t algo;                   /* PREPARE: the one that the row would run by now; RECORD */
     uint8_t goes_on;                 /* RUN: the next would run by the requested algorithm */
-    uint8_t lacks_trees;             /* RUN: comm_lacks_trees() */
+    uint8_t lacks_trees;             /* RUN: comm_lacks_trees() of the row's algorithm */
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
     struct coll_grant granted; /* GRANTED: the first's */

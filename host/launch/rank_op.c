@@ -183,7 +183,7 @@ static int run_all(struct rank *k, const struct msg_run *run, struct msg_done *d
     d->late_ns = late;
     d->staging_ns = staging_ns(k) - staged;
     d->goes_on = goes_on(k);
-    d->lacks_trees = comm_lacks_trees(k->comm);
+    d->lacks_trees = comm_lacks_trees(k->comm, k->row.algo);
     comm_counted(k->comm, k->row.algo, d->counted);
     for (unsigned i = 0; i < TRIB_COUNTERS; i++)
         d->counted[i] -= before[i];

@@ -470,7 +470,7 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
     if (rc == -ETIMEDOUT)
         snprintf(run->cut, sizeof(run->cut), run->valid ? "not checked" : "not measured");
     if (!rc && (run->aggregated < run->iters || strcmp(a->before, s->fell_back) != 0 ||
-                (run->end.lacks_trees && r->algo == ALGO_SHARP)))
+                run->end.lacks_trees))
         memcpy(run->fell_back, s->fell_back, sizeof(run->fell_back));
     if (!rc)
         rc =

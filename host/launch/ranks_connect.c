@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connects the ranks of a sweep into one communicator. */
+#include "base/credential.h"
 #include "host/coll/alg/sched_file.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
@@ -9,7 +10,6 @@
 #include <rte_common.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define CONNECT_S     60.0 /* EAL, memif and JOINs of all ranks on a slow machine */
 #define CONNECT_LEAST 10.0 /* seconds for connecting, independent of --max-wall, */
@@ -64,8 +64,9 @@ static int send_init(struct sweep *s)
         in.policy[i] = (uint8_t)s->o->policy[i];
     memcpy(in.tree, s->tree, sizeof(in.tree));
 
-    if (getrandom(&in.group, sizeof(in.group), 0) < 0 || getrandom(&in.key, sizeof(in.key), 0) < 0)
-        return -errno;
+    if (credential_random(&in.group, sizeof(in.group)) ||
+        credential_random(&in.key, sizeof(in.key)))
+        return -EIO;
     for (unsigned r = 0; r < s->nranks; r++) {
         in.rank = r;
         memcpy(body, &in, sizeof(in));

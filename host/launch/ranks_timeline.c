@@ -97,7 +97,6 @@ static int collect(struct sweep *s)
 
         if (!f)
             continue;
-        rewind(f);
         rc = trace_events_append(timeline_events(s->timeline->t), f);
     }
     close_events(s);

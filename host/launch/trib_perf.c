@@ -30,6 +30,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,7 +38,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_CUT = 4, EXIT_INTERRUPTED = 130 };
+enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_CUT = 4, EXIT_SIGNAL = 128 };
 
 /* Is the emulated HCA in this program (make static)? Its name for the system's calls tells. */
 extern void *hca_real(const char *name) __attribute__((weak));
@@ -143,12 +144,14 @@ static const char *cause(const struct sweep *s)
     return s->job ? job_cause(s->job) : s->cause;
 }
 
-static int verdict(const struct sweep *s, int rc)
+static int verdict(struct sweep *s, int rc)
 {
+    int sig = s->job ? job_look_interrupted(s->job) : 0;
+
     if (*cause(s))
         fprintf(stderr, "trib-perf: %s\n", cause(s));
-    if (s->job && job_interrupted(s->job))
-        return EXIT_INTERRUPTED;
+    if (sig)
+        return EXIT_SIGNAL + sig;
     if (s->wrong || (rc && !s->unmeasured))
         return EXIT_WRONG;
     return s->unmeasured ? EXIT_CUT : EXIT_OK;
@@ -244,6 +247,7 @@ static int check_room(const struct sweep *s, char *err)
                                   .nranks = s->nranks,
                                   .host_of_rank = s->host_of_rank,
                                   .trees = s->n_trees,
+                                  .tree = s->tree,
                                   .args = row_args(&largest),
                                   .algos = s->algos & ~(1u << ALGO_AUTO),
                                   .window = s->o->window,
@@ -360,6 +364,7 @@ int main(int argc, char **argv)
     char err[OPT_ERR];
     int code;
 
+    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
     proto_name_ends(EXIT_WRONG);
     if (argc == 3 && !strcmp(argv[1], "--rank-process")) {
         prctl(PR_SET_NAME, "trib-perf"); /* it was started as /proc/self/exe */

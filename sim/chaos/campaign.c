@@ -2,8 +2,11 @@
 #include "sim/chaos/campaign.h"
 
 #include "base/events.h"
+#include "base/random.h"
+#include "host/coll/coll.h"
 #include "sim/chaos/chaos.h"
 #include "sim/world/memory.h"
+#include "switch/queue/link_fault.h"
 
 #include <errno.h>
 #include <rte_mbuf.h>
@@ -15,8 +18,9 @@
 
 /* Limit of wall time for a seed; most take well below a second. Chaos itself bounds fabric time; a
  * loop in which no fabric time passes is found by this limit alone. */
-#define WALL_S 60.0
-#define DUMP_S 2 /* for the event rings of a seed that exceeds it */
+#define WALL_S        60.0
+#define DRAW_PROTOCOL 100 /* beside the streams of a case (chaos_priv.h) */
+#define DUMP_S        2   /* for the event rings of a seed that exceeds it */
 
 struct campaign {
     const struct campaign_cfg *cfg;
@@ -189,6 +193,22 @@ static void report(struct campaign *c, const struct chaos_report *r, const char 
     c->fell_back += r->ok && r->fell_back;
 }
 
+/* What all jobs of a seed run: a protocol in one of PROTOCOL_SEEDS, which joins, leaves, fails and
+ * is followed as other algorithms are. 0: no protocol. */
+#define PROTOCOL_SEEDS 16
+static int algo_of(const struct campaign *c)
+{
+    uint64_t rng = fault_mix(c->seed, DRAW_PROTOCOL);
+    unsigned n = 0, which;
+
+    if (c->cfg->algo || c->cfg->case_file || random_next(&rng) % PROTOCOL_SEEDS)
+        return c->cfg->algo;
+    while (n < PROTO_SEATS && coll_protocol((enum coll_algo)(ALGO_PROTOCOL + n)))
+        n++;
+    which = n ? (unsigned)(random_next(&rng) % n) : 0;
+    return n ? (int)(ALGO_PROTOCOL + which) : 0;
+}
+
 static void run_seed(struct campaign *c)
 {
     char *plan = NULL, *events = NULL;
@@ -201,7 +221,7 @@ static void run_seed(struct campaign *c)
                             .save_file = c->cfg->save_file,
                             .conf_dir = c->conf_dir,
                             .faults = c->cfg->faults,
-                            .algo = c->cfg->algo,
+                            .algo = algo_of(c),
                             .pool = c->pool,
                             .drawn = drawn,
                             .planned = planned,

@@ -344,7 +344,7 @@ int case_load_string(struct chaos_case *k, const char *text, const char *path, c
 
     if (!errs) {
         r.rc = -ENOMEM;
-    } else if (!conf_parse(&b, text, &c)) {
+    } else if (!conf_syntax(&b, text, &c)) {
         mistake(&r, errs->e[0].line, "%s", errs->e[0].text);
     } else {
         read_case(&r, config_root_setting(&c));

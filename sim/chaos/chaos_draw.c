@@ -357,6 +357,17 @@ static int exhaustion(struct chaos_case *k)
     return n->reduce.on || n->multimem ? add(k, e) : 0;
 }
 
+/* Two failures of the way through the switches, each at any moment: the second comes before, within or
+ * after the failover of the first. */
+static int twice(struct chaos_case *k)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; !rc && i < 2; i++)
+        rc = draw(k, 2) ? restart(k) : flap(k, FAULT_LINK, (uint16_t)draw(k, k->fab->n_links));
+    return rc;
+}
+
 int chaos_draw_faults(struct chaos_case *k)
 {
     bool switches = k->fab->n_switches > 0;
@@ -382,6 +393,8 @@ int chaos_draw_faults(struct chaos_case *k)
         rc = flap(k, FAULT_NODE, switches ? some_switch(k) : some_host(k));
     if (!rc && !draw(k, 8))
         rc = death(k);
+    if (!rc && switches && !draw(k, 6)) /* after all others: what they draw stays */
+        rc = twice(k);
     fault_plan_sort(&k->plan);
     return rc;
 }

@@ -360,8 +360,7 @@ static void note_failover(struct bench *b, struct run_result *run)
 
     run->aggregated = run->iters;
     run->end.goes_on = bench_runs_by(b, b->row) == b->row->algo;
-    if (run->end.goes_on && !changed &&
-        !(b->row->algo == ALGO_SHARP && comm_lacks_trees(job_comm(b->j, 0))))
+    if (run->end.goes_on && !changed && !comm_lacks_trees(job_comm(b->j, 0), b->row->algo))
         return;
     snprintf(run->fell_back, sizeof(run->fell_back), "%s", fell_back(b));
     run->aggregated = b->aggregated - RTE_MIN(b->aggregated, comm_cut(job_comm(b->j, 0)) - b->cut);

@@ -2,9 +2,11 @@
 #include "sim/world/memory.h"
 
 #include "base/assert.h"
+#include "base/own_clear.h"
 #include "host/bench/host_resources.h"
 #include "roce/frame.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <rte_eal.h>
@@ -61,7 +63,7 @@ void memory_end_eal(void)
     /* The EAL creates it even where nothing is shared, and does not remove it. */
     snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
     rte_eal_cleanup();
-    rmdir(dir);
+    (void)own_rmdir(AT_FDCWD, dir);
 }
 
 /* glibc.malloc.hugetlb=1, which scripts/trib sets, needs a kernel with such pages. */

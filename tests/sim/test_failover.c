@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "host/coll/alg/sched.h"
 #include "host/coll/comm.h"
-#include "sim/job/sim_job.h"
+#include "tests/sim/one_job.h"
 #include "tests/support/eal.h"
 
 #define OPS       3u
@@ -31,9 +31,7 @@ enum what { MEMORY, LINKS, POWER };
 
 struct fixture {
     const char *name; /* of the switch that is hit */
-    struct fabric *f;
-    struct world *w;
-    struct job *j;
+    struct one_job at;
     unsigned n;
     enum coll_kind kind;
     enum coll_algo algo;
@@ -77,7 +75,7 @@ static size_t gets(const struct fixture *b)
 /* Every operation has memory of its own. */
 static float *memory(struct fixture *b, unsigned rank, unsigned which, unsigned k)
 {
-    return (float *)job_buffer(b->j, rank, which) + (size_t)k * MAX_COUNT;
+    return (float *)job_buffer(b->at.j, rank, which) + (size_t)k * MAX_COUNT;
 }
 
 static float *in_of(struct fixture *b, unsigned rank, unsigned k)
@@ -131,27 +129,27 @@ static void check(struct fixture *b, uint64_t seed)
 
 static uint16_t node_of(const struct fixture *b)
 {
-    return (uint16_t)(fabric_node(b->f, b->name) - b->f->nodes);
+    return (uint16_t)(fabric_node(b->at.f, b->name) - b->at.f->nodes);
 }
 
 static void light(void *ctx)
 {
     struct fixture *b = ctx;
 
-    world_alarm(b->w, PS_NEVER, NULL, NULL);
-    assert_int_equal(net_set_node(world_net(b->w), node_of(b), true, world_now(b->w)), 0);
+    world_alarm(b->at.w, PS_NEVER, NULL, NULL);
+    assert_int_equal(net_set_node(world_net(b->at.w), node_of(b), true, world_now(b->at.w)), 0);
 }
 
 static void hit(void *ctx)
 {
     struct fixture *b = ctx;
-    struct net *net = world_net(b->w);
-    int64_t now = world_now(b->w);
+    struct net *net = world_net(b->at.w);
+    int64_t now = world_now(b->at.w);
 
-    world_alarm(b->w, PS_NEVER, NULL, NULL);
+    world_alarm(b->at.w, PS_NEVER, NULL, NULL);
     if (b->what != MEMORY) {
         assert_int_equal(net_set_node(net, node_of(b), false, now), 0);
-        world_alarm(b->w, now + 1 + (int64_t)below(b, 100 * PS_PER_US), light, b);
+        world_alarm(b->at.w, now + 1 + (int64_t)below(b, 100 * PS_PER_US), light, b);
     }
     if (b->what != LINKS)
         assert_int_equal(net_restart(net, node_of(b), now), 0);
@@ -159,35 +157,18 @@ static void hit(void *ctx)
 
 static void up(struct fixture *b, const char *conf, unsigned n_policy, const enum coll_algo *policy)
 {
-    struct world_cfg wc = {.nranks = b->n, .host_of_rank = hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = b->n,
                          .host_of_rank = hosts,
-                         .group = 1,
-                         .key = 7,
                          .algos = 1u << b->algo,
                          .n_policy = n_policy,
                          .policy = policy,
                          .any_order = true,
                          .limit_ps = 100 * PS_PER_S};
-    char err[COMM_TEXT] = "";
 
     for (unsigned i = 0; i < n_policy; i++)
         jc.algos |= 1u << policy[i];
-    b->f = fabric_load(conf, NULL);
-    wc.fab = jc.fab = b->f;
-    assert_non_null(b->f);
-    assert_int_equal(world_create(&b->w, &wc), 0);
-    jc.w = b->w;
-    if (job_create(&b->j, &jc, err))
-        fail_msg("%s", err);
-    assert_int_equal(job_buffers(b->j, OPS * MAX_COUNT * sizeof(float)), 0);
-}
-
-static void down(struct fixture *b)
-{
-    assert_int_equal(job_destroy(b->j), 0);
-    world_destroy(b->w);
-    fabric_free(b->f);
+    one_job_up(&b->at, conf, pool, jc);
+    assert_int_equal(job_buffers(b->at.j, OPS * MAX_COUNT * sizeof(float)), 0);
 }
 
 static void fill(struct fixture *b)
@@ -232,27 +213,28 @@ static unsigned run(const struct row *w, enum what what, uint64_t seed)
     b.count = 8 + below(&b, seed % 5 ? most - 8 : 60); /* every rank has a share in it */
     up(&b, w->conf, w->n_policy, w->policy);
     fill(&b);
-    world_alarm(b.w, world_now(b.w) + (int64_t)below(&b, 25 * PS_PER_US), hit, &b);
-    rc = job_loop_run(b.j, &l);
+    world_alarm(b.at.w, world_now(b.at.w) + (int64_t)below(&b, 25 * PS_PER_US), hit, &b);
+    rc = job_loop_run(b.at.j, &l);
     if (rc)
         fail_msg("%s, %s, seed %lu: %s", sched_algo_name(b.algo), w->node, seed, l.text);
     check(&b, seed);
-    job_drive(b.j, world_now(b.w) + 60 * PS_PER_US, never, NULL);
+    job_drive(b.at.j, world_now(b.at.w) + 60 * PS_PER_US, never, NULL);
     /* Once more, when all ranks know of the failure, or find out. */
     fill(&b);
-    rc = job_loop_run(b.j, &l);
+    rc = job_loop_run(b.at.j, &l);
     if (rc)
         fail_msg("%s, %s, seed %lu, after it: %s", sched_algo_name(b.algo), w->node, seed, l.text);
     check(&b, seed);
-    job_drive(b.j, world_now(b.w) + 20 * PS_PER_MS, never, NULL); /* who did not need it hears */
-    why = comm_fell_back(job_comm(b.j, 0));
+    job_drive(b.at.j, world_now(b.at.w) + 20 * PS_PER_MS, never,
+              NULL); /* who did not need it hears */
+    why = comm_fell_back(job_comm(b.at.j, 0));
     assert_non_null(why);
     assert_non_null(strstr(why, w->node));
     b.started[0] = 0;
     args(&b, 0, &a);
-    assert_int_equal(comm_runs_by(job_comm(b.j, 0), &a), w->then);
+    assert_int_equal(comm_runs_by(job_comm(b.at.j, 0), &a), w->then);
     rc = strstr(why, "starts over") || strstr(why, "from message");
-    down(&b);
+    one_job_down(&b.at);
     return (unsigned)rc;
 }
 
@@ -374,16 +356,16 @@ static void what_starts_over_is_run_without_all_that_has_failed(void **state)
 
     (void)state;
     up(&b, RAIL, 3, policy);
-    assert_int_equal(job_start(b.j, &op, &res), 0);
-    failover_begin(job_comm(b.j, 0), PART_TREES, "no trees");
-    job_drive(b.j, world_now(b.w) + 6 * PS_PER_US, never, NULL);
-    failover_begin(job_comm(b.j, 3), PART_RAIL, "no rail");
-    assert_int_equal(job_finish(b.j, &res), 0);
+    assert_int_equal(job_start(b.at.j, &op, &res), 0);
+    failover_begin(job_comm(b.at.j, 0), PART_TREES, "no trees");
+    job_drive(b.at.j, world_now(b.at.w) + 6 * PS_PER_US, never, NULL);
+    failover_begin(job_comm(b.at.j, 3), PART_RAIL, "no rail");
+    assert_int_equal(job_finish(b.at.j, &res), 0);
     assert_int_equal(res.wrong, 0);
-    assert_string_equal(comm_fell_back(job_comm(b.j, 5)),
+    assert_string_equal(comm_fell_back(job_comm(b.at.j, 5)),
                         "no trees (from message 1 of the communicator's operation 1 on); then no "
                         "rail (the communicator's operation 1 starts over)");
-    down(&b);
+    one_job_down(&b.at);
 }
 
 /* All three parts fail, one after the other, each with a reason of the greatest length. */
@@ -400,23 +382,23 @@ static void reasons_of_many_rounds_are_cut_where_the_text_ends(void **state)
     for (unsigned i = 0; i <= PARTS; i++) {
         /* An algorithm that does not exist here is refused by every rank alike, whether it knows of
          * the failure or not; no rank replaces it by another one. */
-        assert_int_equal(comm_runs_by(job_comm(b.j, 0), &none), none.algo);
+        assert_int_equal(comm_runs_by(job_comm(b.at.j, 0), &none), none.algo);
         fill(&b);
-        assert_int_equal(job_loop_run(b.j, &l), 0);
+        assert_int_equal(job_loop_run(b.at.j, &l), 0);
         check(&b, i);
         if (i == PARTS)
             break;
-        failover_begin(job_comm(b.j, 0), parts[i], "%0200u", i);
-        job_drive(b.j, world_now(b.w) + 100 * PS_PER_MS, never, NULL);
+        failover_begin(job_comm(b.at.j, 0), parts[i], "%0200u", i);
+        job_drive(b.at.j, world_now(b.at.w) + 100 * PS_PER_MS, never, NULL);
     }
     for (unsigned r = 0; r < b.n; r++) {
-        const char *why = comm_fell_back(job_comm(b.j, r));
+        const char *why = comm_fell_back(job_comm(b.at.j, r));
 
         assert_non_null(why);
         assert_non_null(strstr(why, " on); then 000"));
         assert_int_equal(strlen(why), COMM_TEXT - 1);
     }
-    down(&b);
+    one_job_down(&b.at);
 }
 
 int main(int argc, char **argv)

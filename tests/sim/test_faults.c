@@ -290,6 +290,28 @@ static void a_link_is_as_the_plan_says_when_it_says_so(void **state)
     fixture_down(&b);
 }
 
+/* At the ports that the link joins, which differ at its ends, and at no other. */
+static void a_fault_of_a_link_is_at_both_of_its_ports_and_nowhere_else(void **state)
+{
+    const struct fab_link *k;
+    struct fixture b;
+
+    (void)state;
+    fixture_up(&b, "faults = ({ link = \"leaf1-spine1\"; loss = \"3%\"; });");
+    k = &b.f->links[fabric_link_by_name(b.f, "leaf1-spine1")];
+    assert_int_not_equal(k->a_port, k->b_port);
+    for (uint16_t i = 0; i < b.f->n_nodes; i++)
+        for (uint16_t p = 0; p < b.f->nodes[i].n_ports; p++) {
+            const struct egress *q = net_egress(world_net(b.w), i, p);
+            bool there = (i == k->a && p == k->a_port) || (i == k->b && p == k->b_port);
+
+            if (q && (egress_faults(q)->loss > 0) != there)
+                fail_msg("%s port %u: loss %g", b.f->nodes[i].name, p, egress_faults(q)->loss);
+        }
+    exact(&b, ALGO_RING, 5000);
+    fixture_down(&b);
+}
+
 /* The last of them holds, as in the file. */
 static void entries_of_one_moment_are_applied_in_the_order_of_the_plan(void **state)
 {
@@ -322,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_process_that_ends_in_a_blip_is_missed),
         cmocka_unit_test(a_host_whose_own_link_stays_down_is_lost),
         cmocka_unit_test(a_link_is_as_the_plan_says_when_it_says_so),
+        cmocka_unit_test(a_fault_of_a_link_is_at_both_of_its_ports_and_nowhere_else),
         cmocka_unit_test(entries_of_one_moment_are_applied_in_the_order_of_the_plan),
     };
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "sim/job/sim_job.h"
+#include "tests/sim/one_job.h"
 #include "tests/support/eal.h"
 
 #define BYTES (16u << 20)
@@ -20,41 +20,17 @@
 static const uint16_t hosts[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static struct rte_mempool *pool;
 
-struct fixture {
-    struct fabric *f;
-    struct world *w;
-    struct job *j;
-};
-
-static void fixture_up(struct fixture *b, const char *conf, unsigned n)
+static void up(struct one_job *b, const char *conf, unsigned n)
 {
-    char err[COMM_TEXT];
-    struct world_cfg wc = {.nranks = n, .host_of_rank = hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = n,
                          .host_of_rank = hosts,
-                         .group = 1,
-                         .key = 7,
                          .algos = 1 << ALGO_RING | 1 << ALGO_SHARP,
                          .limit_ps = 10 * PS_PER_S};
 
-    b->f = fabric_load(conf, NULL);
-    assert_non_null(b->f);
-    wc.fab = b->f;
-    assert_int_equal(world_create(&b->w, &wc), 0);
-    jc.fab = b->f;
-    jc.w = b->w;
-    if (job_create(&b->j, &jc, err))
-        fail_msg("%s", err);
+    one_job_up(b, conf, pool, jc);
 }
 
-static void fixture_down(struct fixture *b)
-{
-    assert_int_equal(job_destroy(b->j), 0);
-    world_destroy(b->w);
-    fabric_free(b->f);
-}
-
-static double timed(struct fixture *b, unsigned n, enum coll_algo algo, bool in_place)
+static double timed(struct one_job *b, unsigned n, enum coll_algo algo, bool in_place)
 {
     struct job_op op = {
         .algo = algo, .type = DT_FP32, .op = OP_SUM, .count = BYTES / 4, .in_place = in_place};
@@ -79,10 +55,10 @@ static double timed(struct fixture *b, unsigned n, enum coll_algo algo, bool in_
 
 static void check(const char *conf, unsigned n)
 {
-    struct fixture b;
+    struct one_job b;
     double ring, sharp, w = 50e9 * PACKET_EFFICIENCY, gain = 2.0 * (n - 1) / n;
 
-    fixture_up(&b, conf, n);
+    up(&b, conf, n);
     ring = timed(&b, n, ALGO_RING, false);
     sharp = timed(&b, n, ALGO_SHARP, false);
     /* F21: 2 B (N - 1) / (N W); F25: B / W. Latency and headers of messages are within 4 %. */
@@ -92,7 +68,7 @@ static void check(const char *conf, unsigned n)
     assert_true(ring / sharp > 0.96 * gain);
     timed(&b, n, ALGO_RING, true);
     timed(&b, n, ALGO_SHARP, true);
-    fixture_down(&b);
+    one_job_down(&b);
 }
 
 static void f21_f25_eight_hosts_on_two_leaves(void **state)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "host/coll/alg/sched.h"
-#include "sim/job/sim_job.h"
+#include "tests/sim/one_job.h"
 #include "tests/support/eal.h"
 
 #define RANKS 8
@@ -31,50 +31,38 @@ struct row {
 };
 
 struct fixture {
-    struct fabric *f;
-    struct world *w;
-    struct job *j;
+    struct one_job at;
     const struct row *row;
 };
 
 static void hit(void *ctx)
 {
     struct fixture *b = ctx;
-    uint16_t node = (uint16_t)(fabric_node(b->f, b->row->node) - b->f->nodes);
+    uint16_t node = (uint16_t)(fabric_node(b->at.f, b->row->node) - b->at.f->nodes);
 
-    world_alarm(b->w, PS_NEVER, NULL, NULL);
-    assert_int_equal(net_set_node(world_net(b->w), node, false, world_now(b->w)), 0);
+    world_alarm(b->at.w, PS_NEVER, NULL, NULL);
+    assert_int_equal(net_set_node(world_net(b->at.w), node, false, world_now(b->at.w)), 0);
 }
 
 static void up(struct fixture *b)
 {
-    struct world_cfg wc = {.nranks = RANKS, .host_of_rank = hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = RANKS,
                          .host_of_rank = hosts,
-                         .group = 1,
-                         .key = 7,
                          .n_policy = b->row->n_policy,
                          .policy = b->row->policy,
                          .any_order = true,
                          .buffer_bytes = 1u << 20,
                          .limit_ps = 2 * BOUND};
-    char err[COMM_TEXT] = "";
 
     for (unsigned i = 0; i < b->row->n_policy; i++)
         jc.algos |= 1u << b->row->policy[i];
-    b->f = fabric_load(b->row->conf, NULL);
-    wc.fab = jc.fab = b->f;
-    assert_non_null(b->f);
-    assert_int_equal(world_create(&b->w, &wc), 0);
-    jc.w = b->w;
-    if (job_create(&b->j, &jc, err))
-        fail_msg("%s", err);
+    one_job_up(&b->at, b->row->conf, pool, jc);
 }
 
 /* The switch itself, or the rank that cannot be reached. */
 static void expect_name(const struct fixture *b, unsigned rank)
 {
-    const char *text = comm_error(job_comm(b->j, rank)), *at = strstr(text, "rank ");
+    const char *text = comm_error(job_comm(b->at.j, rank)), *at = strstr(text, "rank ");
 
     if (!strstr(text, b->row->node) && (!at || !strchr(at, '(')))
         fail_msg("%s: rank %u: \"%s\"", b->row->node, rank, text);
@@ -89,9 +77,9 @@ static void run(const struct row *row, int64_t at)
     int failed = 0;
 
     up(&b);
-    world_alarm(b.w, world_now(b.w) + at, hit, &b);
+    world_alarm(b.at.w, world_now(b.at.w) + at, hit, &b);
     for (unsigned k = 0; k < 2; k++) {
-        if (job_run(b.j, &op, &res))
+        if (job_run(b.at.j, &op, &res))
             fail_msg("%s, %s: %s", sched_algo_name(op.algo), row->node, res.text);
         failed = res.failed_ranks;
         if (res.wrong || res.unnamed || res.time_ps > BOUND || (k && failed && failed != RANKS))
@@ -103,9 +91,7 @@ static void run(const struct row *row, int64_t at)
         expect_name(&b, r);
     if (row->goes_on == (failed != 0))
         fail_msg("%s, %s: %s", sched_algo_name(op.algo), row->node, failed ? res.text : "no error");
-    assert_int_equal(job_destroy(b.j), 0);
-    world_destroy(b.w);
-    fabric_free(b.f);
+    one_job_down(&b.at);
 }
 
 static void who_has_another_way_goes_on_and_others_end_by_name(void **state)

@@ -15,7 +15,7 @@
 
 #include "host/coll/alg/sched.h"
 #include "sim/job/oracle.h"
-#include "sim/job/sim_job.h"
+#include "tests/sim/one_job.h"
 #include "tests/support/eal.h"
 
 #define LONGEST 997u
@@ -31,41 +31,22 @@ struct fixture {
     bool whole;
     unsigned turn,
         turns; /* of the fixtures of this kind; which takes what, where not all take all */
-    struct fabric *f;
-    struct world *w;
-    struct job *j;
+    struct one_job at;
     uint16_t hosts[32];
     uint64_t seen, ran;
 };
 
 static void fixture_up(struct fixture *b)
 {
-    char err[COMM_TEXT] = "";
-    struct world_cfg wc = {.nranks = b->n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = b->n,
                          .host_of_rank = b->hosts,
-                         .group = 1,
-                         .key = 7,
                          .algos = b->algos,
                          .buffer_bytes = LONGEST * b->n * sizeof(uint64_t) + 64,
                          .limit_ps = PS_PER_S};
 
-    b->f = fabric_load(b->conf, NULL);
-    assert_non_null(b->f);
     for (unsigned r = 0; r < b->n; r++)
         b->hosts[r] = (uint16_t)(r / b->per_host);
-    wc.fab = jc.fab = b->f;
-    assert_int_equal(world_create(&b->w, &wc), 0);
-    jc.w = b->w;
-    if (job_create(&b->j, &jc, err))
-        fail_msg("%s, %u ranks: %s", b->conf, b->n, err);
-}
-
-static void fixture_down(struct fixture *b)
-{
-    assert_int_equal(job_destroy(b->j), 0);
-    world_destroy(b->w);
-    fabric_free(b->f);
+    one_job_up(&b->at, b->conf, pool, jc);
 }
 
 static bool has_place(enum coll_kind k)
@@ -79,7 +60,7 @@ static void run(struct fixture *b, struct job_op *op)
     int rc;
 
     op->seed = ++b->ran;
-    rc = job_run(b->j, op, &res);
+    rc = job_run(b->at.j, op, &res);
     if (rc || res.wrong || res.failed_ranks)
         fail_msg("%s: collective %u by %s, %u ranks, %s %s x%zu root %u sparse %u%s: rc %d, %lu "
                  "wrong, %d failed: %s",
@@ -115,7 +96,7 @@ static void product(struct fixture *b)
             struct coll_args args = {
                 .kind = (enum coll_kind)k, .algo = (enum coll_algo)a, .count = 1, .type = DT_FP32};
 
-            if (!(b->algos >> a & 1) || !comm_supports(job_comm(b->j, 0), &args))
+            if (!(b->algos >> a & 1) || !comm_supports(job_comm(b->at.j, 0), &args))
                 continue;
             for (unsigned t = 0; t < DT_COUNT; t++)
                 for (unsigned o = 0; o < (coll_reduces(args.kind) ? OP_COUNT : 1); o++)
@@ -140,7 +121,7 @@ static void all(struct fixture *beds, unsigned n)
         product(b);
         print_message("%s, %2u ranks: %lu of %lu operations\n", b->conf, b->n, b->ran,
                       b->seen * COUNTS * PLACES);
-        fixture_down(b);
+        one_job_down(&b->at);
     }
 }
 

@@ -27,6 +27,21 @@ struct fixture {
     struct job *j;
 };
 
+/* Each host has a port to either leaf, and a protocol an instance on the tree of each. */
+static const char two_ports[] =
+    "name = \"p\"; mtu = 1024; nodes = ( { name = (\"h0\", \"h1\", \"h2\", \"h3\"); kind = "
+    "\"host\"; }, "
+    "{ name = (\"l0\", \"l1\"); role = \"leaf\"; } ); link_defaults = { latency = \"300ns\"; %s }; "
+    "links = ( { a = (\"h0\", \"h1\", \"h2\", \"h3\"); b = \"l0\"; rate = \"200Gb/s\"; }, "
+    "{ a = (\"h0\", \"h1\", \"h2\", \"h3\"); b = \"l1\"; rate = \"100Gb/s\"; } ); reduce = { "
+    "groups = 4; };";
+static const char one_switch[] = "name = \"p\"; mtu = 1024; single_switch = { hosts = 4; host_link "
+                                 "= { rate = \"100Gb/s\"; latency = "
+                                 "\"300ns\"; %s }; }; reduce = { groups = 4; };";
+static const char *fabric_conf = one_switch;
+static unsigned trees = 1, first_tree;
+static bool one_place; /* of a job at a switch */
+
 static int up(struct fixture *b, const char *faults, unsigned algos, char *err)
 {
     struct world_cfg wc = {.nranks = RANKS, .host_of_rank = hosts, .pool = pool, .seed = 3};
@@ -38,18 +53,22 @@ static int up(struct fixture *b, const char *faults, unsigned algos, char *err)
                          .any_order = true,
                          .buffer_bytes = 1 << 18,
                          .limit_ps = 60 * PS_PER_S};
-    char conf[512];
+    char conf[1024];
 
-    snprintf(conf, sizeof(conf),
-             "name = \"p\"; mtu = 1024; single_switch = { hosts = 4; host_link = { rate = "
-             "\"100Gb/s\"; latency = \"300ns\"; %s }; }; reduce = { groups = 4; };",
-             faults);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(conf, sizeof(conf), fabric_conf, faults);
+#pragma GCC diagnostic pop
+    if (one_place)
+        strstr(conf, "groups = 4")[9] = '1';
     b->f = fabric_load_string(conf, "p.conf", NULL);
     assert_non_null(b->f);
     wc.fab = b->f;
     assert_int_equal(world_create(&b->w, &wc), 0);
     jc.w = b->w;
     jc.fab = b->f;
+    jc.n_trees = trees;
+    jc.tree = (uint16_t)first_tree;
     return job_create(&b->j, &jc, err);
 }
 
@@ -62,7 +81,7 @@ static void down(struct fixture *b)
     fabric_free(b->f);
 }
 
-static uint64_t run_all(const char *faults)
+static uint64_t run_all(enum coll_algo algo, const char *faults)
 {
     static const struct job_op ops[] = {
         {.type = DT_INT32, .op = OP_SUM, .count = 1},
@@ -76,13 +95,15 @@ static uint64_t run_all(const char *faults)
     char err[COMM_TEXT] = "";
     uint64_t hash;
 
-    if (up(&b, faults, 1u << gossip, err))
+    if (up(&b, faults, 1u << algo, err))
         fail_msg("%s", err);
     for (unsigned i = 0; i < RTE_DIM(ops); i++) {
         struct job_op op = ops[i];
         struct job_result res;
 
-        op.algo = gossip;
+        if (!coll_protocol_does(coll_protocol(algo), op.type, op.op))
+            continue;
+        op.algo = algo;
         op.seed = i;
         if (job_run(b.j, &op, &res) || res.wrong || res.failed_ranks)
             fail_msg("%s, operation %u: %lu wrong: %s", faults, i, res.wrong, res.text);
@@ -95,9 +116,99 @@ static uint64_t run_all(const char *faults)
 static void test_exact_on_any_fabric(void **state)
 {
     (void)state;
-    run_all("");
-    assert_true(run_all("loss = 0.02; dup = 0.02; reorder = 0.02;") ==
-                run_all("loss = 0.02; dup = 0.02; reorder = 0.02;"));
+    run_all(gossip, "");
+    assert_true(run_all(gossip, "loss = 0.02; dup = 0.02; reorder = 0.02;") ==
+                run_all(gossip, "loss = 0.02; dup = 0.02; reorder = 0.02;"));
+}
+
+static int64_t time_of(enum coll_algo algo, unsigned n_trees)
+{
+    struct job_op op = {.algo = algo, .type = DT_INT32, .op = OP_SUM, .count = 1 << 16};
+    struct fixture b = {0};
+    struct job_result res;
+    char err[COMM_TEXT] = "";
+
+    trees = n_trees;
+    if (up(&b, "", 1u << algo, err))
+        fail_msg("%s", err);
+    assert_int_equal(job_run(b.j, &op, &res), 0);
+    assert_int_equal(res.wrong, 0);
+    down(&b);
+    return res.time_ps;
+}
+
+/* By ports of 200 and 100 Gb/s together two thirds of the time by the first, and latency. */
+static void test_each_port_carries_a_share(void **state)
+{
+    const enum coll_algo algos[] = {gossip, ALGO_PROTOCOL + (enum coll_algo)proto_seat("switchml"),
+                                    ALGO_PROTOCOL + (enum coll_algo)proto_seat("atp"),
+                                    ALGO_PROTOCOL + (enum coll_algo)proto_seat("ps")};
+
+    (void)state;
+    fabric_conf = two_ports;
+    for (unsigned i = 0; i < RTE_DIM(algos); i++) {
+        int64_t one = time_of(algos[i], 1), both = time_of(algos[i], 2);
+
+        print_message("%s: by one port %.2f us, by both %.2f\n", coll_protocol(algos[i])->name,
+                      (double)one * 1e-6, (double)both * 1e-6);
+        assert_true(both < 0.8 * (double)one);
+        run_all(algos[i], "");
+        run_all(algos[i], "loss = 0.02; dup = 0.02; reorder = 0.02;");
+    }
+    fabric_conf = one_switch;
+    trees = 1;
+}
+
+/* The only place at one of two switches is taken: the job goes on by the other's tree. */
+static void test_a_tree_that_is_refused_is_left_out(void **state)
+{
+    const enum coll_algo algo = ALGO_PROTOCOL + (enum coll_algo)proto_seat("switchml");
+    struct job_op op = {.algo = algo, .type = DT_INT32, .op = OP_SUM, .count = 1 << 16};
+    struct fixture b = {0};
+    struct job_cfg jc = {.fab = NULL,
+                         .nranks = RANKS,
+                         .host_of_rank = hosts,
+                         .group = 10,
+                         .key = 4321,
+                         .n_trees = 2,
+                         .algos = 1u << algo,
+                         .any_order = true,
+                         .buffer_bytes = 1 << 18,
+                         .limit_ps = 60 * PS_PER_S};
+    char err[COMM_TEXT] = "";
+    struct job_result res;
+    struct job *second;
+    const char *why;
+
+    (void)state;
+    fabric_conf = two_ports;
+    one_place = true;
+    first_tree = 1;
+    if (up(&b, "", 1u << algo, err))
+        fail_msg("%s", err);
+    first_tree = 0;
+    jc.w = b.w;
+    jc.fab = b.f;
+    jc.sibling = b.j;
+    if (job_create(&second, &jc, err))
+        fail_msg("%s", err);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(job_run(second, &op, &res), 0);
+        assert_int_equal(res.wrong + (unsigned)res.failed_ranks, 0);
+    }
+    why = comm_fell_back(job_comm(second, 0));
+    assert_non_null(why);
+    assert_non_null(
+        strstr(why, "protocol switchml refused by l1: l1 has 1 jobs of protocols already"));
+    assert_non_null(strstr(why, "; switchml by 1 of 2 trees"));
+    assert_true(comm_lacks_trees(job_comm(second, 0), algo));
+    assert_false(comm_lacks_trees(job_comm(b.j, 0), algo));
+    assert_int_equal(job_run(b.j, &op, &res), 0);
+    assert_int_equal(res.wrong, 0);
+    assert_int_equal(job_destroy(second), 0);
+    down(&b);
+    fabric_conf = one_switch;
+    one_place = false;
 }
 
 /* Ranks that start an operation that the protocol does not do all refuse it. */
@@ -216,6 +327,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_on_any_fabric),
+        cmocka_unit_test(test_each_port_carries_a_share),
+        cmocka_unit_test(test_a_tree_that_is_refused_is_left_out),
         cmocka_unit_test(test_unsupported_is_named),
         cmocka_unit_test(test_mistakes_are_named),
         cmocka_unit_test(test_padding_has_room),

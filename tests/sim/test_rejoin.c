@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 #include "host/coll/coll.h"
-#include "sim/job/sim_job.h"
+#include "tests/sim/one_job.h"
 #include "tests/support/eal.h"
 
 #define RANKS     6u
@@ -25,9 +25,7 @@ static struct rte_mempool *pool;
 static const uint16_t hosts[RANKS] = {0, 1, 2, 4, 5, 6};
 
 struct fixture {
-    struct fabric *f;
-    struct world *w;
-    struct job *j;
+    struct one_job at;
     size_t count;
     bool in_place, ends;
     unsigned started[RANKS];
@@ -48,7 +46,7 @@ static float value(unsigned k, unsigned rank, size_t i)
 
 static float *memory(const struct fixture *b, unsigned rank, unsigned which, unsigned k)
 {
-    return (float *)job_buffer(b->j, rank, which) + (size_t)k * MAX_COUNT;
+    return (float *)job_buffer(b->at.j, rank, which) + (size_t)k * MAX_COUNT;
 }
 
 static void args(void *ctx, unsigned rank, struct coll_args *a)
@@ -69,8 +67,8 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
 static void fault(void *ctx)
 {
     struct fixture *b = ctx;
-    struct net *net = world_net(b->w);
-    int64_t now = world_now(b->w);
+    struct net *net = world_net(b->at.w);
+    int64_t now = world_now(b->at.w);
     char name[40];
 
     if (b->down >= 0) {
@@ -79,42 +77,32 @@ static void fault(void *ctx)
     } else if (below(b, 4)) {
         snprintf(name, sizeof(name), "leaf%u-spine%u", (unsigned)below(b, 2),
                  (unsigned)below(b, 2));
-        b->down = fabric_link_by_name(b->f, name);
+        b->down = fabric_link_by_name(b->at.f, name);
         assert_true(b->down >= 0);
         assert_int_equal(net_set_link(net, (unsigned)b->down, false, now), 0);
     } else {
         snprintf(name, sizeof(name), "spine%u", (unsigned)below(b, 2));
-        assert_int_equal(net_restart(net, (uint16_t)(fabric_node(b->f, name) - b->f->nodes), now),
-                         0);
+        assert_int_equal(
+            net_restart(net, (uint16_t)(fabric_node(b->at.f, name) - b->at.f->nodes), now), 0);
     }
     if (b->ends && b->down < 0)
-        world_alarm(b->w, PS_NEVER, NULL, NULL);
+        world_alarm(b->at.w, PS_NEVER, NULL, NULL);
     else
-        world_alarm(b->w, now + 1 + ((int64_t)below(b, 1000) * PS_PER_NS << below(b, 12)), fault,
+        world_alarm(b->at.w, now + 1 + ((int64_t)below(b, 1000) * PS_PER_NS << below(b, 12)), fault,
                     b);
 }
 
 static void up(struct fixture *b)
 {
-    struct world_cfg wc = {.nranks = RANKS, .host_of_rank = hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = RANKS,
                          .host_of_rank = hosts,
-                         .group = 1,
-                         .key = 7,
                          .algos = 1u << ALGO_SHARP | 1u << ALGO_RING,
                          .n_trees = 2,
                          .any_order = true,
                          .limit_ps = 100 * PS_PER_S};
-    char err[COMM_TEXT] = "";
 
-    b->f = fabric_load("conf/leaf-spine-8.conf", NULL);
-    wc.fab = jc.fab = b->f;
-    assert_non_null(b->f);
-    assert_int_equal(world_create(&b->w, &wc), 0);
-    jc.w = b->w;
-    if (job_create(&b->j, &jc, err))
-        fail_msg("%s", err);
-    assert_int_equal(job_buffers(b->j, OPS * MAX_COUNT * sizeof(float)), 0);
+    one_job_up(&b->at, "conf/leaf-spine-8.conf", pool, jc);
+    assert_int_equal(job_buffers(b->at.j, OPS * MAX_COUNT * sizeof(float)), 0);
 }
 
 static bool never(void *ctx)
@@ -135,7 +123,7 @@ static void operate(struct fixture *b, uint64_t seed)
         for (unsigned k = 0; k < OPS; k++)
             for (size_t i = 0; i < b->count; i++)
                 memory(b, r, b->in_place, k)[i] = value(k, r, i);
-    if (job_loop_run(b->j, &l))
+    if (job_loop_run(b->at.j, &l))
         fail_msg("seed %lu: %s", seed, l.text);
     for (unsigned r = 0; r < RANKS; r++)
         for (unsigned k = 0; k < OPS; k++)
@@ -154,7 +142,7 @@ static unsigned trees(const struct fixture *b, unsigned rank)
 {
     struct coll_grant g;
 
-    comm_granted(job_comm(b->j, rank), &g);
+    comm_granted(job_comm(b->at.j, rank), &g);
     return g.trees;
 }
 
@@ -175,22 +163,20 @@ static void run(uint64_t seed)
     up(&b);
     operate(&b, seed);
     assert_int_equal(trees(&b, 0), 2);
-    world_alarm(b.w, world_now(b.w) + 1 + (int64_t)below(&b, 50 * PS_PER_US), fault, &b);
+    world_alarm(b.at.w, world_now(b.at.w) + 1 + (int64_t)below(&b, 50 * PS_PER_US), fault, &b);
     for (unsigned i = 0; i < LOOPS; i++)
         operate(&b, seed);
     b.ends = true;
     /* What was aborted last is joined again after 20 ms at most. */
     while (tries++ < 30 && !(b.down < 0 && all_have_both(&b))) {
-        job_drive(b.j, world_now(b.w) + PS_PER_MS, never, NULL);
+        job_drive(b.at.j, world_now(b.at.w) + PS_PER_MS, never, NULL);
         operate(&b, seed);
     }
     for (unsigned r = 0; r < RANKS; r++)
-        if (trees(&b, r) != 2 || comm_lacks_trees(job_comm(b.j, r)))
+        if (trees(&b, r) != 2 || comm_lacks_trees(job_comm(b.at.j, r), ALGO_SHARP))
             fail_msg("seed %lu: rank %u has %u trees at the end: %s", seed, r, trees(&b, r),
-                     comm_fell_back(job_comm(b.j, r)));
-    assert_int_equal(job_destroy(b.j), 0);
-    world_destroy(b.w);
-    fabric_free(b.f);
+                     comm_fell_back(job_comm(b.at.j, r)));
+    one_job_down(&b.at);
 }
 
 static void trees_come_and_go_and_every_sum_is_right(void **state)

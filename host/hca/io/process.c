@@ -104,10 +104,8 @@ static int connect_nic(struct process_hca *p)
                     host->name, process.fab->slots_per_host, FAB_MAX_SLOTS);
         return p->slot;
     }
-    rc = rundir_path(&process.rd, p->lock_path, sizeof(p->lock_path), "port/%s/%u.%d.lock",
-                     host->name, p->dev.port, p->slot);
-    if (rc)
-        return rc;
+    snprintf(p->lock_name, sizeof(p->lock_name), "port/%s/%u.%d.lock", host->name, p->dev.port,
+             p->slot);
     rc = rundir_port_sock(&process.rd, host->name, p->dev.port, (unsigned)p->slot, p->sock,
                           sizeof(p->sock));
     if (rc)
@@ -141,7 +139,7 @@ static void disconnect_nic(struct process_hca *p)
     p->page = NULL;
     p->bell = NULL;
     p->slot_fd = -1;
-    *p->lock_path = 0;
+    *p->lock_name = 0;
     p->up = p->connected = false;
 }
 

@@ -48,7 +48,7 @@ struct process_hca {
     int slot;
     int slot_fd;     /* in the keeper's table, as are all of the port's descriptors */
     bool shared_fds; /* that table is the program's: the kernel allows no other */
-    char sock[256], lock_path[256]; /* of the slot; empty path: no slot */
+    char sock[256], lock_name[256]; /* of the slot; empty name: no slot */
     bool up;                        /* the HCA's view of the port */
     bool connected;                 /* the keeper's view, which is newer */
     bool lost;                      /* was disconnected since the HCA last learned the state */

@@ -41,9 +41,7 @@ bool process_count(struct process_hca *p, bool last)
 void process_report(struct process_hca *p)
 {
     struct text t = {.n = 0};
-    int fd = *p->lock_path
-                 ? open(p->lock_path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-                 : -1;
+    int fd = *p->lock_name ? rundir_file_quiet(p->rd, O_WRONLY | O_TRUNC, "%s", p->lock_name) : -1;
 
     if (fd < 0)
         return;

@@ -400,6 +400,34 @@ static void a_query_gives_back_what_modify_took(void **state)
     pair_close(&p);
 }
 
+/* A driver's kick: the HCA hears what time it is. */
+static void clock_kick(void *ctx)
+{
+    struct pair *p = ctx;
+    struct endpoint *ep = &p->s[0].ep;
+    struct rte_mbuf *m;
+
+    if (ep->output)
+        assert_int_equal(ep->output(ep->ctx, ENDPOINT_ACK, &m, 1, p->now_ps), 0);
+}
+
+static void the_clock_runs_while_nothing_is_done(void **state)
+{
+    struct pair p;
+    struct hca_driver drv = {.ctx = &p, .kick = clock_kick};
+    struct ibv_values_ex v = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
+
+    (void)state;
+    pair_open_driven(&p, &drv);
+    for (int64_t s = 1; s < 4; s++) {
+        p.now_ps = s * 1000000000000 + 7000;
+        assert_int_equal(ibv_query_rt_values_ex(p.s[0].ctx, &v), 0);
+        assert_int_equal(v.raw_clock.tv_sec, s);
+        assert_int_equal(v.raw_clock.tv_nsec, 7);
+    }
+    pair_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_resized_cq_keeps_its_completions_in_order),
         cmocka_unit_test(completions_of_a_destroyed_queue_pair_are_gone),
         cmocka_unit_test(the_device_says_what_it_is),
+        cmocka_unit_test(the_clock_runs_while_nothing_is_done),
         cmocka_unit_test(objects_that_are_not_offered_say_so),
         cmocka_unit_test(calls_that_are_not_offered_say_so),
         cmocka_unit_test(a_query_gives_back_what_modify_took),

@@ -141,7 +141,8 @@ static void a_rise_shortens_the_wait_that_has_begun(void **s)
 {
     struct dcqcn_cfg c = usual;
     struct dcqcn d = {0};
-    int64_t now = 0, at;
+    int64_t now = 0, at, left;
+    uint64_t before;
 
     (void)s;
     c.byte_reset = 0;
@@ -152,7 +153,10 @@ static void a_rise_shortens_the_wait_that_has_begun(void **s)
     at = dcqcn_ready(&d, &c, now);
     assert_int_equal(at, d.step_ps);
     assert_true(d.ready_ps > at + PS_PER_MS);
+    left = d.ready_ps - at, before = d.rate_bps;
     assert_true(dcqcn_ready(&d, &c, at) < at + PS_PER_US);
+    assert_true(d.rate_bps > before);
+    assert_int_equal(d.ready_ps, at + left * (int64_t)before / (int64_t)d.rate_bps);
 }
 
 /* ---- against a plain model ---- */

@@ -4,12 +4,11 @@
  * fabrics end, each by the algorithm that its file says, with the frames that were counted before the
  * start. TRIB_CASES: so many of them; TRIB_SEED: the first.
  */
-#include "base/random.h"
 #include "sim/capacity.h"
 #include "tests/fabric/load.h"
+#include "tests/support/draw.h"
 #include "tests/support/eal.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #define CASES  200u
@@ -17,16 +16,6 @@
 
 static struct rte_mempool *pool;
 static const volatile int go_on;
-static uint64_t seed;
-
-static unsigned draw(unsigned n)
-{
-    return (unsigned)(random_next(&seed) % n);
-}
-
-#define PICK(...)                                                                                  \
-    ((const unsigned[]){                                                                           \
-        __VA_ARGS__})[draw(sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))]
 
 struct text {
     char conf[1024], jobs[8192];
@@ -100,14 +89,14 @@ static bool draw_jobs(struct text *t, const struct fabric *f, struct jobs_plan *
     size_t len = (size_t)sprintf(t->jobs, "jobs = (");
 
     for (unsigned tries = 0; tries < 40 && n < wanted; tries++) {
-        uint64_t before = ++seed;
+        uint64_t before = ++draw_seed;
 
         snprintf(one, sizeof(one), "jobs = (");
         sprintf(put_job(one + 8, t, 0), " );");
         if (jobs_load_string(plan, one, "one.conf", f, &errs))
             continue;
         jobs_free(plan);
-        seed = before;
+        draw_seed = before;
         len = (size_t)(put_job(t->jobs + len, t, n++) - t->jobs);
     }
     snprintf(t->jobs + len, sizeof(t->jobs) - len, " );\n");
@@ -154,21 +143,14 @@ static void run(struct text *t, unsigned nr)
     fabric_free(f);
 }
 
-static unsigned number(const char *name, unsigned otherwise)
-{
-    const char *v = getenv(name);
-
-    return v ? (unsigned)strtoul(v, NULL, 10) : otherwise;
-}
-
 static void what_is_accepted_ends(void **state)
 {
     static struct text t;
-    unsigned first = number("TRIB_SEED", 0), n = number("TRIB_CASES", CASES);
+    unsigned first = draw_number("TRIB_SEED", 0), n = draw_number("TRIB_CASES", CASES);
 
     (void)state;
     for (unsigned nr = first; nr < first + n; nr++) {
-        seed = random_mix(nr);
+        draw_seed = random_mix(nr);
         draw_conf(&t);
         run(&t, nr);
     }

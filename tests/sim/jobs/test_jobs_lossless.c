@@ -4,28 +4,16 @@
  * fabrics (rates, oversubscription, latencies, buffers, both ways of forwarding) with drawn jobs that
  * reduce in switches beside jobs that do not. TRIB_CASES: so many of them; TRIB_SEED: the first.
  */
-#include "base/random.h"
 #include "sim/jobs/jobs.h"
 #include "tests/fabric/load.h"
+#include "tests/support/draw.h"
 #include "tests/support/eal.h"
-
-#include <stdlib.h>
 
 #define CASES  300u
 #define FRAMES 65536u
 
 static struct rte_mempool *pool;
 static const volatile int go_on;
-static uint64_t seed;
-
-static unsigned draw(unsigned n)
-{
-    return (unsigned)(random_next(&seed) % n);
-}
-
-#define PICK(...)                                                                                  \
-    ((const unsigned[]){                                                                           \
-        __VA_ARGS__})[draw(sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))]
 
 struct text {
     char conf[1024], jobs[4096];
@@ -112,23 +100,16 @@ static void run(const struct text *t, unsigned nr)
     fabric_free(f);
 }
 
-static unsigned number(const char *name, unsigned otherwise)
-{
-    const char *v = getenv(name);
-
-    return v ? (unsigned)strtoul(v, NULL, 10) : otherwise;
-}
-
 static void no_drawn_fabric_drops_a_frame_at_a_full_queue(void **state)
 {
-    unsigned first = number("TRIB_SEED", 0), n = number("TRIB_CASES", CASES);
+    unsigned first = draw_number("TRIB_SEED", 0), n = draw_number("TRIB_CASES", CASES);
 
     (void)state;
     for (unsigned nr = first; nr < first + n; nr++) {
         static struct text t;
         unsigned leaves, hosts;
 
-        seed = random_mix(nr);
+        draw_seed = random_mix(nr);
         draw_conf(&t, &leaves, &hosts);
         draw_jobs(&t, leaves * hosts);
         run(&t, nr);

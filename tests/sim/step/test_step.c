@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "sim/step/step.h"
 
 static void same(double a, double b)
@@ -74,8 +75,47 @@ static void gradients_hide_behind_the_backward_pass_but_for_the_last_layer(void 
     /* ZeRO 1: weights come before each layer of the first forward pass. */
     c.zero = 1;
     same(step_seconds(&c), 10 * 2e-3 + 1e-3 + 10 * 2e-3 + 2e-3);
+    c.zero = 2; /* gradients are sharded too, which changes no time */
+    same(step_seconds(&c), 10 * 2e-3 + 1e-3 + 10 * 2e-3 + 2e-3);
     c.zero = 3; /* and again before those of the backward pass, as long as they take here */
     same(step_seconds(&c), 10 * 2e-3 + 1e-3 + 2e-3 + 10 * 2e-3 + 2e-3);
+}
+
+/* Drawn steps: what a level of ZeRO may change, whatever the pipeline and its times are. */
+static void levels_of_zero_keep_their_order_in_drawn_steps(void **state)
+{
+    uint64_t rng = 4;
+
+    (void)state;
+    for (unsigned i = 0; i < 500; i++) {
+        struct step_cost c = {.layers = 1 + (unsigned)(random_next(&rng) % 12),
+                              .stages = 1 + (unsigned)(random_next(&rng) % 6),
+                              .microbatches = 1 + (unsigned)(random_next(&rng) % 9),
+                              .forward = 1e-6 * (double)(1 + random_next(&rng) % 1000),
+                              .backward = 1e-6 * (double)(1 + random_next(&rng) % 2000)};
+        double at[4], least, dp;
+
+        for (unsigned k = 0; k < ROOF_KINDS; k++)
+            c.comms[k] = 1e-6 * (double)(random_next(&rng) % 1500);
+        dp = c.comms[ROOF_DP];
+        least = c.layers * c.microbatches * (c.forward + c.backward + 2 * c.comms[ROOF_TP]);
+        for (c.zero = 0; c.zero < 4; c.zero++) {
+            at[c.zero] = step_seconds(&c);
+            assert_true(at[c.zero] >= least * (1 - 1e-9));
+        }
+        same(at[2], at[1]);
+        /* One more gathering in each stage, which makes nothing earlier. */
+        assert_true(at[3] >= at[2] * (1 - 1e-9));
+        assert_true(at[3] <= (at[2] + c.stages * c.layers * dp) * (1 + 1e-9));
+        c.comms[ROOF_DP] = 0;
+        for (c.zero = 0; c.zero < 4; c.zero++) {
+            double without = step_seconds(&c);
+
+            assert_true(without <= at[c.zero] * (1 + 1e-9));
+            least = c.zero ? least : without;
+            same(without, least); /* all levels are one where gradients take no time */
+        }
+    }
 }
 
 static const struct step_collective *find(const struct step_collective *u, unsigned n,
@@ -123,6 +163,54 @@ static void collectives_are_those_of_the_workload(void **state)
     x = find(u, n, ROOF_DP, COLL_ALLGATHER, true);
     assert_int_equal(x->degree, 2);
     assert_int_equal(x->stride, 64);
+}
+
+/* ZeRO 1 and 2 shard the optimiser's state and the gradients: weights are gathered once. ZeRO 3 shards the weights: once for each
+ * pass. */
+static void weights_are_gathered_in_the_backward_pass_by_zero_3_alone(void **state)
+{
+    static struct fab_errors errs;
+    struct workload w;
+
+    (void)state;
+    assert_int_equal(workload_load(&w, "conf/workloads/deepseek-v3.conf", &errs), 0);
+    for (w.zero = 0; w.zero <= 3; w.zero++)
+        for (unsigned experts = 0; experts < 2; experts++) {
+            struct step_collective u[STEP_COLLECTIVES];
+            unsigned n = step_collectives(&w, u);
+            const struct step_collective *x;
+
+            if (!w.zero) {
+                same(find(u, n, ROOF_DP, COLL_ALLREDUCE, experts)->times, 1);
+                continue;
+            }
+            same(find(u, n, ROOF_DP, COLL_REDUCE_SCATTER, experts)->times, 1);
+            x = find(u, n, ROOF_DP, COLL_ALLGATHER, experts);
+            same(x->times, w.zero == 3 ? 2 : 1);
+        }
+}
+
+/* A second for each collective: of a layer, half of an all-reduce, or each of reduce-scatter and all-gather. */
+static void a_layer_has_its_share_of_each_collective_on_gradients(void **state)
+{
+    static struct fab_errors errs;
+    struct workload w;
+
+    (void)state;
+    assert_int_equal(workload_load(&w, "conf/workloads/llama3-70b.conf", &errs), 0);
+    for (w.zero = 0; w.zero <= 3; w.zero++) {
+        struct step_collective u[STEP_COLLECTIVES];
+        unsigned n = step_collectives(&w, u);
+        struct step_cost c;
+
+        for (unsigned i = 0; i < n; i++)
+            u[i].timing[0].s = 1;
+        c = step_cost(&w, u, n, 0);
+        assert_int_equal(c.zero, w.zero);
+        same(c.comms[ROOF_DP] * c.layers, w.zero ? 1 : 0.5);
+        same(c.comms[ROOF_PP], 1);
+        same(c.comms[ROOF_TP], 2);
+    }
 }
 
 static struct cost_levels levels_of(const char *conf)
@@ -301,7 +389,10 @@ int main(void)
         cmocka_unit_test(tensor_parallel_communication_stands_between_layers),
         cmocka_unit_test(experts_hide_behind_another_microbatch_only),
         cmocka_unit_test(gradients_hide_behind_the_backward_pass_but_for_the_last_layer),
+        cmocka_unit_test(levels_of_zero_keep_their_order_in_drawn_steps),
         cmocka_unit_test(collectives_are_those_of_the_workload),
+        cmocka_unit_test(weights_are_gathered_in_the_backward_pass_by_zero_3_alone),
+        cmocka_unit_test(a_layer_has_its_share_of_each_collective_on_gradients),
         cmocka_unit_test(bounds_are_those_of_hand),
         cmocka_unit_test(theory_of_a_pipeline_is_what_a_gpu_sends),
         cmocka_unit_test(theory_of_a_pipeline_counts_those_that_cross),

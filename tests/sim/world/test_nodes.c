@@ -14,7 +14,7 @@
 #include "aggregation/proto.h"
 #include "host/coll/alg/sched.h"
 #include "roce/wire.h"
-#include "sim/job/sim_job.h"
+#include "tests/sim/one_job.h"
 #include "tests/support/eal.h"
 
 /* Payload per link byte of a full packet at MTU 4096: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
@@ -27,9 +27,7 @@
 static struct rte_mempool *pool;
 
 struct fixture {
-    struct fabric *f;
-    struct world *w;
-    struct job *j;
+    struct one_job at;
     unsigned n;
     uint16_t hosts[64];
     uint64_t *wire; /* payload by direction of a link: link * 2 + direction */
@@ -44,9 +42,9 @@ static bool is_credit(const struct roce_pkt *k)
 
 static bool is_switch(const struct fixture *b, uint32_t ip)
 {
-    int d = fabric_dest_of_ip(b->f, ip);
+    int d = fabric_dest_of_ip(b->at.f, ip);
 
-    return d >= 0 && b->f->nodes[b->f->dests[d].node].kind == FAB_SWITCH;
+    return d >= 0 && b->at.f->nodes[b->at.f->dests[d].node].kind == FAB_SWITCH;
 }
 
 /* Messages to and from aggregation nodes begin with a header, which is no data either. */
@@ -72,38 +70,26 @@ static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
 static void fixture_up(struct fixture *b, const char *conf, unsigned n, unsigned algos,
                        uint64_t bytes)
 {
-    char err[COMM_TEXT] = "";
-    struct world_cfg wc = {.nranks = n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = n,
                          .host_of_rank = b->hosts,
-                         .group = 1,
-                         .key = 7,
                          .algos = algos,
                          .lengths = true,
                          .limit_ps = PS_PER_S};
 
     memset(b, 0, sizeof(*b));
     b->n = n;
-    b->f = fabric_load(conf, NULL);
-    assert_non_null(b->f);
     for (unsigned r = 0; r < n; r++)
         b->hosts[r] = (uint16_t)r;
-    wc.fab = jc.fab = b->f;
-    assert_int_equal(world_create(&b->w, &wc), 0);
-    jc.w = b->w;
-    if (job_create(&b->j, &jc, err))
-        fail_msg("%s, %u ranks: %s", conf, n, err);
-    assert_int_equal(job_buffers(b->j, bytes), 0);
-    b->wire = calloc(2u * b->f->n_links, sizeof(*b->wire));
+    one_job_up(&b->at, conf, pool, jc);
+    assert_int_equal(job_buffers(b->at.j, bytes), 0);
+    b->wire = calloc(2u * b->at.f->n_links, sizeof(*b->wire));
     assert_non_null(b->wire);
-    net_tap(world_net(b->w), tap, b);
+    net_tap(world_net(b->at.w), tap, b);
 }
 
 static void fixture_down(struct fixture *b)
 {
-    assert_int_equal(job_destroy(b->j), 0);
-    world_destroy(b->w);
-    fabric_free(b->f);
+    one_job_down(&b->at);
     free(b->wire);
 }
 
@@ -112,8 +98,8 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
     struct fixture *b = ctx;
 
     *a = b->op;
-    a->send = job_buffer(b->j, rank, 0);
-    a->recv = job_buffer(b->j, rank, 1);
+    a->send = job_buffer(b->at.j, rank, 0);
+    a->recv = job_buffer(b->at.j, rank, 1);
 }
 
 static void assert_clean(struct fixture *b)
@@ -121,7 +107,7 @@ static void assert_clean(struct fixture *b)
     struct hca *h;
 
     for (unsigned r = 0; r < b->n; r++)
-        for (unsigned p = 0; (h = world_hca(b->w, r, p)); p++) {
+        for (unsigned p = 0; (h = world_hca(b->at.w, r, p)); p++) {
             const struct roce_counters *k = rnic_counters(hca_rnic(h));
 
             assert_int_equal(k->retransmits + k->timeouts + k->rnr_naks_received, 0);
@@ -140,8 +126,8 @@ static double seconds(struct fixture *b, enum coll_kind kind, enum coll_algo alg
         b->op.count /= b->n;
     if (kind == COLL_ALLTOALL)
         b->op.count /= b->n * b->n;
-    memset(b->wire, 0, 2u * b->f->n_links * sizeof(*b->wire));
-    if (job_loop_run(b->j, &l))
+    memset(b->wire, 0, 2u * b->at.f->n_links * sizeof(*b->wire));
+    if (job_loop_run(b->at.j, &l))
         fail_msg("%s: %s", sched_algo_name(algo), l.text);
     return (double)l.time_ps * 1e-12;
 }
@@ -174,7 +160,7 @@ static void assert_model(const struct fixture *b, enum coll_kind kind, enum coll
     struct coll_prediction p;
     char what[64];
 
-    assert_int_equal(coll_predict(b->f, &a, b->n, b->hosts, 0, 0, &p), 0);
+    assert_int_equal(coll_predict(b->at.f, &a, b->n, b->hosts, 0, 0, &p), 0);
     snprintf(what, sizeof(what), "%s of %llu KiB over its model (s)", sched_algo_name(algo),
              (unsigned long long)bytes / 1024);
     assert_near(what, got, (double)p.time_ps * 1e-12, within, within);
@@ -183,14 +169,14 @@ static void assert_model(const struct fixture *b, enum coll_kind kind, enum coll
 /* Payload out of a rank (or into it) by its links to switches of a role. */
 static uint64_t bytes_of(const struct fixture *b, unsigned rank, enum fab_role role, bool out)
 {
-    const struct fab_node *h = &b->f->nodes[b->f->hosts[b->hosts[rank]]];
+    const struct fab_node *h = &b->at.f->nodes[b->at.f->hosts[b->hosts[rank]]];
     uint64_t sum = 0;
 
     for (unsigned p = 0; p < h->n_ports; p++) {
         unsigned l = h->ports[p].link;
-        bool a = b->f->links[l].a == b->f->hosts[b->hosts[rank]];
+        bool a = b->at.f->links[l].a == b->at.f->hosts[b->hosts[rank]];
 
-        if (b->f->nodes[h->ports[p].peer_node].role == role)
+        if (b->at.f->nodes[h->ports[p].peer_node].role == role)
             sum += b->wire[2 * l + (a != out)];
     }
     return sum;
