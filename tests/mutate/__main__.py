@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""make mutate ROOM=...: plants small bugs, one at a time, and lists those that no test finds.
+
+A mutant is one changed operator, constant, condition, operand or statement in a line that the compiler sees. It is compiled as make
+would compile its file, and linked in place of the file's object to the room's unit tests, then to the tests in virtual time, then to chaos,
+until one of them finds it; nothing in the tree changes. What compiles to the same object is no mutant. A survivor is a missing test, or
+it is in tests/mutate/equivalent.txt with the reason why no test can tell it from the code.
+
+  ROOM=FOLDER[,FOLDER]  the room, a file of it, or "all"; a folder's own files, without those below it
+  N=20                  how many, drawn by SEED (today's date unless set); 0: all
+  UNIT=1                asks the room's unit tests alone
+  LIMIT=60              seconds of CPU time for a mutant's tests, and as many for chaos; SEEDS=600 of it at most
+"""
+import collections
+import datetime
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+import c_mutants  # noqa: E402
+import finders  # noqa: E402
+import python_mutants  # noqa: E402
+import recipes  # noqa: E402
+
+EQUIVALENT = "tests/mutate/equivalent.txt"
+# Programs' main files are in no archive; what runs in a real process alone has no unit test by its nature.
+NOT_LINKED = ("trib_", "tests/", "docs/", "examples/", "plugins/", "host/hint/", "host/clock/calls/")
+
+
+def number(name, default):
+    text = os.environ.get(name) or str(default)
+    if not text.isdigit():
+        raise SystemExit(f'mutate: found {name}="{text}", expected a whole number')
+    return int(text)
+
+
+def files_of(rooms):
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.c", "python/tributary/*.py"],
+                            capture_output=True, text=True, check=True).stdout.split()
+    listed = [f for f in listed if os.path.exists(f) and not f.startswith(NOT_LINKED) and not os.path.basename(f).startswith("trib_")]
+    if rooms == ["all"]:
+        return [f for f in listed if finders.tests_of(f)]
+    chosen = [f for f in listed if f in rooms or os.path.dirname(f) in rooms]
+    for room in rooms:
+        if not any(f == room or os.path.dirname(f) == room for f in chosen):
+            raise SystemExit(f'mutate: found ROOM="{room}", expected a folder or a file with C or Python in it, or "all"')
+    return chosen
+
+
+def equivalents():
+    """The argued mutants: (file, line, line instead) to the reason."""
+    found, file, was, now = {}, "", "", ""
+    with open(EQUIVALENT, encoding="utf-8") as f:
+        for n, line in enumerate(f, 1):
+            line = line.rstrip("\n")
+            if line.startswith("< "):
+                file, _, was = line[2:].partition(": ")
+            elif line.startswith("> "):
+                now = line[2:]
+            elif line.startswith("= ") and file and was:
+                found[file, was, now] = line[2:]
+            elif line and not line.startswith("#"):
+                raise SystemExit(f'{EQUIVALENT}:{n}: found "{line}", expected < FILE: LINE, > LINE INSTEAD, = REASON')
+    return found
+
+
+def is_stale(key):
+    file, was, _ = key
+    if not os.path.exists(file):
+        return True
+    with open(file, encoding="utf-8") as f:
+        return was not in " ".join(f.read().split())
+
+
+def draw(files, n, seed):
+    """N mutants of all of the files, each as likely as any other, in an order that the seed decides; without those that nobody compiles."""
+    rng, drawn = random.Random(seed), []
+    for file in files:
+        with open(file, encoding="utf-8") as f:
+            text = f.read()
+        make = python_mutants.mutants if file.endswith(".py") else c_mutants.mutants
+        drawn += make(file, text, range(1, text.count("\n") + 2))
+    rng.shuffle(drawn)
+    return drawn if n else sorted(drawn, key=lambda m: (m.file, m.start))
+
+
+class Planter:
+    """Compiles mutants."""
+
+    def __init__(self, compilers, scratch):
+        self.compilers, self.scratch, self.originals, self.seen = compilers, scratch, {}, {}
+
+    def _object(self, compiler, text, to):
+        # The name of the file is in the object: the same for the mutant as for the original.
+        source = f"{self.scratch}/{os.path.basename(compiler[compiler.index('-c') + 1])}"
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(text)
+        if not recipes.compile_at(compiler, source, to, "-g0"):
+            return None
+        with open(to, "rb") as f:
+            return f.read()
+
+    def plant(self, mutant):
+        """The mutant's objects by the paths of those that they replace; None where the compiler refuses it or sees no difference."""
+        if mutant.file.endswith(".py"):
+            return {}
+        objects, differs = {}, False
+        for n, compiler in enumerate(self.compilers.get(mutant.file, [])):
+            path = recipes.object_of(compiler)
+            if path not in self.originals:
+                self.originals[path] = self._object(compiler, mutant.text, f"{self.scratch}/original.o")
+                self.seen[path] = recipes.lines_seen(compiler, mutant.file)
+            to = f"{self.scratch}/mutant{n}.o"
+            made = self._object(compiler, mutant.source(), to) if mutant.line in self.seen[path] else None
+            if not made:
+                return None
+            differs |= made != self.originals[path]
+            objects[path] = to
+        return objects if differs else None
+
+
+def main():
+    os.chdir(recipes.ROOT)
+    rooms = [r.strip("/") for r in os.environ.get("ROOM", "").split(",") if r]
+    if not rooms:
+        raise SystemExit(__doc__)
+    n, seed = number("N", 20), number("SEED", datetime.date.today().strftime("%Y%m%d"))
+    files, unit = files_of(rooms), os.environ.get("UNIT")
+    argued = equivalents()
+    stale = [k for k in argued if is_stale(k)]
+    for file, was, _ in stale:
+        print(f'{EQUIVALENT}: found no "{was}" in {file} any more')
+    drawn = draw(files, n, seed)
+    if n:
+        print(f"# {n} of {len(drawn)} mutants; the same again: make mutate ROOM={','.join(rooms)} N={n} SEED={seed}", flush=True)
+    chosen_files = sorted({m.file for m in drawn[: 2 * n if n else None]})
+    tests = {f: finders.tests_of(f) for f in chosen_files}
+    later = [] if unit else finders.virtual_tests()
+    c_tests = sorted({t for f in chosen_files if f.endswith(".c") for t in tests[f] + later})
+    programs = [finders.program_of(t) for t in c_tests + ([] if unit or not c_tests else ["chaos"])]
+    compilers, links = recipes.ask([f for f in chosen_files if f.endswith(".c")], programs) if programs else ({}, {})
+    for file in chosen_files:
+        if file.endswith(".c") and file not in compilers:
+            print(f"# {file}: no test has it, so none of its mutants is planted", file=sys.stderr)
+    planted, found, survivors = collections.Counter(), collections.Counter(), []
+    with tempfile.TemporaryDirectory() as scratch:
+        planter, asked = Planter(compilers, scratch), finders.Finders(links, scratch)
+        for mutant in drawn:
+            if n and sum(planted.values()) == n:
+                break
+            if mutant.file not in chosen_files or mutant.key in argued:
+                continue
+            objects = planter.plant(mutant)
+            if objects is None:
+                continue
+            start, room = time.monotonic(), finders.room_of(mutant.file)
+            mine = tests[mutant.file]
+            also = [] if unit or mutant.file.endswith(".py") else [t for t in asked.order(later) if t not in mine] + ["chaos"]
+            by, says = asked.ask(mutant, objects, mine[:1] + asked.order(mine[1:]) + also)
+            planted[room] += 1
+            if by:
+                found[room] += 1
+                kind = "chaos" if by == "chaos" else "unit" if by in mine else "virtual"
+                found[room, kind] += 1
+            else:
+                survivors.append(mutant)
+            print(f"{'found' if by else 'SURVIVES':8} {mutant.file}:{mutant.line} {mutant.kind}: {mutant.was}  ->  {mutant.now}"
+                  + (f"  ({by.removeprefix('tests/')}{': ' + says if says else ''}, {time.monotonic() - start:.0f} s)" if by else ""), flush=True)
+    print(f"#\n# {'room':24} {'planted':>7} {'unit':>6} {'virtual':>7} {'chaos':>6} {'none':>5}")
+    for room in sorted(planted):
+        print(f"# {room:24} {planted[room]:7} {found[room, 'unit']:6} {found[room, 'virtual']:7} {found[room, 'chaos']:6} {planted[room] - found[room]:5}")
+    total = sum(planted.values())
+    kinds = [sum(v for k, v in found.items() if isinstance(k, tuple) and k[1] == kind) for kind in ("unit", "virtual", "chaos")]
+    print(f"# {'all':24} {total:7} {kinds[0]:6} {kinds[1]:7} {kinds[2]:6} {len(survivors):5}")
+    return 1 if survivors or stale else 0
+
+
+sys.exit(main())

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What may find a mutant: unit tests of its room, tests in virtual time, chaos. Each has so many seconds of CPU time, so that other
+load of the machine does not decide."""
+import glob
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import recipes
+
+LIMIT = int(os.environ.get("LIMIT", "60"))
+SEEDS = os.environ.get("SEEDS", "600")
+# Tests of a room that are not in tests/ROOM.
+ALSO = {
+    "host/coll": ["tests/sim/test_failover", "tests/sim/test_rejoin", "tests/sim/test_comms"],
+    "host/coll/recovery": ["tests/sim/test_failover", "tests/sim/test_rejoin"],
+    "host/coll/transport": ["tests/sim/test_slots", "tests/sim/test_failover"],
+    "sim": ["tests/sim/test_faults", "tests/sim/test_gone"],
+}
+
+
+def room_of(file):
+    return os.path.dirname(file)
+
+
+def tests_of(file):
+    """Unit tests of a file's room, that of its own name first; where the room has none, those below it, then of the room above. Of
+    a Python file that of its own name alone."""
+    room, found = room_of(file), []
+    if file.endswith(".py"):
+        test = f"tests/{room}/test_{os.path.basename(file).lstrip('_')}"
+        return [test[:-3]] if os.path.exists(test) else []
+    while room and not found:
+        found = sorted(glob.glob(f"tests/{room}/test_*.[cp]*")) or sorted(glob.glob(f"tests/{room}/**/test_*.[cp]*", recursive=True))
+        found += [t + ".c" for t in ALSO.get(room, []) if os.path.exists(t + ".c")]
+        room = os.path.dirname(room)
+    name = os.path.splitext(os.path.basename(file))[0]
+    kind = os.path.splitext(file)[1]
+    found = [os.path.splitext(f)[0] for f in dict.fromkeys(found) if f.endswith(kind)]
+    return sorted(found, key=lambda t: os.path.basename(t) != f"test_{name}")
+
+
+def virtual_tests():
+    return sorted(f[:-2] for f in glob.glob("tests/sim/test_*.c") + glob.glob("tests/sim/*/test_*.c"))
+
+
+def program_of(finder):
+    return f"{recipes.BUILD}/trib-sim" if finder == "chaos" else f"{recipes.BUILD}/{finder}"
+
+
+def run(words, seconds, **more):
+    """Runs a program for so many seconds of CPU time; its status, negative for a signal, and its output."""
+    limit = max(1, round(seconds))
+    with subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+        preexec_fn=lambda: (resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)), resource.setrlimit(resource.RLIMIT_CORE, (0, 0))), **more,
+    ) as p:
+        try:
+            out = p.communicate(timeout=8 * limit)[0]
+        except subprocess.TimeoutExpired:  # it waits for something
+            os.killpg(p.pid, signal.SIGKILL)
+            out = p.communicate()[0]
+        return p.returncode, out
+
+
+def python_test(test, seconds, package):
+    env = {**os.environ, "PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
+    return run([sys.executable, "-m", "unittest", test.replace("/", ".")], seconds, env=env)
+
+
+def failed_case(out):
+    for pattern in (r"^\[  FAILED  \] ([a-z]\w+)", r"^(?:FAIL|ERROR): (\w+)", r"FAILED: (.*)$", r"(?i)^(.*\bassert.*)$"):
+        m = re.search(pattern, out, re.M)
+        if m:
+            return m.group(1)[:100]
+    return ""
+
+
+class Finders:
+    """Asks finders about mutants; knows how long each takes on the unchanged tree, and what finds most."""
+
+    def __init__(self, links, scratch):
+        self.links, self.scratch, self.base, self.hits = links, scratch, {}, {}
+
+    def _run(self, finder, program, seconds, package=None):
+        if finder == "chaos":
+            return run([program, "--chaos", f"1-{SEEDS}", "--max-wall", "40"], seconds)
+        if package:
+            return python_test(finder, seconds, package)
+        return run([program], seconds)
+
+    def baseline(self, finder, python):
+        """CPU seconds of a finder on the unchanged tree; None where it fails there, so that it says nothing."""
+        if finder == "chaos":
+            if finder not in self.base:
+                recipes.build(self.links[program_of(finder)])
+            self.base[finder] = 0
+            return 0
+        if finder not in self.base:
+            program = f"{self.scratch}/program"
+            if not python:
+                recipes.build(self.links[program_of(finder)])
+                recipes.link_with(self.links[program_of(finder)], {}, program)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            rc, out = self._run(finder, program, LIMIT, "python" if python else None)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.base[finder] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime if rc == 0 else None
+            if rc:
+                print(f"# {finder} says nothing: {'it takes too long' if rc < 0 else failed_case(out)}", file=sys.stderr)
+        return self.base[finder]
+
+    def order(self, tests):
+        return sorted(tests, key=lambda t: -self.hits.get(t, 0))
+
+    def ask(self, mutant, objects, finders):
+        """Who finds a mutant first, and what it says; within LIMIT seconds for all tests, and LIMIT for chaos."""
+        left, python = LIMIT, mutant.file.endswith(".py")
+        for finder in finders:
+            takes = self.baseline(finder, python)
+            if takes is None or (finder != "chaos" and takes > left):
+                continue
+            program, package = f"{self.scratch}/program", None
+            if python:
+                package = python_copy(mutant, self.scratch)
+            elif not recipes.link_with(self.links[program_of(finder)], objects, program):
+                continue  # it has nothing of the mutant's room
+            start = time.monotonic()
+            rc, out = self._run(finder, program, LIMIT if finder == "chaos" else min(LIMIT, 5 + 10 * takes), package)
+            if finder != "chaos":
+                left -= takes
+            ended = rc in (-signal.SIGXCPU, -signal.SIGKILL)
+            if finder == "chaos" and ended and "FAILED" not in out:
+                continue
+            if rc:
+                self.hits[finder] = self.hits.get(finder, 0) + 1 / max(1, time.monotonic() - start)
+                return finder, "it does not end" if ended else failed_case(out) or f"status {rc}"
+        return None, ""
+
+
+def python_copy(mutant, scratch):
+    to = f"{scratch}/python"
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree("python", to, ignore=shutil.ignore_patterns("__pycache__"))
+    with open(f"{scratch}/{mutant.file}", "w", encoding="utf-8") as f:
+        f.write(mutant.source())
+    return to
