@@ -7,8 +7,10 @@ cd "$(dirname "$0")/.." || exit 1
 
 rooms='include/tributary
 include/sharp/api
-plugins/openmpi plugins/sharp
+include/nccl
+plugins/common plugins/openmpi plugins/sharp
 base
+plugins/nccl
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
 protocols protocols/host protocols/check

@@ -12,16 +12,18 @@ mkdir -p "$build/man" "$build/completion"
 
 # print FILE CMD...: replaces FILE completely or not at all.
 print() {
-    local file=$1
+    local file=$1 new
     shift
-    "$@" >"$file.new" || { rm -f "$file.new"; echo "manuals: $* failed" >&2; exit 1; }
-    mv "$file.new" "$file"
+    new=$(mktemp "$file.XXXXXXXXXX")
+    "$@" >"$new" || { rm -f "$new"; echo "manuals: $* failed" >&2; exit 1; }
+    chmod 644 "$new"
+    mv -fT "$new" "$file"
 }
 
 # Options and arguments of a program, a line each: long;short;value;values[;help].
 rows() { # rows PROGRAM FIELDS
     local complete=("$build/$1")
-    case "$1" in trib-sweep | trib-calibrate | trib-explain | trib-report | trib-import) complete=("$here/$1") ;; esac
+    case "$1" in trib-sweep | trib-calibrate | trib-explain | trib-report | trib-import | trib-nccl) complete=("$here/$1") ;; esac
     "${complete[@]}" --help=complete | cut -f"$2" | tr ';' ',' | tr '\t' ';'
 }
 
@@ -30,7 +32,7 @@ table() { printf "_trib_options_%s='%s\n'\n" "${1//-/_}" "$(rows "$1" "$2" | sed
 
 tables() { # tables FIELDS
     local p
-    for p in $programs trib-sweep trib-calibrate trib-explain trib-report trib-import; do table "$p" "$1"; done
+    for p in $programs trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl; do table "$p" "$1"; done
     # sections that only the script trib has
     "$here/trib" --help=complete | awk -F'|' '$3 != "" {
         printf "_trib_options_trib_%s='\''", $1
@@ -44,11 +46,11 @@ bash_file() {
     echo '# SPDX-License-Identifier: BSD-3-Clause'
     tables 1-4
     tail -n +2 "$here/completion.bash"
-    echo "complete -o filenames -F _trib trib $programs trib-sweep trib-calibrate trib-explain trib-report trib-import"
+    echo "complete -o filenames -F _trib trib $programs trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl"
 }
 
 zsh_file() {
-    echo "#compdef trib $programs trib-sweep trib-calibrate trib-explain trib-report trib-import"
+    echo "#compdef trib $programs trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl"
     echo '# SPDX-License-Identifier: BSD-3-Clause'
     tables 1-5
     tail -n +2 "$here/completion.zsh"
@@ -61,6 +63,7 @@ print "$build/man/trib-calibrate.1" "$here/trib-calibrate" --help=man
 print "$build/man/trib-explain.1" "$here/trib-explain" --help=man
 print "$build/man/trib-report.1" "$here/trib-report" --help=man
 print "$build/man/trib-import.1" "$here/trib-import" --help=man
+print "$build/man/trib-nccl.1" "$here/trib-nccl" --help=man
 for p in $pages; do print "$build/man/$p.1" "$build/$p" --help=man; done
 print "$build/completion/trib.bash" bash_file
 print "$build/completion/_trib" zsh_file

@@ -10,9 +10,9 @@ import re
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 from typing import Callable, NamedTuple, Optional, Sequence
 
+from ._input import WrongFile, shown
 from ._trib import trib
 
 
@@ -106,12 +106,12 @@ class Command(NamedTuple):
         except getopt.GetoptError as e:
             self.say(e)
             return 2
-        except Refused as e:
+        except (Refused, WrongFile) as e:
             self.say(e)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         except OSError as e:
-            self.say(f"{e.filename or 'cannot write'}: {e.strerror}")
+            self.say(f"{shown(e.filename or 'cannot write')}: {e.strerror}")
             try:
                 sys.stdout.close()
             except OSError:
@@ -156,17 +156,3 @@ def version() -> str:
     if run.returncode:
         raise Refused(run.stderr.strip())
     return run.stdout.split()[-1]
-
-
-def write_whole(path: str, text: str) -> None:
-    """Writes a file, all of it or nothing; OSError names path."""
-    target = Path(path)
-    new = target.with_name(f".{target.name[:200]}.{os.getpid()}")
-    try:
-        with open(new, "x", encoding="utf-8") as f:
-            f.write(text)
-        os.replace(new, target)
-    except OSError as e:
-        raise OSError(e.errno, e.strerror, path) from None
-    finally:
-        new.unlink(missing_ok=True)

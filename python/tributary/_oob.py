@@ -35,7 +35,11 @@ class Oob(Protocol):
 
 
 class Store:
-    """Ranks meet over TCP: rank 0 listens at ADDRESS:PORT, the others connect for timeout_s at most."""
+    """Ranks meet over TCP: rank 0 listens at ADDRESS:PORT, the others connect for timeout_s at most.
+
+    They know each other by a secret, which is found: the user's own on one machine, that of a fabric of several;
+    TRIB_STORE_SECRET_FILE in the environment names another one, in a file of mode 0600.
+    """
 
     def __init__(self, address: str, rank: int, size: int, timeout_s: float = 30) -> None:
         lib, err = _lib.load(), c.create_string_buffer(_lib.TEXT)

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
+from ._input import json_of, shown, whole
 from ._sizes import size_text
 from ._trib import PathLike, need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+EXPECTED = "a time line of --timeline"
 # A rank's lanes from the top: kinds of events, and what the legend calls them. Colours of Okabe and Ito.
 LANES = (
     (("send",), "sends a message", "#0072B2"),
@@ -26,16 +27,11 @@ BUSY, PAUSED, OUTSIDE = "#D55E00", "#000000", "#DDDDDD"
 
 def load(path: PathLike) -> Mapping[str, Any]:
     """A file of --timeline. ValueError: it is none."""
-    name = os.fspath(path)
-    with open(path, encoding="utf-8") as f:
-        try:
-            found = json.load(f)
-        except ValueError as e:
-            raise ValueError(f"{name}: found no JSON ({e}), expected a time line of --timeline") from None
-    other = found.get("otherData") if isinstance(found, dict) else None
+    name, found = shown(os.fspath(path)), json_of(path, EXPECTED)
+    other = found.get("otherData")
     if not isinstance(other, dict) or "operation" not in other or not isinstance(found.get("traceEvents"), list):
         raise ValueError(f"{name}: found no operation and events, expected a time line of --timeline")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _bars(events: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
@@ -58,7 +54,11 @@ def timeline(
     links  how many of the busiest directions of links, or their names ("leaf0>spine1"); 0: none
     ValueError: the file is no time line, or has no such rank or link.
     """
-    found = load(path)
+    with whole(path, EXPECTED):
+        return _timeline(load(path), ranks, links, legend)
+
+
+def _timeline(found: Mapping[str, Any], ranks: Optional[Sequence[int]], links: Union[int, Sequence[str]], legend: bool) -> Axes:
     operation, events = found["otherData"]["operation"], [e for e in found["traceEvents"] if e.get("ph") == "X"]
     by_rank: dict[int, dict[str, Any]] = {r["rank"]: r for r in operation["ranks"]}
     if ranks is None:

@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Mapping, MutableMapping, Optional
 
+from . import _secret
+from ._files import write_whole
+from ._input import WrongFile, shown, text_of
 from ._trib import PathLike, need, no_such_file, output, shipped
 
 _LINK = {"rate": "400Gb/s", "latency": "300ns"}
@@ -68,6 +72,26 @@ def _plain(value: Any) -> Any:
     return value
 
 
+MOST_BYTES = 64 << 20  # of a conf, as trib reads it
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}", re.ASCII)
+
+
+def checked_name(name: object) -> str:
+    """A fabric's name, which becomes one of a file. ValueError: it is none, as trib says it too."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"name: found {shown(repr(name))[:80]}, expected a name of 1 to 31 letters, digits, '_', '.' or '-' that begins with a letter or digit"
+        )
+    return name
+
+
+def default_name(path: Path) -> str:
+    """The name of a fabric whose conf has none: its file's stem, as trib makes a name of it."""
+    stem = path.name.rpartition(".")[0] or path.name
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", stem[:31])
+    return name if not name or name[0].isalnum() else "f" + name[1:]
+
+
 def libconfig(groups: Mapping[str, Any]) -> str:
     """The libconfig text of a dict: of a fault plan, a workload or jobs as well as of a fabric."""
     out = io.StringIO()
@@ -86,7 +110,7 @@ class Conf(MutableMapping[str, Any]):
     def load(cls, source: PathLike, **settings: Any) -> Conf:
         """A conf from a path, or one that comes with trib by its name ("leaf-spine-8"); settings replace its own.
 
-        FileNotFoundError: there is none. ValueError: it is not libconfig.
+        FileNotFoundError: there is none. ValueError: it is not libconfig, or includes another file, as trib takes none.
         """
         path = Path(source)
         if not path.is_file():
@@ -94,19 +118,28 @@ class Conf(MutableMapping[str, Any]):
             if found is None:
                 raise no_such_file(os.fspath(source))
             path = found
-        conf = cls.parse(path.read_text(encoding="utf-8"), str(path), path.parent)
-        conf.groups.setdefault("name", path.stem)
+        conf = cls.parse(text_of(path, MOST_BYTES), str(path))
+        conf.groups.setdefault("name", default_name(path))
         conf.groups.update(_plain(settings))
         return conf
 
     @classmethod
-    def parse(cls, text: str, called: str = "text", includes: PathLike = ".") -> Conf:
+    def parse(cls, text: str, called: str = "text") -> Conf:
         """A conf from libconfig text. ValueError: it is none; called: its name there."""
         libconf = need("libconf", "python3-libconf")
+        text = text.removeprefix("\ufeff")
+        for number, line in enumerate(text.split("\n") if "@include" in text else (), 1):
+            if line.strip().startswith("@include"):
+                raise WrongFile(f"{shown(called)}:{number}: found @include, expected a file that is complete by itself")
         try:
-            return cls(libconf.load(io.StringIO(text), filename=called, includedir=os.fspath(includes)))
+            return cls(libconf.loads(text))
         except libconf.ConfigParseError as e:
-            raise ValueError(f"{called}: {e}") from None
+            why = "a syntax error, which is not shown, since the file has a secret" if _secret.named(text) else shown(e)[:200]
+            raise WrongFile(f"{shown(called)}: found {why}, expected libconfig's name = value;") from None
+        except RecursionError:
+            raise WrongFile(f"{shown(called)}: found groups nested too deeply, expected a conf") from None
+        except (AttributeError, KeyError, IndexError, OverflowError, TypeError, ValueError) as e:  # of libconf, of what it does not expect
+            raise WrongFile(f"{shown(called)}: found no conf ({type(e).__name__}), expected libconfig's name = value;") from None
 
     @classmethod
     def template(cls, template: str, **keys: Any) -> Conf:
@@ -185,7 +218,7 @@ class Conf(MutableMapping[str, Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Conf({self.groups!r})"
+        return f"Conf({_secret.hidden(self.groups)!r})"
 
     @property
     def name(self) -> str:
@@ -201,14 +234,16 @@ class Conf(MutableMapping[str, Any]):
         return libconfig(self.groups)
 
     def write(self, path: PathLike) -> Path:
-        """Writes the text to a file, as a whole or not at all."""
+        """Writes the text to a file, as a whole or not at all; one with a secret for its owner alone."""
         to = Path(path)
-        new = to.with_name(f".{to.name}.{os.getpid()}")
-        new.write_text(self.text(), encoding="utf-8")
-        new.replace(to)
+        write_whole(to, self.text(), 0o600 if _secret.has(self.groups) else None)
         return to
+
+    def write_into(self, folder: Path) -> Path:
+        """Writes it to a folder under its own name. ValueError: the name is none."""
+        return self.write(folder / f"{checked_name(self.name)}.conf")
 
     def plan(self, *options: str) -> str:
         """What ``trib plan`` prints of it. TribError: every mistake, by line of ``text()``."""
         with tempfile.TemporaryDirectory(prefix="trib-") as folder:
-            return output(["plan", *options, str(self.write(Path(folder) / f"{self.name}.conf"))])
+            return output(["plan", *options, str(self.write_into(Path(folder)))])

@@ -9,14 +9,15 @@ nested is flattened with dots (fidelity.ok). Before them: conf, ranks, clock ("v
 from __future__ import annotations
 
 import glob
-import json
 import os
-import shutil
 import tempfile
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, Union
 
+from . import _input
+from ._files import write_whole
+from ._input import shown
 from ._sizes import Size, size_list, size_options
 from ._trib import PathLike, TribError, call, need, no_such_file, shipped, trib, why
 from .conf import Conf, libconfig
@@ -87,7 +88,7 @@ def conf_word(conf: PathLike, folder: str = "") -> str:
 
 def write_plan(faults: Plan, path: Path) -> None:
     """Writes a fault plan, a list of its entries (docs/confs.md), to a file."""
-    path.write_text(libconfig({"faults": tuple(faults)}), encoding="utf-8")  # type: ignore[arg-type]
+    write_whole(path, libconfig({"faults": tuple(faults)}))  # type: ignore[arg-type]
 
 
 def run(
@@ -117,7 +118,7 @@ def run(
     """
     with tempfile.TemporaryDirectory(prefix="trib-") as folder:
         if isinstance(conf, Conf):
-            conf = conf.write(Path(folder) / f"{conf.name}.conf")
+            conf = conf.write_into(Path(folder))
         if faults is not None and not isinstance(faults, (str, os.PathLike)):
             write_plan(faults, Path(folder) / "faults.conf")
             faults = Path(folder) / "faults.conf"
@@ -138,7 +139,7 @@ def run(
             command = [str(trib()), "sim" if clock == "virtual" else "perf", os.fspath(conf), collective]
             _run_one([*command, *words, *of_size, *args], files[-1])
         if json is not None:
-            shutil.copyfile(files[0], json)
+            write_whole(json, _input.text_of(files[0]))
         frame = read(files)
         for at, provenance in enumerate(frame.attrs["runs"]):
             provenance["file"] = None if json is None or at else os.fspath(json)
@@ -159,6 +160,9 @@ def _run_one(command: list[str], file: Path) -> None:
         raise TribError(why(code, stderr), command, code, rows)
 
 
+EXPECTED = "a file of trib's -J"
+
+
 def flatten(value: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Nested objects as keys with dots; lists stay."""
     flat: dict[str, Any] = {}
@@ -172,17 +176,17 @@ def flatten(value: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 def load(path: PathLike) -> dict[str, Any]:
     """A file of results. ValueError: it is none, or of another schema."""
-    with open(path, encoding="utf-8") as f:
-        try:
-            result = json.load(f)
-        except ValueError as e:
-            raise ValueError(f"{os.fspath(path)}: found no JSON ({e}), expected a file of trib's -J") from None
-    if not isinstance(result, dict) or not isinstance(result.get("results"), list):
-        raise ValueError(
-            f"{os.fspath(path)}: found no rows, expected results of a collective by trib sim, trib perf or trib-sweep --merge"
-        )
+    result, name = _input.json_of(path, EXPECTED), shown(os.fspath(path))
+    if not isinstance(result.get("results"), list):
+        raise ValueError(f"{name}: found no rows, expected results of a collective by trib sim, trib perf or trib-sweep --merge")
     if result.get("schema", SCHEMA) != SCHEMA:
-        raise ValueError(f"{os.fspath(path)}: found schema {result['schema']}, expected {SCHEMA}")
+        raise ValueError(f"{name}: found schema {shown(result['schema'])[:40]}, expected {SCHEMA}")
+    for at, row in enumerate(result["results"]):
+        if not isinstance(row, dict):
+            raise ValueError(f"{name}: found {shown(row)[:40]} in results[{at}], expected a row, an object")
+    for key in ("run", "virtual"):
+        if not isinstance(result.get(key, {}), (dict, type(None))):
+            raise ValueError(f"{name}: {key}: found {shown(result[key])[:40]}, expected an object")
     return result
 
 
@@ -194,15 +198,16 @@ def stem(path: Any) -> str:
 def labels_of(folder: Path) -> dict[str, str]:
     """What a sweep calls its fault plans, by their names; "": no plan."""
     try:
-        found = json.loads((folder / LABELS).read_text(encoding="utf-8"))
+        found = _input.json_of(folder / LABELS, "names of fault plans")
     except (OSError, ValueError):
         return {}
-    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+    return {k: v for k, v in found.items() if isinstance(v, str)}
 
 
 def _context(result: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
     """What all rows of a file share, by the names of CONTEXT."""
-    command = result.get("run", {}).get("command", [])
+    command = (result.get("run") or {}).get("command", [])
+    command = [str(w) for w in command] if isinstance(command, list) else []
     at = command.index("--faults") + 1 if "--faults" in command else len(command)
     virtual = result.get("virtual")
     faults = stem(command[at]) if at < len(command) else ""
@@ -230,7 +235,7 @@ def _check_row(row: Mapping[str, Any], at: int) -> None:
         kind: tuple[type, ...] = (str,) if key in TEXTS else (int, float)
         if not isinstance(value, kind) or isinstance(value, bool):
             what = "text" if key in TEXTS else "a number"
-            raise ValueError(f"found {key} {value!r} in results[{at}], expected {what}")
+            raise ValueError(f"found {key} {shown(repr(value))[:40]} in results[{at}], expected {what}")
 
 
 def _rows(result: Mapping[str, Any], run_number: int, labels: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -250,7 +255,7 @@ def _rows(result: Mapping[str, Any], run_number: int, labels: Mapping[str, str])
 
 def _provenance(path: PathLike, result: Mapping[str, Any]) -> dict[str, Any]:
     kept = {k: v for k, v in result.items() if k != "results"}
-    if "links" in kept.get("virtual", {}):
+    if "links" in (kept.get("virtual") or {}):
         kept["virtual"] = {k: v for k, v in kept["virtual"].items() if k != "links"}
     return {"file": os.fspath(path), **kept}
 
@@ -280,12 +285,14 @@ def read(source: Union[PathLike, Iterable[PathLike]]) -> pd.DataFrame:
     runs: list[dict[str, Any]] = []
     for number, path in enumerate(_files(source)):
         result = load(path)
-        try:
-            rows += _rows(result, number, labels_of(path.parent))
-        except ValueError as e:
-            raise ValueError(f"{path}: {e}") from None
-        runs.append(_provenance(path, result))
-    return frame_of(rows, runs)
+        with _input.whole(path, EXPECTED):
+            try:
+                rows += _rows(result, number, labels_of(path.parent))
+            except ValueError as e:
+                raise ValueError(f"{shown(path)}: {e}") from None
+            runs.append(_provenance(path, result))
+    with _input.whole(", ".join(str(run["file"]) for run in runs[:3]), EXPECTED):
+        return frame_of(rows, runs)
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

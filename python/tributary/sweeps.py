@@ -22,10 +22,13 @@ import warnings
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
+from . import _secret
+from ._files import discard, new_file, write_whole
+from ._input import WrongFile, data_of, json_of, text_of
 from ._sizes import Size, size_list, size_options
 from ._sweep_progress import Line, Progress
-from ._trib import PathLike, trib, why
-from .conf import Conf
+from ._trib import PathLike, TribError, output, trib, why
+from .conf import Conf, checked_name
 from .results import LABELS, Plan, Words, conf_word, labels_of, options, read, stem, write_plan
 
 if TYPE_CHECKING:
@@ -48,10 +51,8 @@ def _put(folder: Path, name: str, text: str, used: dict[str, str]) -> str:
     if used.setdefault(name, text) != text:
         raise ValueError(f"found two confs or fault plans named {name[:-5]!r}, expected names that differ (Conf.copy(name=...))")
     path = folder / name
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        new = folder / f".{name}.{os.getpid()}"
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
+    if not path.is_file() or text_of(path) != text:
+        write_whole(path, text, 0o600 if _secret.named(text) else None)
     return str(path)
 
 
@@ -67,15 +68,13 @@ def _plans(faults: FaultPlans, folder: Path, used: dict[str, str]) -> list[Optio
         else:
             with tempfile.TemporaryDirectory(prefix="trib-") as scratch:
                 write_plan(plan, Path(scratch) / "plan")
-                text = (Path(scratch) / "plan").read_text(encoding="utf-8")
+                text = text_of(Path(scratch) / "plan")
             found.append(_put(folder, label, text, used))
         key = stem(found[-1] or "")
         if used.setdefault(f"label of {key}", label) != label:
             raise ValueError(f"found {used[f'label of {key}']!r} and {label!r} of the same plan {key!r}, expected plans with names of their own")
         labels[key] = label
-    new = folder / f".{LABELS}.{os.getpid()}"
-    new.write_text(json.dumps(labels), encoding="utf-8")
-    new.replace(folder / LABELS)
+    write_whole(folder / LABELS, json.dumps(labels))
     return found
 
 
@@ -104,13 +103,11 @@ def _lines(folder: Path, grid: Mapping[str, Any], series: Sequence[Sequence[str]
 def _listed(folder: Path, wanted: Sequence[str]) -> dict[str, int]:
     """DIR's list with the wanted lines added; each line's number."""
     path = folder / "list"
-    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    old = text_of(path).splitlines() if path.exists() else []
     lines = [line for line in old if line.strip() and not line.lstrip().startswith("#")]
     lines += [line for line in wanted if line not in set(lines)]
     if lines != old:
-        new = folder / f".list.{os.getpid()}"
-        new.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        new.replace(path)
+        write_whole(path, "".join(line + "\n" for line in lines))
     numbers: dict[str, int] = {}
     for number, line in enumerate(lines):
         numbers.setdefault(line, number)
@@ -119,12 +116,15 @@ def _listed(folder: Path, wanted: Sequence[str]) -> dict[str, int]:
 
 def _same_files(result: Mapping[str, Any]) -> bool:
     """Whether the files that a result was made with are what they were. One that is not here cannot be compared."""
-    for used in result.get("run", {}).get("files", []):
+    run = result.get("run")
+    files = run.get("files") if isinstance(run, dict) else None
+    for used in files if isinstance(files, list) else ():
         try:
-            now = hashlib.sha256(Path(used["path"]).read_bytes()).hexdigest()
-        except OSError:
+            secret = "secrets" in used  # then the hash is of what is shown
+            now = output(["plan", "--no-secrets", used["path"]]).encode() if secret else data_of(used["path"])
+        except (KeyError, OSError, TribError, TypeError, WrongFile):
             continue
-        if now != used["sha256"]:
+        if hashlib.sha256(now).hexdigest() != used["sha256"]:
             return False
     return True
 
@@ -132,14 +132,12 @@ def _same_files(result: Mapping[str, Any]) -> bool:
 def finished(base: Path, line: str) -> bool:
     """Whether the files BASE.json and BASE.out are the results of this very line, whole and right."""
     try:
-        with open(f"{base}.out", encoding="utf-8", errors="replace") as out:
-            if out.readline() != f"# trib sim {line}\n":
-                return False
-        with open(f"{base}.json", encoding="utf-8") as f:
-            result = json.load(f)
+        if not data_of(f"{base}.out").decode(errors="replace").startswith(f"# trib sim {line}\n"):
+            return False
+        result = json_of(f"{base}.json", "results")
     except (OSError, ValueError):
         return False
-    rows = result.get("results") if isinstance(result, dict) else None
+    rows = result.get("results")
     right = isinstance(rows, list) and all(isinstance(r, dict) and not r.get("wrong") for r in rows)
     return right and "error" not in result and _same_files(result)
 
@@ -151,8 +149,8 @@ class _Simulation:
         self.line, self.base = line, base
         conf, *rest = line.text.split()
         one = [] if threads is None else ["--threads", str(threads)]
-        base.with_suffix(".json").unlink(missing_ok=True)
-        self.out: IO[bytes] = open(f"{base}.out", "wb")
+        discard(base.with_suffix(".json"))
+        self.out: IO[bytes] = new_file(f"{base}.out")
         self.out.write(f"# trib sim {line.text}\n".encode())
         self.out.flush()
         self.err: IO[bytes] = tempfile.TemporaryFile()
@@ -250,7 +248,7 @@ def sweep(
     folder.mkdir(parents=True, exist_ok=True)
     used: dict[str, str] = {}
     grid = {
-        "conf": [_put(folder, c.name, c.text(), used) if isinstance(c, Conf) else _word(c) for c in _each(confs)],
+        "conf": [_put(folder, checked_name(c.name), c.text(), used) if isinstance(c, Conf) else _word(c) for c in _each(confs)],
         "collective": _each(collectives),
         "ranks": _each(ranks),
         "types": _each(types),
@@ -268,7 +266,7 @@ def sweep(
     done = {line for line in wanted if finished(bases[line], line)}
     todo = [line for line in wanted if line not in done]
     for line in todo:  # for trib-sweep, which does not compare confs
-        bases[line].with_suffix(".json").unlink(missing_ok=True)
+        discard(bases[line].with_suffix(".json"))
     began = time.monotonic()
     cores = len(os.sched_getaffinity(0)) if workers is None else workers
     failed: dict[str, str] = {}

@@ -66,7 +66,7 @@ refuses() { # refuses TEXT ARG...
 refuses "found --clock 'gps', expected fabric or wall" --clock gps h0 -- true
 refuses 'found --scale-waits, expected --clock fabric' --scale-waits h0 -- true
 refuses 'found --scale-waits, expected --clock fabric' --clock wall --scale-waits h0 -- true
-refuses "found '--clok', expected --isolate, --clock fabric or --scale-waits" --clok fabric h0 -- true
+refuses "found '--clok', expected --isolate, --clock fabric, --scale-waits or --no-nccl-env" --clok fabric h0 -- true
 if command -v gcc >/dev/null && echo 'int main(void) { return 0; }' >"$tmp/static.c" && gcc -static -o "$tmp/static" "$tmp/static.c" 2>/dev/null; then
     refuses '/static is linked statically, so no library can be loaded into it' --clock fabric h0 -- "$tmp/static"
     printf '#!/usr/bin/env static\n' >"$tmp/script"

@@ -56,6 +56,7 @@ reduce = { groups = 64; slots = 16384; window = 256; };
 EOF
 # as many cores as rails: a tree for each
 sed 's/cores = 1/cores = 2/' "$tmp/tiers.conf" >"$tmp/cores.conf"
+cp "$conf/leaf-spine-8.conf" "$conf/rail-2x8.conf" "$conf/h100-node.conf" "$tmp"
 # The key of trib model, and the least and the most that it may be of the simulated time
 while read -r fabric what algo size binds key least most; do
     trib model "$tmp/$fabric.conf" "$what" -b "$size" -J "$tmp/f.json" >/dev/null || fail "$fabric: trib model $what"
@@ -76,6 +77,15 @@ tiers all_reduce hier 8M core time_s 0.92 1
 tiers all_reduce hier_sharp 8M core time_s 0.92 1
 cores all_reduce hier_sharp 8M leaf time_s 0.92 1
 tiers alltoall direct 256K core wire_s 0.95 1.05
+leaf-spine-8 all_reduce ring 64K leaf wire_s 0.95 1.05
+leaf-spine-8 all_reduce ring 1M leaf wire_s 0.95 1.05
+leaf-spine-8 all_reduce sharp 64K leaf wire_s 0.95 1.05
+leaf-spine-8 all_gather ring 256K leaf wire_s 0.95 1.05
+rail-2x8 all_reduce ring 64K leaf wire_s 0.95 1.05
+rail-2x8 all_reduce ring 512K leaf wire_s 0.95 1.05
+rail-2x8 all_reduce hier 64K nvswitch wire_s 0.95 1.05
+rail-2x8 all_reduce hier 1M nvswitch wire_s 0.95 1.05
+h100-node all_reduce ring 64K nvswitch wire_s 0.95 1.05
 EOF
 
 # auto takes what is predicted to be fastest, in two hops along the rails too

@@ -82,6 +82,10 @@ awk -F'\t' '
         exit !(n >= 650 && apart <= 2 && worst < 0.05)
     }' "$tmp/rows" || fail "the model and virtual time are apart"
 
+# Many short messages: as many as there are headers for are in flight.
+rows leaf-spine-64 all_gather 4K --algo sharp >"$tmp/short"
+awk -F'\t' '$4 < 0.98 || $4 > 1.02 { print; bad = 1 } END { exit bad || !NR }' "$tmp/short" || fail "short messages of SHARP's all-gather are apart"
+
 # NVSwitches, whose buffers, slices and turns bind: within 5 %, many ranks of several nodes included.
 {
     rows h100-node all_reduce 16M --algo nvls

@@ -10,9 +10,7 @@ echo 'ecmp = "balanced"; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf =
     spine_link = { rate = "50Gb/s"; latency = "300ns"; }; }; reduce = { };' >"$tmp/slow.conf"
 trib sim "$tmp/slow.conf" --algo switchml,ps,atp -d int32 -b 512K -e 512K -w 0 -n 1 --place out -J "$tmp/slow.json" >"$tmp/sim.out" 2>&1 ||
     fail "$(cat "$tmp/sim.out")"
-for p in switchml ps; do
+for p in switchml ps atp; do
     jq -e ".results[] | select(.algo == \"$p\") | .protocol.resent == 0 and .time_us / .predicted_us > 0.95 and .time_us / .predicted_us < 1.05" "$tmp/slow.json" >"$tmp/jq.out" ||
         fail "$p: $(grep -E "$p " "$tmp/sim.out")"
 done
-jq -e '.results[] | select(.algo == "atp") | .protocol.resent == 0 and .time_us / .predicted_us > 0.95 and .time_us / .predicted_us < 1.15' "$tmp/slow.json" >"$tmp/jq.out" ||
-    fail "atp: $(jq -c '.results[] | select(.algo == "atp") | .protocol' "$tmp/slow.json")"

@@ -89,6 +89,16 @@ TRIB_RUN=$tmp/nowhere TRIB_HOST=h1 timeout 60 "$check" "127.0.0.1:$port" 1 2 rin
 wait $good
 has 'refused: rank 1: cannot open the run directory .*nowhere' "$tmp/good.out"
 has 'refused: cannot open the run directory .*nowhere' "$tmp/bad.out"
+
+# and a rank whose conf gives it other trees than rank 0 has
+trib up two-hosts >/dev/null || fail "up two-hosts"
+port=$(free_port)
+timeout 60 "$root/scripts/trib" exec two-hosts h0 -- "$check" "127.0.0.1:$port" 0 2 sharp,ring >"$tmp/good.out" 2>&1 &
+good=$!
+timeout 60 "$root/scripts/trib" exec leaf-spine-8 h1 -- "$check" "127.0.0.1:$port" 1 2 sharp,ring >"$tmp/bad.out" 2>&1 && fail "ranks with other trees"
+wait $good && fail "ranks with other trees"
+for f in good bad; do has 'refused: rank 1 \(h1\): found aggregation trees 0, 1, expected 0, which rank 0 has by its conf' "$tmp/$f.out"; done
+trib down two-hosts >/dev/null || fail "down two-hosts"
 # Outside of a fabric, and where nobody comes.
 "$tmp/mine/all_reduce" "127.0.0.1:$(free_port)" 0 1 >"$tmp/outside.out" 2>&1 && fail "without a fabric"
 has 'found no TRIB_RUN and TRIB_HOST, expected .* trib exec CONF HOST' "$tmp/outside.out"

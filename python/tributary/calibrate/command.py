@@ -11,8 +11,12 @@ import sys
 import tempfile
 from typing import Mapping, Optional, Sequence
 
-from .._command import HELP, Command, Option, Refused, clean, program, write_whole
+from .. import _secret
+from .._command import HELP, Command, Option, Refused, clean, program
+from .._files import write_whole
+from .._input import text_of
 from .._trib import trib
+from ..conf import MOST_BYTES
 from .conf_text import Conf
 from .fit import Fit, find_outliers, median
 from .paths import path_of
@@ -169,11 +173,12 @@ def check(path: str, written: bool = False) -> None:
 
 def conf_of(path: str) -> Conf:
     check(path)
-    try:
-        with open(path, encoding="utf-8") as f:
-            return Conf(f.read())
-    except UnicodeDecodeError as e:
-        raise Refused(f"{clean(path, 200)}: found a binary file ({e.reason}), expected a conf") from None
+    return Conf(text_of(path, MOST_BYTES))
+
+
+def mode_of(path: str, text: str) -> Optional[int]:
+    """Of copies of a conf: its owner's alone where it is that, or has a secret; None: as files are made."""
+    return None if os.stat(path).st_mode & 0o004 and not _secret.named(text) else 0o600
 
 
 def calibrate(o: Options, name: str, files: Sequence[str], scratch: str) -> None:
@@ -201,12 +206,11 @@ def calibrate(o: Options, name: str, files: Sequence[str], scratch: str) -> None
         for n in s.notes:
             COMMAND.say(n)
     new = os.path.join(scratch, "new.conf")
-    with open(new, "w") as f:
-        f.write(conf.text)
+    write_whole(new, conf.text, 0o600)
     check(new, True)
     show(series, conf, sim)
     try:
-        write_whole(out, conf.text)
+        write_whole(out, conf.text, mode_of(path, conf.text))
     except OSError as e:
         raise Refused(f"cannot write {clean(out, 200)}: {e.strerror}") from None
     print("\n".join("# " + x for x in told))

@@ -8,17 +8,32 @@ import math
 from typing import Any, Mapping, Optional
 
 from .._command import Refused, clean
+from .._input import WrongFile, json_of_text, whole
 from . import nccl_algo, perftest
 from .nccl import TESTS, test_of
 from .rows import Options, Series, bad, steps, take
 
 
+EXPECTED = "JSON of nccl-tests, trib or perftest"
+
+
 def read(path: str, text: str, o: Options) -> list[Series]:
     try:
-        top = json.loads(text)
-    except (ValueError, RecursionError) as e:
-        why = "the end of the file: it is cut off" if getattr(e, "pos", 0) >= len(text.rstrip()) else getattr(e, "msg", "deep nesting")
-        raise bad(path, getattr(e, "lineno", 1), str(why), "JSON") from None
+        json.loads(text)
+    except json.JSONDecodeError as e:
+        why = "the end of the file: it is cut off" if e.pos >= len(text.rstrip()) else e.msg
+        raise bad(path, e.lineno, why, "JSON") from None
+    except (ValueError, RecursionError):
+        pass  # said below
+    try:
+        top = json_of_text(text, path, EXPECTED)
+        with whole(path, EXPECTED):
+            return _series(path, top, o)
+    except WrongFile as e:
+        raise Refused(str(e)) from None
+
+
+def _series(path: str, top: Any, o: Options) -> list[Series]:
     if isinstance(top, dict) and isinstance(top.get("test_info"), dict):
         return perftest.read_json(path, top)
     results = nested(top, path, "results")
@@ -50,6 +65,8 @@ def _wrong(value: Any) -> str:
 def _trib(path: str, top: Mapping[str, Any], results: list[Any], o: Options) -> list[Series]:
     series: dict[tuple[str, str], Series] = {}
     ranks = int(json_number(top["ranks"], path, "ranks"))
+    known = (r for r in results if isinstance(r, dict) and not r.get("in_place"))
+    out = {(r["size_bytes"], r["algo"]) for r in known if isinstance(r.get("size_bytes"), (int, float)) and isinstance(r.get("algo"), str)}
     for i, r in enumerate(results):
         where, algo, collective = f"results[{i}]", nested(r, path, "algo"), nested(r, path, "collective")
         if not isinstance(algo, str) or not isinstance(collective, str):
@@ -57,8 +74,7 @@ def _trib(path: str, top: Mapping[str, Any], results: list[Any], o: Options) -> 
         s = series.setdefault((collective, algo), Series(path, collective, algo, ranks))
         place = "in" if nested(r, path, "in_place") else "out"
         size, us = (json_number(nested(r, path, k), path, f"{where}.{k}") for k in ("size_bytes", "time_us"))
-        others = (x for x in results if x is not r and isinstance(x, dict))
-        alone = not any(x.get("size_bytes") == size and x.get("algo") == algo and not x.get("in_place") for x in others)
+        alone = place == "in" and (size, algo) not in out
         if place == o.place or alone:
             take(s, int(size), {o.place: us}, i + 1, {o.place: _wrong(r.get("wrong"))}, o.place, f"{clean(path)}: {where}")
     return list(series.values())

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from typing import Mapping, Sequence
 
 from .._command import Refused, program
+from .._files import discard, write_whole
+from .._input import json_of
 from .conf_text import Conf
 from .paths import HOST_LINKS
 from .rows import MIB, Row, Series
@@ -52,18 +53,15 @@ class Simulator:
 
     def run(self, text: str, s: Series, sizes: tuple[int, int, int]) -> tuple[dict[int, float], dict[int, float]]:
         path, out = os.path.join(self.work, "fabric.conf"), os.path.join(self.work, "out.json")
-        with open(path, "w") as f:
-            f.write(text)
-        if os.path.exists(out):
-            os.unlink(out)
+        write_whole(path, text)
+        discard(out)
         command = [program("trib-sim"), path, s.collective or "", "-g", str(s.ranks), "--algo", s.algo or "", "--payload", "none",
                    "--place", "out", "-w", "0", "-b", str(sizes[0]), "-e", str(sizes[1]), "-f", str(sizes[2]), "-J", out]
         run = subprocess.run(command + (["--mm-self"] if s.algo == "nvls" else []), capture_output=True, text=True, stdin=subprocess.DEVNULL,
                              env={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", **os.environ})
         rows = []
         if os.path.exists(out):
-            with open(out) as f:
-                rows = json.load(f).get("results", [])
+            rows = json_of(out, "results of trib sim").get("results", [])
         rows = [r for r in rows if r["algo"] == s.algo and r.get("time_us")]
         if run.returncode or not rows:
             why = next((x for x in run.stderr.splitlines() if x.startswith("trib-sim: ") and "simulated in" not in x), None)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from .._command import Refused, clean
+from .._input import WrongFile, data_of
 from . import imb, json_results, nccl, osu, perftest
 from .launchers import untagged
-from .rows import MIB, Options, Series, bad, size_text
+from .rows import MIB, Options, Series, bad
 
 MOST_BYTES = 64 * MIB
 KINDS = "results of nccl-tests, trib, perftest, OSU or IMB"
@@ -17,16 +17,15 @@ KINDS = "results of nccl-tests, trib, perftest, OSU or IMB"
 
 def _data(path: str) -> bytes:
     try:
-        if not os.path.isfile(path):
-            found = "a directory" if os.path.isdir(path) else "no file" if not os.path.exists(path) else "no plain file"
-            raise Refused(f"{clean(path, 200)}: found {found}, expected {KINDS}")
-        with open(path, "rb") as f:
-            data = f.read(MOST_BYTES + 1)
+        return data_of(path, MOST_BYTES)
+    except IsADirectoryError:
+        raise Refused(f"{clean(path, 200)}: found a directory, expected {KINDS}") from None
+    except FileNotFoundError:
+        raise Refused(f"{clean(path, 200)}: found no file, expected {KINDS}") from None
+    except WrongFile as e:
+        raise Refused(f"{e}: {KINDS}") from None
     except OSError as e:
         raise Refused(f"{clean(path, 200)}: cannot read: {e.strerror}") from None
-    if len(data) > MOST_BYTES:
-        raise Refused(f"{clean(path)}: found more than {size_text(MOST_BYTES)}, expected a table of results")
-    return data
 
 
 def _text(path: str, data: bytes) -> str:

@@ -9,7 +9,8 @@ import re
 import sys
 from typing import Mapping, Optional, Sequence
 
-from .._command import HELP, Command, Option, write_whole
+from .._command import HELP, Command, Option, clean
+from .._files import write_whole
 from . import gpus, ibnetdiscover, iblinkinfo, verdict
 from .source import Line, Names, Notes, text_of
 from .topology import Machine
@@ -45,7 +46,7 @@ def _check_options(given: Mapping[str, str]) -> None:
         ("nodes", r"[1-9]\d{0,3}", "1 to 9999"),
     ):
         if key in given and not re.fullmatch(like, given[key]):
-            raise getopt.GetoptError(f"--{key}: found {given[key]!r}, expected {expected}")
+            raise getopt.GetoptError(f"--{key}: found '{clean(given[key])}', expected {expected}")
 
 
 def _infiniband(path: str, text: str, without: Sequence[str], notes: Notes) -> tuple[list[Line], Mapping[str, str], verdict.Explain]:
@@ -53,7 +54,7 @@ def _infiniband(path: str, text: str, without: Sequence[str], notes: Notes) -> t
     hosts = {n.machine()[0] for n in net.nodes.values() if n.kind == "Ca"}
     for name in without:
         if name not in hosts:
-            raise getopt.GetoptError(f"--without: found {name!r}, expected a host of {path}")
+            raise getopt.GetoptError(f"--without: found '{clean(name)}', expected a host of {path}")
     net.reduce(without, notes)
     net.name(notes)
     return net.conf(), net.lines_of_names(), verdict.between_hosts(net)

@@ -10,7 +10,7 @@ from .lanes import rate_of_signal
 from .network import Network, Node
 from .source import Notes
 
-_IS = re.compile(r"^\s*(Switch|CA|Router):|\]\s*==\(", re.MULTILINE)
+_IS = re.compile(r"^[ \t]*(Switch|CA|Router):|\] ?==\(", re.MULTILINE)
 _OWNER = re.compile(r"(Switch|CA|Router):\s*(0x[0-9a-fA-F]{16}(?=\s))?\s*(.*?):?$")
 _LINK = re.compile(
     r"(?:(0x[0-9a-fA-F]+)\s+)?(\d+)\s+(\d+)\[\s*\d*\s*\]\s*==\((?P<state>(?:[^()]|\([^)]*\))*)\)(?: \(HOQ:[^)]*\))?==>"

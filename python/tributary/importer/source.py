@@ -7,8 +7,10 @@ import re
 from typing import NamedTuple
 
 from .._command import Refused
+from .._input import WrongFile, data_of, shown
 
 MOST_BYTES = 64 << 20
+MOST_LINE = 16384  # characters
 
 
 class Line(NamedTuple):
@@ -54,11 +56,16 @@ class Names:
 
 
 def text_of(path: str) -> str:
-    with open(path, "rb") as f:
-        data = f.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise Refused(f"{path}: found more than {MOST_BYTES >> 20} MiB, expected what ibnetdiscover or NCCL writes")
+    if re.search(r"[\x00-\x1f\x7f-\x9f]", path):
+        raise Refused(f"{shown(path)}: found a name with control characters, expected one without: it is told in the conf")
+    try:
+        data = data_of(path, MOST_BYTES)
+    except WrongFile as e:
+        raise Refused(str(e)) from None
     if data[:2] in (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff") or b"\0" in data:
         what = "a file that gzip has compressed" if data[:2] == b"\x1f\x8b" else "a binary file or one in UTF-16"
         raise Refused(f"{path}: found {what}, expected text in UTF-8")
-    return data.decode("utf-8-sig", "replace")
+    text = data.decode("utf-8-sig", "replace")
+    if max(map(len, text.split("\n"))) > MOST_LINE:
+        raise Refused(f"{path}: found a line of more than {MOST_LINE} characters, expected what ibnetdiscover or NCCL writes")
+    return text

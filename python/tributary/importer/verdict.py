@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Callable, Mapping, Sequence
 
 from .._command import Refused, program
+from .._files import write_whole
 from .network import Network
 from .source import Line
 
@@ -21,7 +22,7 @@ def check(lines: Sequence[Line], name: str, names: Mapping[str, str], path: str,
     """Refused: ``trib plan`` refuses the conf. names: where the input has each node."""
     with tempfile.TemporaryDirectory(prefix="trib-") as folder:
         conf = Path(folder) / f"{name}.conf"
-        conf.write_text("\n".join(line.text for line in lines) + "\n", encoding="utf-8")
+        write_whole(conf, "\n".join(line.text for line in lines) + "\n")
         done = subprocess.run([program("trib-plan"), str(conf)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode == 0:
         return

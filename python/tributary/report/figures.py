@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 
+from .._files import write_whole
 from .._trib import TribError, need, output
 from .html import text
 
@@ -62,7 +63,7 @@ def fabric(conf: str, links: Sequence[Mapping[str, Any]], label: str) -> Optiona
         used.setdefault(link["link"], []).append(link)
     with tempfile.TemporaryDirectory(prefix="trib-") as folder:
         path = Path(folder) / "fabric.conf"
-        path.write_text(conf, encoding="utf-8")
+        write_whole(path, conf)
         try:
             plan = output(["plan", "--svg", str(path)])
         except (TribError, OSError):

@@ -3,34 +3,34 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from .. import _plot_timeline, plot, results
+from .. import _plot_timeline, _secret, plot, results
+from .._files import write_whole
+from .._input import WrongFile, json_of, shown, whole
 from .._sizes import size_text
-from .._trib import PathLike, need, trib
+from .._trib import PathLike, TribError, need, output, trib
 from . import figures, parts
 from .html import figure, number, page, pre, section, table, text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+EXPECTED = "a file of trib's -J or --timeline"
 LINKS = 12  # of the busiest, in a table
 
 
 def _load(path: PathLike) -> dict[str, Any]:
-    """A file that trib wrote. ValueError: it is none, or of another schema."""
-    with open(path, encoding="utf-8") as f:
-        try:
-            found = json.load(f)
-        except (ValueError, RecursionError) as e:
-            raise ValueError(f"{os.fspath(path)}: found no JSON ({e}), expected a file of trib's -J or --timeline") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{os.fspath(path)}: found no object, expected a file of trib's -J or --timeline")
+    """A file that trib wrote. ValueError: it is none."""
+    found = json_of(path, EXPECTED)
+    for key in ("run", "virtual"):
+        if not isinstance(found.get(key, {}), (dict, type(None))):
+            raise WrongFile(f"{shown(os.fspath(path))}: {key}: found {shown(found[key])[:40]}, expected an object")
     return found
 
 
@@ -92,12 +92,12 @@ def _panels(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _bandwidth(report: Report, frame: pd.DataFrame) -> None:
-    shown = frame[frame["busbw_GBps"] > 0]
-    if not len(shown):
+    fast = frame[frame["busbw_GBps"] > 0]
+    if not len(fast):
         return
-    panels = _panels(shown)
+    panels = _panels(fast)
     differ = {n for _, rows in panels for n in plot.look_of(rows).by}
-    look = plot.look_of(shown, [n for n in plot.BY if n in differ])  # an algorithm has one colour on the page
+    look = plot.look_of(fast, [n for n in plot.BY if n in differ])  # an algorithm has one colour on the page
     body = ""
     for what, rows in panels:
         body += report.draw(lambda rows=rows: plot.busbw(rows, look=look), f"Bus bandwidth of {what} by size, GB/s of fabric time")
@@ -131,8 +131,28 @@ def _all_rows(report: Report, frame: pd.DataFrame) -> None:
 
 
 def _conf_text(run: Mapping[str, Any]) -> str:
-    files = run.get("run", {}).get("files", []) if isinstance(run.get("run"), dict) else []
+    files = _files(run)
     return str(files[0].get("text", "")) if files else ""
+
+
+def _files(source: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a file of results has been made with."""
+    found = (source.get("run") or {}).get("files")
+    return [used for used in found if isinstance(used, dict)] if isinstance(found, list) else []
+
+
+def _without_secrets(used: Mapping[str, Any]) -> tuple[str, str]:
+    """The text and the hash of a file, fit to be published: results of older versions may show a conf's key."""
+    said, digest = str(used.get("text", "")), str(used.get("sha256", ""))
+    if used.get("secrets") == "hidden" or not _secret.named(said):
+        return said, digest
+    with tempfile.TemporaryDirectory(prefix="trib-") as folder:
+        path = Path(folder) / "shown.conf"
+        write_whole(path, said, 0o600)
+        try:
+            return output(["plan", "--no-secrets", str(path)]), ""
+        except TribError:
+            return "not shown: it has a secret", ""
 
 
 def _in_trouble(d: Mapping[str, Any]) -> bool:
@@ -206,7 +226,7 @@ def _again(report: Report, sources: Sequence[Mapping[str, Any]], names: Sequence
     for source, name in zip(sources, names):
         run: Mapping[str, Any] = source["run"] if isinstance(source.get("run"), dict) else {}
         body += f"<h3>{text(name)}</h3>\n"
-        if run.get("command"):
+        if isinstance(run.get("command"), list):
             body += pre(shlex.join(str(w) for w in run["command"]), f"Command of {name}")
         machine = run.get("machine", {})
         virtual: Mapping[str, Any] = source["virtual"] if isinstance(source.get("virtual"), dict) else {}
@@ -216,9 +236,10 @@ def _again(report: Report, sources: Sequence[Mapping[str, Any]], names: Sequence
             ("environment", " ".join(f"{k}={v}" for k, v in run.get("environment", {}).items()) if isinstance(run.get("environment"), dict) else None),
         ]  # fmt: skip
         body += "<dl>" + "".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in facts if v not in (None, "")) + "</dl>\n"
-        for used in run.get("files", []):
-            body += f"<details><summary>{text(used.get('path'))}, SHA-256 {text(str(used.get('sha256', ''))[:16])}…</summary>"
-            body += pre(used.get("text", ""), f"Text of {used.get('path')}, of {name}") + "</details>\n"
+        for used in _files(source):
+            said, digest = _without_secrets(used)
+            body += f"<details><summary>{text(used.get('path'))}" + (f", SHA-256 {text(digest[:16])}…" if digest else "") + "</summary>"
+            body += pre(said, f"Text of {used.get('path')}, of {name}") + "</details>\n"
     report.add("How to run it again", body)
 
 
@@ -268,13 +289,18 @@ def _swept(conf: str) -> str:
 
 def make(paths: Sequence[PathLike], title: str = "") -> str:
     """The page of these files. ValueError: one is no file of trib's; OSError: it cannot be read."""
+    loaded = [(path, _load(path)) for path in paths]
+    with whole(", ".join(os.fspath(p) for p in paths[:3]), EXPECTED):
+        return _page(loaded, title)
+
+
+def _page(loaded: Sequence[tuple[PathLike, dict[str, Any]]], title: str) -> str:
     report = Report()
     rows: list[PathLike] = []
-    loaded = [(path, _load(path)) for path in paths]
     for path, found in loaded:
         kind = _kind(found)
         if not kind:
-            raise ValueError(f"{os.fspath(path)}: found neither rows nor a time line, expected a file of trib's -J or --timeline")
+            raise ValueError(f"{shown(os.fspath(path))}: found neither rows nor a time line, expected a file of trib's -J or --timeline")
         if kind == "rows":
             rows.append(path)
     stems = [Path(p).stem for p in rows]
@@ -306,7 +332,4 @@ def make(paths: Sequence[PathLike], title: str = "") -> str:
 def write(paths: Sequence[PathLike], to: PathLike, title: str = "") -> None:
     """Writes the page to a file, as a whole or not at all."""
     made = make(paths, title)
-    target = Path(to)
-    new = target.with_name(f".{target.name}.{os.getpid()}")
-    new.write_text(made, encoding="utf-8")
-    new.replace(target)
+    write_whole(to, made)
