@@ -6,11 +6,13 @@
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   hostile                                 attacks of one process or user on others, each repelled
-#   matrix kills clocks clock-faults chaos mutations protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
+#   mutate ROOM=                            small bugs planted by a tool in a room: lists those that no test finds (N=, SEED=, UNIT=1)
+#   matrix kills clocks clock-faults chaos mutations threat-model protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   explain-real                            20 planted causes and 10 healthy runs in real time, explained (5 minutes)
 #   validate                                published measurements of real machines beside predictions
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
+#   gpu-nccl                                stock NCCL on emulated fabrics, on a machine with a GPU (NCCL_ARGS="--nccl FILE"; 6 minutes)
 #   nixl                                    NIXL from PyPI (70 MB) between two hosts
 #   third-party                             mpi4py's own suite, UCC's teams, NVIDIA's plug-in, PyTorch with PowerSGD and restarts (BUDGET=)
 #   torch torch2                            PyTorch on the backend "trib": Debian's (600 MB of packages); FSDP on 2.x from PyPI
@@ -80,7 +82,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c io/live/trib_faults.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/telemetry/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c io/live/trib_faults.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -100,11 +102,12 @@ ROOM_kernels     := host/kernels
 ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
 ROOM_bench       := $(addprefix host/bench,/ /verify)
 ROOM_session     := host/session
-ROOM_sharp       := plugins/sharp
+ROOM_sharp       := plugins/sharp plugins/common
+ROOM_nccl        := plugins/nccl plugins/common
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols check roce switch io live clock hca kernels coll bench session sharp launch sim support
+ROOMS := base fabric aggregation protocols check roce switch io live clock hca kernels coll bench session sharp nccl launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -132,7 +135,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status $(BUILD)/trib-metrics $(BUILD)/trib-top $(BUILD)/trib-faults \
          $(BUILD)/trib-check-protocol $(BUILD)/bin/rdma \
-         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5
+         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5 $(BUILD)/libnccl-net-tributary.so
 
 # Open MPI's component is built where mpicc and Open MPI's own headers (4.1) are. Those of Open MPI 5 differ, and Debian's are not whole.
 MPI_INCLUDE := $(if $(findstring Open MPI 4.1,$(shell mpicc --showme:version 2>/dev/null)),$(dir $(firstword $(wildcard $(addsuffix /openmpi/ompi/mca/coll/coll.h,$(patsubst -I%,%,$(filter -I%,$(shell mpicc --showme:compile 2>/dev/null))))))))
@@ -142,7 +145,7 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations protocol-mutations rounding corruptions scale interop verbs-suite third-party bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite third-party bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -150,7 +153,7 @@ all:
 programs: $(PROGS) $(BUILD)/man/trib.1
 
 # Manual pages and completion, from what the programs print of their tables.
-$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep trib-calibrate trib-explain trib-report trib-import completion.bash completion.zsh) \
+$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl completion.bash completion.zsh) \
     $(wildcard python/tributary/_command.py python/tributary/*/command.py)
 	@echo "  MAN   $(@D)"
 	$(Q)scripts/manuals.sh $(BUILD)
@@ -230,7 +233,7 @@ $(BUILD)/libtributary.so.1: $(call lib,session bench coll kernels protocols) $(B
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtributary.so.1 -Wl,-z,defs -Wl,--exclude-libs,libagent.a:libbase.a:libfabric.a \
 	    -Wl,--whole-archive $(call lib,session) -Wl,--no-whole-archive \
 	    -Wl,--start-group $(filter-out %/libsession.a,$^) -Wl,--end-group \
-	    -libverbs -ljansson -lconfig -lm -ldl -lpthread -o $@
+	    -lcrypto -libverbs -ljansson -lconfig -lm -ldl -lpthread -o $@
 	$(Q)ln -sf libtributary.so.1 $(BUILD)/libtributary.so
 
 # In a folder of its own when installed: a system's library of this name stays what others find.
@@ -239,6 +242,12 @@ $(BUILD)/libsharp_coll.so.5: $(call obj,$(SRC_sharp)) $(BUILD)/libtributary.so.1
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libsharp_coll.so.5 -Wl,-z,defs $^ -libverbs -lpthread \
 	    -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../..' -o $@
 	$(Q)ln -sf libsharp_coll.so.5 $(BUILD)/libsharp_coll.so
+
+# NCCL looks for libnccl-net-NAME.so.
+$(BUILD)/libnccl-net-tributary.so: $(call obj,$(SRC_nccl)) $(call lib,base) $(BUILD)/libtributary.so.1
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libnccl-net-tributary.so -Wl,-z,defs -Wl,--exclude-libs,ALL $^ -libverbs -lpthread -ldl \
+	    -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@
 
 # Open MPI loads it by its path.
 $(BUILD)/plugins/openmpi/%.o: CFLAGS += -isystem $(MPI_INCLUDE) -isystem $(MPI_INCLUDE)/openmpi
@@ -274,7 +283,7 @@ $(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c) io/port/port_state_file
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -o $@
 
-$(BUILD)/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
+$(BUILD)/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -ljansson -o $@
 
@@ -287,6 +296,12 @@ LIVE := $(addprefix $(BUILD)/trib-,status metrics top faults)
 $(LIVE): $(BUILD)/trib-%: $(BUILD)/io/live/trib_%.o $(call lib,live) $(call obj,switch/queue/drops.c) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -lpthread $(if $(filter %metrics,$@),$(MHD)) $(if $(filter %top,$@),$(NCURSES)) -o $@
+
+# With a look and a text of the test's own.
+$(BUILD)/tests/io/live/test_metrics_http.o: private CFLAGS += $(if $(MHD),-DTRIB_MICROHTTPD)
+$(BUILD)/tests/io/live/test_metrics_http: %: %.o $(BUILD)/io/live/metrics_http.o
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(MHD) -o $@
 
 # It loads shared objects, and needs nothing of DPDK.
 $(BUILD)/trib-check-protocol: $(call obj,protocols/check/trib_check_protocol.c) $(call lib,check protocols aggregation base)
@@ -306,7 +321,7 @@ $(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c io/lateness.c \
-                       io/bell.c io/shared.c io/silent.c io/rundir.c io/token.c io/preload.c io/port/port_counters.c io/port/port_state.c io/port/port_state_files.c io/telemetry_client.c \
+                       io/bell.c io/shared.c io/silent.c io/rundir.c io/rundir_locks.c io/token.c io/preload.c io/port/port_counters.c io/port/port_state.c io/port/port_state_files.c io/telemetry_client.c \
                        io/link_reader.c io/live/process_monitor.c io/live/suspect.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -328,8 +343,21 @@ $(filter $(BUILD)/tests/protocols/test_%,$(TESTS)): %: %.o $(STAR) $(call lib,$(
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -ldl -o $@
 
+# Of the public headers: programs as others make them.
+$(filter $(BUILD)/tests/include/test_%,$(TESTS)): %: %.o $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -Wl,-rpath,'$$ORIGIN/../..' -o $@
+
+$(filter $(BUILD)/tests/host/session/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/host/session/agree.o
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -o $@
+
 # What of SHARP's interface calls nothing below.
 $(filter $(BUILD)/tests/plugins/sharp/test_%,$(TESTS)): %: %.o $(call lib,sharp)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -libverbs -o $@
+
+$(filter $(BUILD)/tests/plugins/nccl/test_%,$(TESTS)): %: %.o $(call lib,nccl base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -libverbs -o $@
 
@@ -346,7 +374,7 @@ static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^
 $(BUILD)/static/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call lib,base)
 $(BUILD)/static/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call lib,base)
 $(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c) io/port/port_state_files.c) $(call lib,base)
-$(BUILD)/static/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
+$(BUILD)/static/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
 $(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c switch/queue/drops.c) $(call lib,live) $(BUILD)/libagent.a $(call lib,fabric base)
 $(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))
 $(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch live bench coll kernels hca $(ON_io))
@@ -378,6 +406,8 @@ TOOL_LIBS = -lpcap -lz
 $(BUILD)/tests/tools/verbs_%: TOOL_LIBS = -libverbs -lpthread
 $(BUILD)/tests/tools/coll_%: TOOL_LIBS = -L$(BUILD) -ltributary -lpthread
 $(BUILD)/tests/tools/coll_check $(BUILD)/tests/tools/coll_compute: $(BUILD)/libtributary.so.1
+$(BUILD)/tests/tools/nccl_%: TOOL_LIBS = -L$(BUILD) -ltributary -lpthread -ldl
+$(BUILD)/tests/tools/nccl_plugin: $(BUILD)/libtributary.so.1
 $(BUILD)/tests/tools/sharp_%: TOOL_LIBS = -L$(BUILD) -lsharp_coll -ltributary -lpthread -ldl
 $(addprefix $(BUILD)/tests/tools/sharp_,bad check plugin): $(BUILD)/libsharp_coll.so.5
 $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
@@ -392,17 +422,27 @@ $(BUILD)/tests/hostile/%: $(BUILD)/tests/hostile/%.o $(BUILD)/tests/hostile/raw.
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 # Those that are ordinary programs.
-$(addprefix $(BUILD)/tests/hostile/,page telemetry slots): $(BUILD)/tests/hostile/%: tests/hostile/%.c
+$(addprefix $(BUILD)/tests/hostile/,page telemetry slots trunk): $(BUILD)/tests/hostile/%: tests/hostile/%.c
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -libverbs -lpthread -o $@
+$(BUILD)/tests/hostile/store: tests/hostile/store.c $(BUILD)/libtributary.so.1
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $< -L$(BUILD) -ltributary -o $@
 
 # A CUDA driver of host memory and threads, for tests (tests/e2e/cuda.sh).
-FAKES := $(if $(NVCC),$(BUILD)/tests/fake/libcuda.so.1)
+FAKES := $(if $(NVCC),$(BUILD)/tests/fake/libcuda.so.1 $(BUILD)/tests/fake/libnccl.so.2)
 $(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c tests/fake/memory.c $(BUILD)/host/kernels/kernels.o tests/fake/fake.h
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libcuda.so.1 $(filter-out %.h,$^) -lpthread -o $@
+
+# An NCCL of Tributary's own collectives, for tests (tests/e2e/nccl.sh).
+$(BUILD)/tests/fake/libnccl.so.2: tests/fake/nccl.c $(BUILD)/libtributary.so.1 $(BUILD)/tests/fake/libcuda.so.1
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libnccl.so.2 $< $(BUILD)/tests/fake/libcuda.so.1 -L$(BUILD) -ltributary -o $@
 
 unit-programs: $(TESTS) $(TOOLS) $(HOSTILE) $(FAKES)
 unit:
@@ -417,7 +457,7 @@ e2e:
 # Attacks of one process or user on others: each is repelled, and jobs of other hosts stay exact. Four minutes.
 hostile:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(HOSTILE)
+	$(Q)$(MAKE) --no-print-directory programs $(HOSTILE) $(filter $(BUILD)/tests/tools/verbs_%,$(TOOLS))
 	$(Q)BUILD=$(BUILD) tests/run.sh hostile
 
 static:
@@ -478,6 +518,18 @@ mutations:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libsupport.a
 	$(Q)BUILD=build-checked CC="$(CC)" tests/mutations.sh
+
+# Mechanisms of docs/threat-model.md, each taken away once (tests/threat_model.txt): the test that the claim names must fail. DRAW= as above.
+threat-model:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libsupport.a
+	$(Q)BUILD=build-checked CC="$(CC)" KNOWN=1 TABLE=tests/threat_model.txt tests/mutations.sh
+
+# Small bugs planted by a tool in ROOM= (a folder, a file, or all), one at a time: those that the room's unit tests, the tests in virtual time and
+# chaos do not find are listed. N=20 of them, drawn by SEED= or today's date (N=0: all); UNIT=1 asks the unit tests alone. A minute and more.
+mutate:
+	$(Q)scripts/setup.sh test
+	$(Q)BUILD=build-checked ROOM="$(ROOM)" N="$(N)" SEED="$(SEED)" UNIT="$(UNIT)" $(if $(LIMIT),LIMIT="$(LIMIT)") python3 tests/mutate
 
 # Bugs of one line in aggregation protocols (tests/protocols/mutations.txt): trib check-protocol must find each. DRAW=10 draws ten of each protocol.
 protocol-mutations:
@@ -563,6 +615,11 @@ container-test: deb
 # Minutes; with ARCH=arm64 a quarter of an hour.
 SUITE ?= trixie
 ARCH  ?= amd64
+gpu-nccl:
+	$(Q)scripts/setup.sh build
+	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)BUILD=$(BUILD) tests/gpu_nccl.sh
+
 system-test:
 	$(Q)packaging/system_test.sh $(SUITE) $(ARCH) || [ $$? = 77 ]
 
@@ -649,6 +706,9 @@ lint:
 	$(Q)scripts/setup.sh lint
 	$(Q)scripts/arrows.sh
 	$(Q)scripts/spdx.sh
+	$(Q)scripts/shells.sh
+	$(Q)scripts/inputs.sh
+	$(Q)scripts/one_helper.py
 	$(Q)scripts/sizes.sh
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
 	$(Q)mkdir -p $(BUILD)/cppcheck
@@ -658,11 +718,11 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-capture scripts/trib-machines
-LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
+LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libnccl-net-tributary.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched conf/grafana/*.json)
-PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate trib-explain trib-report trib-import trib-check-protocol)
+PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl trib-check-protocol)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce_pmix.c all_reduce.py train.py)

@@ -41,47 +41,39 @@ export -f one
 test_of() {
     case $1 in
     *.sh) one "${1#tests/}" 240 env TRIB_BUILD="$build" bash "$1" ;;
+    *.py) one "${1#tests/}" 300 env PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 python3 -m unittest "$1" ;;
     *) one "${1#"$build"/tests/}" 300 "$1" ;;
     esac
 }
 export -f test_of
 export build
 
-# End-to-end tests. Those with a line "# clock: virtual" run nothing in real time and check no duration, so other load does not change
+# End-to-end tests, and attacks. Those with a line "# clock: virtual" run nothing in real time and check no duration, so other load does not change
 # what they see: they run as many at once as there are cores, as unit tests do. Those with a line "# load: any" run fabrics in real time, which
 # wait most of the time, and check no duration either: two at once. All others run alone, since they measure.
-e2e_tests() { # virtual | any | alone
+scripts_of() { # scripts_of e2e|hostile virtual|any|alone
     local t
-    for t in tests/e2e/*.sh; do
+    for t in tests/"$1"/*.sh; do
         [[ "$(basename "$t")" == lib* ]] && continue
         if grep -qx '# clock: virtual' "$t"; then echo "virtual $t"
         elif grep -qx '# load: any' "$t"; then echo "any $t"
         else echo "alone $t"; fi
-    done | sed -n "s/^$1 //p"
+    done | sed -n "s/^$2 //p"
 }
 
-unit_tests() { find "$build/tests" -type f -name 'test_*' -perm -u+x | sort; }
+unit_tests() { { find "$build/tests" -type f -name 'test_*' -perm -u+x; find tests/python -name 'test_*.py'; } | sort; }
 
 # Names of files, a line each; they share no names and no time with each other. TEST_SLOT: a number that none has that runs at the same time.
 together() { xargs -r -P "$1" --process-slot-var=TEST_SLOT -I{} bash -c 'test_of "$1"' - {}; }
-e2e() {
-    e2e_tests any | together 2
-    e2e_tests alone | together 1
-}
-
-# Attacks of one process or user on others.
-hostile() {
-    local t
-    for t in tests/hostile/*.sh; do
-        [[ "$(basename "$t")" == lib* ]] || one "${t#tests/}" 120 env TRIB_BUILD="$build" bash "$t"
-    done
+in_real_time() {
+    scripts_of "$1" any | together 2
+    scripts_of "$1" alone | together 1
 }
 
 case "${1:-all}" in
 unit) unit_tests | together "$(nproc)" ;;
-e2e) e2e_tests virtual | together "$(nproc)"; e2e ;;
-hostile) hostile ;;
-all) { e2e_tests virtual; unit_tests; } | together "$(nproc)"; e2e ;;
+e2e | hostile) scripts_of "$1" virtual | together "$(nproc)"; in_real_time "$1" ;;
+all) { scripts_of e2e virtual; unit_tests; } | together "$(nproc)"; in_real_time e2e ;;
 *) echo "run.sh: found '$1', expected unit, e2e, hostile or all" >&2; exit 2 ;;
 esac
 touch "$logs/verdicts"

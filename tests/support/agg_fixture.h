@@ -79,6 +79,7 @@ struct member {
     bool mute_acks;         /* does not acknowledge ABORT */
     bool frozen;            /* sends nothing */
     bool window_lost;       /* gets no WINDOW */
+    bool gets_lengths;      /* results without bytes, as some member sends none */
     unsigned joins, aborts; /* JOIN_REPLYs, ABORTs received */
 
     struct agg_fixture_op op;

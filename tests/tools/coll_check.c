@@ -310,6 +310,13 @@ static void refusals(struct trib_comm *c)
     must(trib_all_reduce(c, v, v, SIZE_MAX, TRIB_UINT32, TRIB_SUM, &req, err) == -EINVAL, "count");
     must(trib_all_reduce(c, v, v + 2, 4, TRIB_UINT32, TRIB_SUM, &req, err) == -EINVAL && *err,
          "buffers that overlap");
+    must(trib_all_reduce(c, v, v, 4, TRIB_UINT32, TRIB_SUM, NULL, err) == -EINVAL && *err, "req");
+    must(trib_barrier(c, NULL, err) == -EINVAL && trib_barrier(c, NULL, NULL) == -EINVAL, "req");
+    must(trib_all_reduce(c, NULL, v, 4, TRIB_UINT32, TRIB_SUM, &req, err) == -EINVAL, "no input");
+    must(trib_all_reduce(c, v, NULL, 4, TRIB_UINT32, TRIB_SUM, &req, err) == -EINVAL, "no result");
+    must(trib_all_gather(c, NULL, v, 1, TRIB_UINT32, &req, err) == -EINVAL, "no input");
+    must(trib_broadcast(c, NULL, 4, TRIB_UINT32, 0, &req, err) == -EINVAL, "no buffer");
+    must(trib_comm_trees(c, NULL) < 99, "trees without a reason");
     must(trib_register(NULL, 5) == -EINVAL && trib_register(v, 0) == -EINVAL, "register");
     must(!req, "a refused call sets no request");
     must(trib_test(NULL) == 1, "no request is done");
