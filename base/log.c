@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/log.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -10,8 +12,7 @@
 #include <time.h>
 
 static const char *const level_names[LOG_LEVELS] = {"none", "error", "warn", "info", "debug"};
-static const char *const rooms[] = {"base", "fabric", "aggregation", "roce",   "switch", "io",
-                                    "hca",  "coll",   "bench",       "launch", "exec",   "sim"};
+static const char *const rooms[] = {"roce", "switch", "trunk", "hca", "coll", "exec", "sim"};
 #define ROOMS (sizeof(rooms) / sizeof(rooms[0]))
 
 static enum log_level level_of[ROOMS];
@@ -27,11 +28,14 @@ static int by_name(const char *const *name, unsigned n, const char *s, size_t le
 
 static int refuse(char *err, unsigned size, const char *found, size_t len)
 {
-    snprintf(
-        err, size,
-        "TRIB_LOG: found \"%.*s\", expected LEVEL or ROOM:LEVEL,...; levels: none error warn "
-        "info debug; rooms: base fabric aggregation roce switch io hca coll bench launch exec sim",
-        (int)len, found);
+    int at =
+        snprintf(err, size,
+                 "TRIB_LOG: found \"%.*s\", expected LEVEL or ROOM:LEVEL,...; levels: none error "
+                 "warn info debug; rooms:",
+                 (int)len, found);
+
+    for (unsigned i = 0; i < ROOMS && at < (int)size; i++)
+        at += snprintf(err + at, size - (unsigned)at, " %s", rooms[i]);
     return -EINVAL;
 }
 
@@ -90,6 +94,7 @@ bool log_on(const char *room, enum log_level level)
 
     pthread_once(&once, from_environment);
     r = by_name(rooms, ROOMS, room, strlen(room));
+    T_ASSERT(r >= 0, "log lines are of a room that is known");
     return r >= 0 && level <= level_of[r];
 }
 

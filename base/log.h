@@ -14,7 +14,7 @@
 
 enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
 
-/* Rooms: base fabric aggregation roce switch io hca coll bench launch exec sim. */
+/* Rooms: roce switch trunk hca coll exec sim. Another one is a mistake of the caller: none of its lines is printed. */
 bool log_on(const char *room, enum log_level level);
 void log_line(const char *room, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

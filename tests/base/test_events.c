@@ -84,19 +84,19 @@ static void rooms_log_at_the_level_that_was_asked_for(void **state)
     char err[320];
 
     (void)state;
-    assert_int_equal(log_set("switch:debug,io:info", err, sizeof(err)), 0);
+    assert_int_equal(log_set("switch:debug,trunk:info", err, sizeof(err)), 0);
     assert_true(log_on("switch", LOG_DEBUG));
-    assert_true(log_on("io", LOG_INFO));
-    assert_false(log_on("io", LOG_DEBUG));
+    assert_true(log_on("trunk", LOG_INFO));
+    assert_false(log_on("trunk", LOG_DEBUG));
     assert_true(log_on("roce", LOG_WARN));
     assert_false(log_on("roce", LOG_INFO));
     assert_int_equal(log_set("debug", err, sizeof(err)), 0);
     assert_true(log_on("roce", LOG_DEBUG));
     assert_int_equal(log_set("", err, sizeof(err)), 0);
     assert_false(log_on("roce", LOG_INFO));
-    assert_int_equal(log_set("none,io:error", err, sizeof(err)), 0);
+    assert_int_equal(log_set("none,trunk:error", err, sizeof(err)), 0);
     assert_false(log_on("roce", LOG_ERROR));
-    assert_true(log_on("io", LOG_ERROR));
+    assert_true(log_on("trunk", LOG_ERROR));
 }
 
 static void what_cannot_be_a_level_or_room_is_refused_and_changes_nothing(void **state)
@@ -106,12 +106,12 @@ static void what_cannot_be_a_level_or_room_is_refused_and_changes_nothing(void *
     char err[320];
 
     (void)state;
-    assert_int_equal(log_set("io:debug", err, sizeof(err)), 0);
+    assert_int_equal(log_set("trunk:debug", err, sizeof(err)), 0);
     for (unsigned i = 0; i < LEN(wrong); i++) {
         assert_int_equal(log_set(wrong[i], err, sizeof(err)), -EINVAL);
         assert_non_null(strstr(err, "TRIB_LOG: found \""));
-        assert_non_null(strstr(err, "rooms: base fabric"));
-        assert_true(log_on("io", LOG_DEBUG));
+        assert_non_null(strstr(err, "rooms: roce switch trunk"));
+        assert_true(log_on("trunk", LOG_DEBUG));
     }
 }
 
