@@ -99,15 +99,16 @@ static inline void *build_alloc(struct build *b, size_t n, size_t size)
 
 /* ---- keys.c: groups by a table of allowed keys ---- */
 enum key_type {
-    KEY_RATE, /* uint64_t, bits per second */
-    KEY_TIME, /* int64_t, ps */
-    KEY_SIZE, /* uint64_t, bytes */
-    KEY_UINT, /* uint32_t */
-    KEY_BOOL, /* bool */
-    KEY_PROB, /* double, 0..1 */
-    KEY_NAME, /* char[FAB_NAME] */
-    KEY_TEXT, /* char[128] */
-    KEY_OWN   /* read by the caller */
+    KEY_RATE,  /* uint64_t, bits per second */
+    KEY_TIME,  /* int64_t, ps */
+    KEY_SIZE,  /* uint64_t, bytes */
+    KEY_UINT,  /* uint32_t */
+    KEY_BOOL,  /* bool */
+    KEY_PROB,  /* double, 0..1 */
+    KEY_SHARE, /* double, 0..1, of something that is not drawn */
+    KEY_NAME,  /* char[FAB_NAME] */
+    KEY_TEXT,  /* char[128] */
+    KEY_OWN    /* read by the caller */
 };
 struct key {
     const char *name;

@@ -100,8 +100,8 @@ static void conf_multimem(struct build *b, config_setting_t *s, struct fab_costs
     } m = {.load = 1, .store = 1};
     static const struct key keys[] = {
         {"launch", KEY_TIME, offsetof(struct shares, launch_ps), 0, MAX_COST},
-        {"load", KEY_PROB, offsetof(struct shares, load), 0, 0},
-        {"store", KEY_PROB, offsetof(struct shares, store), 0, 0},
+        {"load", KEY_SHARE, offsetof(struct shares, load), 0, 0},
+        {"store", KEY_SHARE, offsetof(struct shares, store), 0, 0},
     };
 
     if (!s)

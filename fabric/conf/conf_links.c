@@ -38,7 +38,7 @@
         {"loss", KEY_PROB, P(loss), 0, 0}, {"dup", KEY_PROB, P(dup), 0, 0},                        \
         {"reorder", KEY_PROB, P(reorder), 0, 0}, {"corrupt", KEY_PROB, P(corrupt), 0, 0},          \
         {"jitter", KEY_TIME, P(jitter_ps), 0, MAX_TIME},                                           \
-        {"efficiency", KEY_PROB, P(efficiency), 0, 0},                                             \
+        {"efficiency", KEY_SHARE, P(efficiency), 0, 0},                                            \
     {                                                                                              \
         "cables", KEY_UINT, P(cables), 1, FAB_MAX_PORTS                                            \
     }

@@ -34,18 +34,23 @@ static struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
     p->seat = -1;
     for (int i = 0; i < config_setting_length(g); i++) {
         const config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
-        struct fab_protocol_key *k = &p->key[p->n_keys];
         int type = config_setting_type(s);
+        struct fab_protocol_key k = {.line = (int)config_setting_source_line(s)};
 
-        if ((type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64) ||
-            p->n_keys == FAB_PROTOCOL_KEYS)
+        if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
             continue;
-        snprintf(k->name, sizeof(k->name), "%s", config_setting_name(s));
-        k->value = config_setting_get_int64(s);
-        k->line = (int)config_setting_source_line(s);
+        snprintf(k.name, sizeof(k.name), "%s", config_setting_name(s));
+        k.value = config_setting_get_int64(s);
         for (unsigned j = 0; j < n; j++)
-            k->known |= !strcmp(keys[j].name, config_setting_name(s));
-        p->n_keys += !(quotas && k->known);
+            k.known |= !strcmp(keys[j].name, config_setting_name(s));
+        if (quotas && k.known)
+            continue;
+        if (p->n_keys == FAB_PROTOCOL_KEYS) {
+            build_error(b, k.line, "%s: found more keys of a protocol, expected at most %u", k.name,
+                        FAB_PROTOCOL_KEYS);
+            return NULL;
+        }
+        p->key[p->n_keys++] = k;
     }
     return p;
 }
@@ -96,7 +101,7 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         {"groups", KEY_UINT, R(max_groups), 1, 65535},
         {"slots", KEY_UINT, R(max_slots), 1, 1 << 24},
         {"window", KEY_UINT, R(window), 1, 65535},
-        {"host_share", KEY_PROB, offsetof(struct values, host_share), 0, 0},
+        {"host_share", KEY_SHARE, offsetof(struct values, host_share), 0, 0},
         {"join_timeout", KEY_TIME, R(join_timeout_ps), PS_PER_MS, 3600 * PS_PER_S},
         {"memory", KEY_UINT, R(memory), 1024, 1 << 30},
         {"protocol", KEY_OWN, 0, 0, 0},
@@ -115,6 +120,8 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
     while (keys[n].name)
         n++;
     v.r.protocol = read_protocol(b, s, keys, n);
+    if (!v.r.protocol && config_setting_get_member(s, "protocol"))
+        return; /* whose keys the others are is not known */
     if (v.r.protocol)
         n = add_protocol_keys(b, s, keys, n, LEN(keys));
     keys_read(b, s, keys, n, &v);

@@ -3,6 +3,7 @@
  * Groups of a conf file read by a table of allowed keys. Every error has the same form: "<key>:
  * found <what>, expected <what>".
  */
+#include "base/assert.h"
 #include "base/nearest.h"
 #include "base/secret.h"
 #include "base/units.h"
@@ -192,7 +193,7 @@ static void read_size(struct build *b, const config_setting_t *s, const struct k
         *(uint64_t *)out = v;
 }
 
-static void read_prob(struct build *b, const config_setting_t *s, void *out)
+static void read_share(struct build *b, const config_setting_t *s, const char *what, void *out)
 {
     const char *text = config_setting_get_string(s);
     bool is_float = config_setting_type(s) == CONFIG_TYPE_FLOAT;
@@ -205,7 +206,7 @@ static void read_prob(struct build *b, const config_setting_t *s, void *out)
     if (v >= 0 && v <= 1)
         *(double *)out = v;
     else
-        keys_expected(b, s, "a probability from 0.0 to 1.0, or as \"0.1%\"");
+        keys_expected(b, s, what);
 }
 
 static void read_text(struct build *b, const config_setting_t *s, enum key_type type, char *out)
@@ -246,7 +247,10 @@ static void read_value(struct build *b, const config_setting_t *s, const struct 
             keys_expected(b, s, "true or false");
         break;
     case KEY_PROB:
-        read_prob(b, s, out);
+        read_share(b, s, "a probability from 0.0 to 1.0, or as \"0.1%\"", out);
+        break;
+    case KEY_SHARE:
+        read_share(b, s, "a share from 0.0 to 1.0, or as \"0.1%\"", out);
         break;
     case KEY_NAME:
     case KEY_TEXT:
@@ -260,11 +264,12 @@ static void read_value(struct build *b, const config_setting_t *s, const struct 
 static void unknown_key(struct build *b, const config_setting_t *s, const struct key *keys,
                         unsigned n)
 {
-    const char *names[32], *name = config_setting_name(s), *near;
-    char list[256] = "";
+    const char *names[64], *name = config_setting_name(s), *near;
+    char list[640] = "";
     size_t len = 0;
 
-    for (unsigned i = 0; i < n && i < LEN(names); i++) {
+    T_ASSERT(n <= LEN(names), "a group of keys has more than an error names");
+    for (unsigned i = 0; i < n; i++) {
         names[i] = keys[i].name;
         if (len < sizeof(list))
             len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? ", " : "",

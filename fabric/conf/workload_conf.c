@@ -45,7 +45,7 @@ static const struct key training_keys[] = {
     {"sequence", KEY_UINT, AT(sequence), 1, MAX_INT},
     {"batch_tokens", KEY_OWN, 0, 0, 0},
     {"tokens", KEY_OWN, 0, 0, 0},
-    {"utilisation", KEY_PROB, AT(utilisation), 0, 0},
+    {"utilisation", KEY_SHARE, AT(utilisation), 0, 0},
 };
 static const struct key parallel_keys[] = {
     {"tp", KEY_UINT, AT(tp), 1, MAX_GPUS}, {"dp", KEY_UINT, AT(dp), 1, MAX_GPUS},

@@ -31,7 +31,7 @@ static const struct {
     {"network = {\nll = { step = \"1us\"; rate = \"1GB/s\"; }; };", 5,
      "network: found ll or ll128 without step"},
     {"multimem = {\nload = 0; };", 6, "load: found 0, expected a share of the link's rate"},
-    {"multimem = {\nstore = 1.5; };", 6, "store: found 1.5, expected a probability"},
+    {"multimem = {\nstore = 1.5; };", 6, "store: found 1.5, expected a share from 0.0 to 1.0"},
     {"multimem = {\nlaunch = true; };", 6, "launch: found true, expected a time"},
     {"aggregate = \"1us\";", 5, "aggregate: found \"1us\", expected a group { time; bytes; }"},
     {"aggregate = { time = \"1us\"; };", 5, "aggregate: found no bytes, expected a group"},
