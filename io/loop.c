@@ -89,7 +89,7 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
     struct timespec end;
     int rc = 0;
 
-    clock_gettime(CLOCK_REALTIME, &end);
+    clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += 5;
     pthread_mutex_lock(&l->call_lock);
     while (l->call_fn && !rc) /* another call is in progress */
@@ -268,6 +268,7 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
                          .lateness_on_path =
                              lateness_known(cfg->fab) ? loop_lateness_on_path : NULL,
                          .ctx = l};
+    pthread_condattr_t monotonic;
     int rc;
 
     *lp = NULL;
@@ -284,7 +285,10 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
     l->cut = calloc(l->fab->n_links + 1u, sizeof(*l->cut));
     nc.lag_ps = RTE_MIN((int64_t)LAG_NS * PS_PER_NS / clock_dilation(l->sh), LAG_MAX_PS);
     pthread_mutex_init(&l->call_lock, NULL);
-    pthread_cond_init(&l->call_done, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->call_done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     rc = l->cut ? net_create(&l->net, &nc) : -ENOMEM;
     if (!rc) {
         offenders_watch(l);

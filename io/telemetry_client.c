@@ -27,7 +27,7 @@ static int open_once(const char *dir, const char *proc, unsigned ms)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    static char greeting[ANSWER];
+    char greeting[1]; /* the rest of it is of no interest */
     int fd;
 
     if (snprintf(un.sun_path, sizeof(un.sun_path), "%s/dpdk/%s/dpdk_telemetry.v2", dir, proc) >=
@@ -70,7 +70,7 @@ int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
 
 json_t *telemetry_client_ask(int fd, const char *cmd, const char *params)
 {
-    static char answer[ANSWER];
+    char answer[ANSWER]; /* the caller's: threads ask at the same time */
     char question[QUESTION];
     json_t *all, *value = NULL;
     ssize_t n;
@@ -211,6 +211,7 @@ int telemetry_client_query(const char *program, const char *dir, const char *cmd
     if (strlen(cmd) >= QUESTION) {
         fprintf(stderr, "%s: found a command of %zu characters, expected at most %d\n", program,
                 strlen(cmd), QUESTION - 1);
+        json_decref(out);
         return 1;
     }
     snprintf(path, sizeof(path), "%s/proc", dir);

@@ -21,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define COMMAND   1024 /* as DPDK reads them, and one byte that tells a longer one */
@@ -187,7 +188,22 @@ static int prepare(struct telemetry_server *s, struct pollfd *p)
     return ms;
 }
 
-static void *serve(void *arg)
+/* The kernel has no memory: clients wait until it has. */
+static void say_once(int err)
+{
+    static const struct timespec pause = {.tv_nsec = 100000000};
+    static bool said;
+
+    if (err == EINTR)
+        return;
+    if (!said)
+        fprintf(stderr, "trib-switch: telemetry cannot wait for clients: %s; tries again\n",
+                strerror(err));
+    said = true;
+    nanosleep(&pause, NULL);
+}
+
+static _Noreturn void *serve(void *arg)
 {
     struct telemetry_server *s = arg;
     struct pollfd p[TELEMETRY_CLIENTS + 1];
@@ -197,8 +213,10 @@ static void *serve(void *arg)
         int ms = prepare(s, p);
         unsigned n = s->n;
 
-        if (poll(p, n + 1, ms) < 0 && errno != EINTR)
-            return NULL;
+        if (poll(p, n + 1, ms) < 0) {
+            say_once(errno);
+            continue;
+        }
         for (unsigned i = n; i-- > 0;) /* from the last: drop() moves that one */
             if (p[i].revents && !is_early(&s->client[i], &p[i]) && !serve_client(s, &s->client[i]))
                 drop(s, i);

@@ -111,10 +111,11 @@ int orders_check(struct trunk *t, const char *params, char *why, size_t size)
 
 /* ---- carried out, in a thread: switch processes may take a while to answer ---- */
 
+/* Has all that the thread reads: the trunk and its fabric may end before it does. */
 struct change {
-    const struct fabric *fab;
-    unsigned machine;
     char dir[RUN_PATH], text[TRUNK_ORDER_TEXT + 1];
+    unsigned n;
+    char proc[][FAB_NAME]; /* of this machine */
 };
 
 static void *change_link(void *arg)
@@ -123,10 +124,8 @@ static void *change_link(void *arg)
     struct change *c = arg;
 
     pthread_mutex_lock(&one);
-    for (unsigned i = 0; i < c->fab->n_procs; i++) {
-        int fd = c->fab->procs[i].machine == c->machine
-                     ? telemetry_client_open(c->dir, c->fab->procs[i].name, ANSWER_S)
-                     : -1;
+    for (unsigned i = 0; i < c->n; i++) {
+        int fd = telemetry_client_open(c->dir, c->proc[i], ANSWER_S);
 
         if (fd < 0)
             continue;
@@ -140,13 +139,14 @@ static void *change_link(void *arg)
 
 static void begin_change(const struct trunk *t, const uint8_t *text, size_t bytes)
 {
-    struct change *c = calloc(1, sizeof(*c));
+    struct change *c = calloc(1, sizeof(*c) + t->fab->n_procs * sizeof(c->proc[0]));
     pthread_t thread;
 
     if (!c)
         return;
-    c->fab = t->fab;
-    c->machine = t->me;
+    for (unsigned i = 0; i < t->fab->n_procs; i++)
+        if (t->fab->procs[i].machine == t->me)
+            snprintf(c->proc[c->n++], FAB_NAME, "%s", t->fab->procs[i].name);
     memcpy(c->dir, t->cfg.rd->path, sizeof(c->dir));
     memcpy(c->text, text, RTE_MIN(bytes, (size_t)TRUNK_ORDER_TEXT));
     if (pthread_create(&thread, NULL, change_link, c))
