@@ -38,6 +38,16 @@ for sig in INT:130 TERM:143; do
     ends "trib sim" ${sig%:*} ${sig#*:} one begun "$root/scripts/trib" sim leaf-spine-8 --algo ring -b 64M -e 64M -n 100000
     ends "trib sim --jobs" ${sig%:*} ${sig#*:} whole soon "$root/scripts/trib" sim leaf-spine-8 --algo ring -b 64M -e 64M -n 100000
 done
+
+# a signal that comes before the program of trib perf has begun
+mkdir "$tmp/slow"
+ln -s "$TRIB_BUILD"/* "$tmp/slow"
+rm "$tmp/slow/trib-keep"
+printf '#!/bin/sh\n[ "$1" != with ] || { echo begins; sleep 1; }\nexec %s/trib-keep "$@"\n' "$TRIB_BUILD" >"$tmp/slow/trib-keep"
+chmod +x "$tmp/slow/trib-keep"
+for sig in INT:130 TERM:143 HUP:129; do
+    TRIB_BUILD=$tmp/slow ends "trib perf before it starts" ${sig%:*} ${sig#*:} one begun "$root/scripts/trib" perf $name --algo ring -b 64K -e 64K -n 1000000 --max-wall 5
+done
 trib down >/dev/null || fail "down"
 
 # a fabric that was started for the job
