@@ -2,7 +2,11 @@
 # Tributary. `make demo` is the main job, `make test` the tests; both install what is missing first.
 #
 #   all demo install uninstall clean        programs; V=1 shows commands, BUILD=, PREFIX=, DESTDIR= say where
-#   test unit e2e                           the tests that must pass; unit and e2e are parts of it
+#   help                                    these lines
+#   test                                    unit tests, end-to-end tests in virtual time, and the core of those in real time (minutes); T=TEXT: the
+#                                           tests of any tier with TEXT in their names
+#   integration thirdparty                  the other end-to-end tests in real time; those with MPI, UCX, Slurm and other programs of others
+#   unit e2e                                unit tests alone; all end-to-end tests
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   hostile                                 attacks of one process or user on others, each repelled
@@ -14,7 +18,7 @@
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   gpu-nccl                                stock NCCL on emulated fabrics, on a machine with a GPU (NCCL_ARGS="--nccl FILE"; 6 minutes)
 #   nixl                                    NIXL from PyPI (70 MB) between two hosts
-#   third-party                             mpi4py's own suite, UCC's teams, NVIDIA's plug-in, PyTorch with PowerSGD and restarts (BUDGET=)
+#   suites                                  mpi4py's own suite, UCC's teams, NVIDIA's plug-in, PyTorch with PowerSGD and restarts (BUDGET=)
 #   torch torch2                            PyTorch on the backend "trib": Debian's (600 MB of packages); FSDP on 2.x from PyPI
 #   python-test                             the Python package's runs, sweeps, figures and notebooks, with Debian's pandas and matplotlib
 #   wheel                                   the Python package, in $(BUILD)/wheel
@@ -145,7 +149,7 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite third-party bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo help test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -390,10 +394,18 @@ demo:
 	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)scripts/demo.sh $(BUILD)
 
+help:
+	@sed -n '/^# Tributary/,/^# Every room/s/^# \{0,1\}//p' Makefile | sed '$$d'
+
 test:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory programs unit-programs static-programs bench-programs
-	$(Q)BUILD=$(BUILD) tests/run.sh all
+	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh first core
+integration thirdparty:
+	$(Q)scripts/setup.sh test
+	$(Q)[ $@ = integration ] || scripts/setup.sh torch || true
+	$(Q)$(MAKE) --no-print-directory all $(TOOLS) $(HOSTILE) $(FAKES) static-programs
+	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh $@
 
 # Tools of the end-to-end tests; they share nothing with the rooms.
 MPICC := $(shell command -v mpicc 2>/dev/null)
@@ -448,17 +460,17 @@ unit-programs: $(TESTS) $(TOOLS) $(HOSTILE) $(FAKES)
 unit:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory unit-programs
-	$(Q)BUILD=$(BUILD) tests/run.sh unit
+	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh unit
 e2e:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs bench-programs
-	$(Q)BUILD=$(BUILD) tests/run.sh e2e
+	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh e2e
 
 # Attacks of one process or user on others: each is repelled, and jobs of other hosts stay exact. Four minutes.
 hostile:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory programs $(HOSTILE) $(filter $(BUILD)/tests/tools/verbs_%,$(TOOLS))
-	$(Q)BUILD=$(BUILD) tests/run.sh hostile
+	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh hostile
 
 static:
 	$(Q)scripts/setup.sh build
@@ -563,7 +575,7 @@ verbs-suite:
 
 # Other people's suites and programs: mpi4py's own tests (its source package by pip, in build/third-party), UCC with several teams (UCC_HOME=DIR)
 # and NVIDIA's plug-in (SHARP_PLUGIN=), PyTorch with PowerSGD and torchrun's restarts. BUDGET= seconds in all; "skipped" where something cannot be had.
-third-party:
+suites:
 	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
 	$(Q)scripts/setup.sh torch || true
 	$(Q)v=$$(/usr/bin/python3 -c 'import mpi4py; print(mpi4py.__version__)' 2>/dev/null) && [ ! -e build/third-party/mpi4py-$$v ] && mkdir -p build/third-party && \

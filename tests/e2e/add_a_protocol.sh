@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # docs/add-a-protocol.md, followed from its text: its commands, one after the other, in an empty folder against an installed prefix. What
 # the page shows as output is there, up to the numbers of cases and packets; what it shows as C is in the example.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v make >/dev/null && command -v pkg-config >/dev/null || skip "no make or no pkg-config"

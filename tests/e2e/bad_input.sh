@@ -3,6 +3,7 @@
 # A request without permission ends with the completion status or errno of the specification, its victim loses no byte and no other
 # connection, and the counters of both show the refusal. The rows are in tests/tools/verbs_bad.c and
 # verbs_local.c.
+# tier: core
 . "$(dirname "$0")/lib.sh"
 bad=$TRIB_BUILD/tests/tools/verbs_bad
 

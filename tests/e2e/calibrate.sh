@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # trib calibrate: known costs come back within 2 % from results made with them, with noise and outliers, in every format; the conf that
 # is written loads, keeps its comments and predicts; what cannot be read is refused by line.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v python3 >/dev/null || skip "no python3"

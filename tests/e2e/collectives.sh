@@ -3,6 +3,7 @@
 # Every collective by several algorithms, in and out of place, is exact on a tree of depth two; the model's choice is reported;
 # the ring's rounding errors exceed the switches'; unsupported requests are refused by name before anything starts.
 # load: any
+# tier: core
 . "$(dirname "$0")/lib.sh"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1000 >/dev/null || fail "no fabric"

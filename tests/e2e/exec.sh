@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # trib exec: the program's view of /sys and /dev is its emulated host's and all else is as it was; it keeps pid, signals, exit code,
 # stdin, directory; hosts by environment and by rank; nested; for an ordinary user; and where namespaces are forbidden.
+# tier: core
 . "$(dirname "$0")/lib.sh"
 command -v ibv_devinfo >/dev/null || skip "no ibv_devinfo"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # trib explain names what was planted: a cause in each of these runs, none in healthy ones. In virtual time.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 keep=${KEEP:-$tmp}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A trib-switch that dies is named by every rank, within 10 s; a job of hosts that are not next to it goes on; trib down clears what
 # is left. A job that starts without a spine sums in the trees of the others.
+# tier: core
 . "$(dirname "$0")/lib.sh"
 
 name=leaf-spine-8-procs

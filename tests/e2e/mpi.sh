@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Open MPI over UCX at dilation 1: eight ranks on eight hosts, over RC and over UD; allreduce, alltoall and allgather of 4 bytes to
 # megabytes, every element checked (tests/tools/mpi_check.c), all of it across the fabric.
+# tier: thirdparty
 . "$(dirname "$0")/lib.sh"
 command -v mpirun >/dev/null || skip "no mpirun (package openmpi-bin)"
 check=$TRIB_BUILD/tests/tools/mpi_check

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Unmodified MPI programs reduce in the switches, by Open MPI's component mca_coll_trib.so: every collective that it takes, in place, on
 # parts of the world, of types with gaps; what it has not, and groups that switches refuse, are left to others with a line; a rank dies.
+# tier: thirdparty
 . "$(dirname "$0")/lib.sh"
 command -v mpirun >/dev/null || skip "no mpirun (package openmpi-bin)"
 [ -e "$TRIB_BUILD/openmpi/mca_coll_trib.so" ] || skip "no mca_coll_trib.so in $TRIB_BUILD: no mpicc or headers of Open MPI 4.1 when it was built"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # MPI programs as Debian has them, eight ranks on eight hosts: mpi4py and the HPC Challenge on Open MPI, whose collectives run in the
 # switches, and MPICH, by UCX. Results checked, by the programs and by counters of hosts and switches.
+# tier: thirdparty
 . "$(dirname "$0")/lib.sh"
 command -v mpirun.openmpi >/dev/null || skip "no mpirun.openmpi (package openmpi-bin)"
 ompi_info --parsable 2>/dev/null | grep -q '^mca:pml:ucx:' || skip "this Open MPI was built without UCX"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A switch process dies under an MPI program whose reductions run in the switches: a spine, and every result is right; a leaf, and the job
 # ends with an error that names it.
+# tier: thirdparty
 . "$(dirname "$0")/lib.sh"
 command -v mpirun.openmpi >/dev/null || skip "no mpirun.openmpi (package openmpi-bin)"
 [ -e "$TRIB_BUILD/openmpi/mca_coll_trib.so" ] || skip "no mca_coll_trib.so in $TRIB_BUILD: no mpicc or headers of Open MPI 4.1 when it was built"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # NIXL, unmodified, with the UCX of its wheel: two hosts write and read each other's memory across the fabric, every byte checked. Its
 # packages come from PyPI: `make nixl`.
+# tier: thirdparty
 . "$(dirname "$0")/lib.sh"
 python=${NIXL_PYTHON:-python3}
 "$python" -c 'import nixl, numpy' >"$tmp/import.out" 2>&1 || skip "$(tail -n 1 "$tmp/import.out") (make nixl installs it from PyPI)"

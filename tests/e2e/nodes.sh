@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # load: any
 # All links of a node, or of the fabric, at once; a switch that forgets its groups; a fabric whose keeper was killed.
+# tier: core
 . "$(dirname "$0")/lib.sh"
 
 refused() { # refused TEXT ARG...

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A simulation has one result, whatever the threads, traces and counters: some of the cases of tests/one_result.sh.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v jq >/dev/null || skip "no jq"

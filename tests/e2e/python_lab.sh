@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Notebooks of docs/labs run from the first cell to the last, in a small version, and docs/python.md's examples as they stand.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 python=/usr/bin/python3

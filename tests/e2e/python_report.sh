@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # trib report: a page of one file, of several, of jobs, a training step and time lines; whole and closed HTML without anything from elsewhere;
 # hostile names are text; what is no file of results is refused; axe finds nothing serious, in light, dark and print.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 python=/usr/bin/python3

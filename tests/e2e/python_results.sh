@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The Python package: confs as objects, each conf that comes with trib through them; runs and files of results as DataFrames; its errors
 # (tests/tools/results_check.py). Importing it imports neither pandas nor matplotlib.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 python=/usr/bin/python3

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sweeps of the Python package (tests/tools/sweep_check.py): killed in the middle and run again, finished by trib-sweep, extended, with lines
 # that fail and confs that change; its figures from files alone.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 python=/usr/bin/python3

@@ -3,6 +3,7 @@
 # Slurm as labs have it: a sweep that the Python package has listed runs as a job array, and its rows are those of a run without Slurm; ranks of
 # trib perf on two machines are started by srun. Two nodes of one machine, with daemons of the test's own. Needs Debian's slurmctld, slurmd,
 # slurm-client and munge.
+# tier: thirdparty
 . "$(dirname "$0")/lib.sh"
 for p in munged slurmctld slurmd sbatch srun; do
     PATH=$PATH:/usr/sbin command -v $p >/dev/null || skip "no $p (apt-get install slurmctld slurmd slurm-client munge)"

@@ -3,6 +3,7 @@
 # A training step's times against those of the same groups, all at once, by --jobs, within 3 %: all-to-all (directly and in two hops),
 # pipeline and all-gather, of groups that are contiguous and strided, on leaves and on rails that are oversubscribed. RATIOS="1 2 4 8":
 # by so much (4).
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v jq >/dev/null || skip "no jq"

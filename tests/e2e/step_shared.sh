@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A training step on 256 hosts whose leaves are oversubscribed: eight data-parallel groups run at once, by what they take in one
 # simulation of all of them (--jobs) and by theory.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v jq >/dev/null || skip "no jq"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Training steps of the workloads that come with trib, on the fabrics of their size: no time is below what a member's links allow, by
 # hand: (N - 1) / N of the bytes over 50 GB/s of a NIC or 450 GB/s of NVLinks. WORKLOADS=all: those too that take minutes.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v jq >/dev/null || skip "no jq"

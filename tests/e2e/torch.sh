@@ -3,6 +3,7 @@
 # PyTorch's backend "trib" (tests/tools/torch_ddp.py) on 8 hosts: every call; DDP and ZeRO of a small transformer by SHARP and by rings,
 # with the same weights in every run; PowerSGD, whose callbacks call collectives; a killed rank; calls that one rank cannot make; torchrun's
 # restarts; the time of an all-reduce beside that of `trib sim`. With 2.x (TORCH_PYTHON=) FSDP too.
+# tier: thirdparty
 . "$(dirname "$0")/lib.sh"
 python=${TORCH_PYTHON:-/usr/bin/python3}
 "$python" -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' 2>/dev/null ||

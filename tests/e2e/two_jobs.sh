@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Two jobs on one fabric at once, each with its own group, are both exact, without drops; one that finds no room in the switches is
 # refused by name while the other goes on.
+# tier: core
 . "$(dirname "$0")/lib.sh"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 2000 >/dev/null || fail "no fabric"

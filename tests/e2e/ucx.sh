@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # UCX, unmodified, at dilation 1 over one and over three switches: ucx_info lists the device with both transports, and ucx_perftest
 # runs over either: tags, streams, active messages, put, get and atomics of its protocol layer (UCP) and of its transports (UCT).
+# tier: thirdparty
 . "$(dirname "$0")/lib.sh"
 command -v ucx_perftest >/dev/null || skip "no ucx_perftest (package ucx-utils)"
 unset UCX_TLS UCX_NET_DEVICES

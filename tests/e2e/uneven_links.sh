@@ -3,6 +3,7 @@
 # Links of different rates: SHARP has a tree for each port of a host, also where ports share a root, and gives each tree a share by what its
 # links carry, with exact sums; aggregation protocols have an instance on each tree with which they carry more. The formula of SwitchML
 # knows links between switches that are slower than those of hosts.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Everything works for an ordinary user without huge pages.
+# tier: core
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "runs as an ordinary user already"
 command -v setpriv >/dev/null || skip "no setpriv"

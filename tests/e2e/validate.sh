@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the measured presets predict beside published measurements, a part of `make validate` in less than a minute: no class may get worse
 # than tests/validate/expected.tsv by more than a point, and a class that does is told.
+# tier: integration
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Verbs programs that know nothing of the emulator run between emulated hosts.
 # load: any
+# tier: core
 . "$(dirname "$0")/lib.sh"
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Wireshark decodes every message of every protocol with wireshark/tributary.lua, names and numbers as in the code; captures with
 # flipped bits, cut frames and missing JOINs do not stop it.
+# tier: thirdparty
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v tshark >/dev/null || skip "no tshark"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # mpi4py's own test suite, four ranks on four hosts over UCX, whose collectives run in the switches where they can: no test fails. The
-# suite is that of the source package, of the version that is installed (MPI4PY_SUITE=DIR has its runtests.py; else `make third-party`
+# suite is that of the source package, of the version that is installed (MPI4PY_SUITE=DIR has its runtests.py; else `make suites`
 # fetches it by pip). ONLY=PATTERN runs some of its files. SUITE_SECONDS= is its limit.
 . "$(dirname "$0")/../e2e/lib.sh"
 command -v mpirun.openmpi >/dev/null || skip "no mpirun.openmpi (package openmpi-bin)"
@@ -10,7 +10,7 @@ ompi_info --parsable 2>/dev/null | grep -q '^mca:pml:ucx:' || skip "this Open MP
 python=/usr/bin/python3
 version=$("$python" -c 'import mpi4py; print(mpi4py.__version__)' 2>/dev/null) || skip "no mpi4py (package python3-mpi4py)"
 suite=${MPI4PY_SUITE:-$TRIB_BUILD/third-party/mpi4py-$version/test}
-[ -e "$suite/runtests.py" ] || skip "no $suite/runtests.py (make third-party fetches it, or MPI4PY_SUITE=DIR)"
+[ -e "$suite/runtests.py" ] || skip "no $suite/runtests.py (make suites fetches it, or MPI4PY_SUITE=DIR)"
 export UCX_TLS=rc_v,self HOME=$tmp
 
 trib up leaf-spine-8 --dilation 20 >/dev/null || fail "no fabric"
