@@ -18,8 +18,6 @@ static struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
     bool quotas = config_setting_get_member(g, "groups") != NULL;
     struct fab_protocol *p;
 
-    if (!name)
-        return NULL;
     if (config_setting_type(name) != CONFIG_TYPE_STRING || !*config_setting_get_string(name) ||
         strlen(config_setting_get_string(name)) >= sizeof(p->name)) {
         keys_expected(b, name, "the name of a protocol, or the path of a shared object with a /");
@@ -75,6 +73,17 @@ static unsigned add_protocol_keys(struct build *b, const config_setting_t *g, st
     return n;
 }
 
+/* Reads the protocol, if there is one; returns how many keys the group has with its, or 0 where it is not
+ * understood and so whose keys the others are. */
+static unsigned protocol_keys(struct build *b, config_setting_t *g, struct key *keys, unsigned n,
+                              unsigned max, struct fab_protocol **p)
+{
+    if (!config_setting_get_member(g, "protocol"))
+        return n;
+    *p = read_protocol(b, g, keys, n);
+    return *p ? add_protocol_keys(b, g, keys, n, max) : 0;
+}
+
 /* `reduce = { groups; slots; window; host_share; join_timeout; rounding; seed; order; memory;
  * protocol; }`, with keys of the protocol, or false. */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
@@ -119,11 +128,9 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
     }
     while (keys[n].name)
         n++;
-    v.r.protocol = read_protocol(b, s, keys, n);
-    if (!v.r.protocol && config_setting_get_member(s, "protocol"))
-        return; /* whose keys the others are is not known */
-    if (v.r.protocol)
-        n = add_protocol_keys(b, s, keys, n, LEN(keys));
+    n = protocol_keys(b, s, keys, n, LEN(keys), &v.r.protocol);
+    if (!n)
+        return;
     keys_read(b, s, keys, n, &v);
     *r = v.r;
     r->host_permille = (uint16_t)(v.host_share * 1000 + 0.5);
