@@ -124,7 +124,7 @@ static int addr_get(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *
  * QUARANTINE others.
  */
 #define CHUNK      64
-#define QUARANTINE 64
+#define QUARANTINE (CHUNK - 1)
 
 struct hca_ah_chunk {
     struct hca_ah_chunk *next;
