@@ -50,6 +50,7 @@ static void bed_up(struct bed *b)
     for (unsigned i = LEAF0; i < NODES; i++)
         b->f->nodes[i].cut_through = false;
     b->f->links[LEAF0_SPINE0 / 2].buffer_pkts = 4;
+    b->f->links[LEAF0_SPINE0 / 2].ecn_bytes = b->f->links[LEAF0_SPINE0 / 2].ecn_max_bytes = 150;
     assert_int_equal(world_create(&b->w, &wc), 0);
     assert_int_equal(timeline_create(&b->t, &tc), 0);
     nc.t = b->t;
@@ -81,12 +82,13 @@ static uint32_t ip_of(const struct bed *b, unsigned node)
     return n->ip_of_port ? n->ip_of_port[0] : n->ip;
 }
 
-static struct rte_mbuf *packet(uint32_t src_ip, uint32_t dst_ip, uint32_t dqpn)
+static struct rte_mbuf *packet_of(uint32_t src_ip, uint32_t dst_ip, uint32_t dqpn, uint8_t tos)
 {
     struct rte_mbuf *m = frame_alloc(pool);
     struct roce_pkt k = {.opcode = ROCE_OP_RC_SEND_ONLY,
                          .pkey = ROCE_DEFAULT_PKEY,
                          .ttl = 64,
+                         .tos = tos,
                          .src_ip = src_ip,
                          .dst_ip = dst_ip,
                          .dqpn = dqpn,
@@ -98,6 +100,17 @@ static struct rte_mbuf *packet(uint32_t src_ip, uint32_t dst_ip, uint32_t dqpn)
     roce_seal(m, &k);
     assert_int_equal(frame_wire_bytes(m), WIRE);
     return m;
+}
+
+static struct rte_mbuf *packet(uint32_t src_ip, uint32_t dst_ip, uint32_t dqpn)
+{
+    return packet_of(src_ip, dst_ip, dqpn, 0);
+}
+
+/* That a queue marks where more waits than it should. */
+static struct rte_mbuf *marked(const struct bed *b)
+{
+    return packet_of(ip_of(b, H0), ip_of(b, H1), 1, 2);
 }
 
 static void arrive(struct bed *b, unsigned dirlink, struct rte_mbuf *m, int64_t ps)
@@ -603,6 +616,7 @@ static void happen(struct bed *b)
     egress_set_faults(q, &none);
     egress_pause(q, FRAME_LOSSLESS, t + 5000, t);
     push(b, LEAF0, 1, FRAME_LOSSLESS, 3);
+    assert_int_equal(egress_push(q, marked(b), t), 0);
     go_to(b, t += 1000);
     net_timeline_step(b->n);
     go_to(b, t += 20000);
@@ -611,7 +625,7 @@ static void happen(struct bed *b)
     egress_discard(q, false, t);
     egress_set_down(q, true, t);
     push(b, LEAF0, 1, FRAME_LOSSLESS, 2);
-    go_to(b, t += 10000);
+    go_to(b, t += 40000);
     egress_set_down(q, false, t);
     net_node(world_net(b->w), LEAF0)->cnt[1].pauses_received += 6;
 }
@@ -646,7 +660,7 @@ static void what_an_operation_did(void **state)
     net_timeline_end(b.n);
     assert_string_equal(link_text(&b, LEAF0_SPINE0),
                         "leaf0:1-spine0:0 leaf0>spine0 5.2 1-2 400 Gb/s 0.3 us 12345 B\n"
-                        "6 504 0.01008 us peak 180 marks 0 paused 6 0.005 us lost 2 1 0 3 "
+                        "7 1754 0.03508 us peak 1406 marks 1 paused 6 0.005 us lost 2 1 0 3 "
                         "[{\"from\":\"h0\",\"to\":\"h1\",\"background\":false,\"bytes\":2500},"
                         "{\"from\":\"h0\",\"to\":\"h1\",\"background\":true,\"bytes\":1250}]\n");
     switches = net_timeline_switches(b.n);
