@@ -19,7 +19,7 @@ host/keep/procs.c /proc
 io/live/live_read.c /proc
 io/port/port_pci.c /sys
 io/trunk/trunk_orders.c /proc
-protocols/host/load.c a shared object, by O_NONBLOCK
+base/shared_object.c a shared object, by O_NONBLOCK
 scripts/trib-capture parts of its own, by descriptors, and the file that is written
 python/tributary/_input.py the helper
 python/tributary/_files.py the helper of files that are written
