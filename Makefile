@@ -86,7 +86,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/telemetry/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c io/live/trib_faults.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/telemetry/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c io/live/trib_faults.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c plugins/check/trib_check_nccl_plugin.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -108,10 +108,11 @@ ROOM_bench       := $(addprefix host/bench,/ /verify)
 ROOM_session     := host/session
 ROOM_sharp       := plugins/sharp plugins/common
 ROOM_nccl        := plugins/nccl plugins/common
+ROOM_plugcheck   := plugins/check
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols check roce switch io live clock hca kernels coll bench session sharp nccl launch sim support
+ROOMS := base fabric aggregation protocols check roce switch io live clock hca kernels coll bench session sharp nccl plugcheck launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -138,7 +139,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status $(BUILD)/trib-metrics $(BUILD)/trib-top $(BUILD)/trib-faults \
-         $(BUILD)/trib-check-protocol $(BUILD)/bin/rdma \
+         $(BUILD)/trib-check-protocol $(BUILD)/trib-check-nccl-plugin $(BUILD)/bin/rdma \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5 $(BUILD)/libnccl-net-tributary.so
 
 # Open MPI's component is built where mpicc and Open MPI's own headers (4.1) are. Those of Open MPI 5 differ, and Debian's are not whole.
@@ -312,6 +313,11 @@ $(BUILD)/trib-check-protocol: $(call obj,protocols/check/trib_check_protocol.c) 
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -ljansson -lm -ldl -o $@
 
+# It loads plug-ins, and shares nothing with ours but their interface.
+$(BUILD)/trib-check-nccl-plugin: $(call obj,plugins/check/trib_check_nccl_plugin.c) $(call lib,plugcheck base)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -ljansson -lm -ldl -o $@
+
 # Loaded by the system's libibverbs in a program that lost LD_PRELOAD.
 $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 	@echo "  LD    $@"
@@ -364,6 +370,10 @@ $(filter $(BUILD)/tests/plugins/sharp/test_%,$(TESTS)): %: %.o $(call lib,sharp)
 $(filter $(BUILD)/tests/plugins/nccl/test_%,$(TESTS)): %: %.o $(call lib,nccl base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -libverbs -o $@
+
+$(filter $(BUILD)/tests/plugins/check/test_%,$(TESTS)): %: %.o $(call lib,plugcheck base) $(BUILD)/tests/fake/libnccl-net-mock.so
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(filter-out %.so,$^) -lcmocka -lm -ldl -o $@
 
 # The checker counts a protocol's memory by functions of its own in place of malloc() and free().
 $(filter $(BUILD)/tests/protocols/check/test_%,$(TESTS)): %: %.o $(call lib,$(ON_check))
@@ -455,6 +465,13 @@ $(BUILD)/tests/fake/libnccl.so.2: tests/fake/nccl.c $(BUILD)/libtributary.so.1 $
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libnccl.so.2 $< $(BUILD)/tests/fake/libcuda.so.1 -L$(BUILD) -ltributary -o $@
+
+# A plug-in for NCCL over shared memory, right unless MOCK_PLANT= says otherwise (tests/e2e/check_nccl_plugin.sh).
+FAKES += $(BUILD)/tests/fake/libnccl-net-mock.so
+$(BUILD)/tests/fake/libnccl-net-mock.so: $(wildcard tests/fake/nccl_net/*.c) tests/fake/nccl_net/mock.h include/nccl/net_abi.h
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,defs $(filter %.c,$^) -o $@
 
 unit-programs: $(TESTS) $(TOOLS) $(HOSTILE) $(FAKES)
 unit:
@@ -730,11 +747,11 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libnccl-net-tributary.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched conf/grafana/*.json)
-PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl trib-check-protocol)
+PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl trib-check-protocol trib-check-nccl-plugin)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce_pmix.c all_reduce.py train.py)

@@ -10,7 +10,7 @@ include/sharp/api
 include/nccl
 plugins/common plugins/openmpi plugins/sharp
 base
-plugins/nccl
+plugins/nccl plugins/check
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
 protocols protocols/host protocols/check

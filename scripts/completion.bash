@@ -42,7 +42,7 @@ _trib_word() { # _trib_word PROGRAM CURRENT
         [ -z "$long$short" ] && all+=" $values"
     done < <(_trib_rows "$1")
     case "$1" in
-    trib-keep | trib-enter | trib-sweep | trib-check-protocol) ;;
+    trib-keep | trib-enter | trib-sweep | trib-check-protocol | trib-check-nccl-plugin) ;;
     *) all+=" $(trib --help=confs 2>/dev/null)" ;;
     esac
     case "$1" in # of the fabric that is up

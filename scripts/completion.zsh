@@ -48,7 +48,7 @@ _trib() {
     if [[ $PREFIX == -* ]]; then
         compadd -l -d texts -- $names
     else
-        [[ $program == trib-(keep|enter|sweep|check-protocol) ]] || values+=(${(f)"$(trib --help=confs 2>/dev/null)"})
+        [[ $program == trib-(keep|enter|sweep|check-protocol|check-nccl-plugin) ]] || values+=(${(f)"$(trib --help=confs 2>/dev/null)"})
         case $program in # of the fabric that is up
         trib-(exec|shell)) values+=(${(f)"$(trib --help=names hosts 2>/dev/null)"}) ;;
         trib-node) values+=(${(f)"$(trib --help=names nodes 2>/dev/null)"} down up restart) ;;

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What cases of messages need: connections of rank 0 and 1, memory with marks around it, requests. */
+#ifndef TRIB_PLUGINS_CHECK_CONNECTION_H
+#define TRIB_PLUGINS_CHECK_CONNECTION_H
+
+#include "plugins/check/rank.h"
+
+#include <stddef.h>
+
+#define MEMORY_BYTES ((size_t)2 << 20)
+#define MEMORY_EDGE  ((size_t)8192) /* on both sides, not registered */
+#define MEMORY_MARK  0xee
+
+struct connection {
+    void *comm;
+    bool sends;
+};
+
+struct memory {
+    uint8_t *at; /* what is registered, MEMORY_BYTES */
+    uint8_t *all;
+    void *mh;
+};
+
+/* ---- connections ---- */
+
+/* Rank `from` sends. listen: of the other one, which stays open. */
+void connection_listen(struct rank *r, unsigned from, void **listen);
+void connection_meet(struct rank *r, unsigned from, void *listen, struct connection *c);
+void connection_open(struct rank *r, unsigned from, struct connection *c);
+void connection_close(struct rank *r, struct connection *c);
+
+/* ---- memory ---- */
+
+void memory_open(struct rank *r, const struct connection *c, struct memory *m);
+void memory_close(struct rank *r, const struct connection *c, struct memory *m);
+void memory_register(struct rank *r, const struct connection *c, void *data, size_t n, void **mh);
+uint8_t memory_pattern(size_t i, unsigned seed);
+void memory_fill(struct memory *m, size_t at, size_t n, unsigned seed);
+/* It has the pattern; marks it again. what: of the message, for the text. */
+void memory_expect(struct rank *r, struct memory *m, size_t at, size_t n, unsigned seed,
+                   const char *what);
+/* All has marks: nothing was written but what was expected. */
+void memory_untouched(struct rank *r, const struct memory *m);
+
+/* ---- requests ---- */
+
+/* One try; NULL: it would block. */
+void *send_try(struct rank *r, const struct connection *c, const struct memory *m, size_t at,
+               size_t n, int tag);
+void *send_start(struct rank *r, const struct connection *c, const struct memory *m, size_t at,
+                 size_t n, int tag);
+struct receive {
+    size_t at, room;
+    int tag;
+};
+void *receive_try(struct rank *r, const struct connection *c, const struct memory *m, int n,
+                  const struct receive *part);
+void *receive_start(struct rank *r, const struct connection *c, const struct memory *m, int n,
+                    const struct receive *part);
+/* Once. */
+bool request_test(struct rank *r, void *req, int *sizes);
+void request_finish(struct rank *r, void *req, int *sizes);
+void sent_finish(struct rank *r, void *req, size_t n);
+
+#endif
