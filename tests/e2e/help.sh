@@ -3,7 +3,7 @@
 # What programs say of their options: --help has every option of the table, --version, the nearest name for a mistyped one, exit codes,
 # manual pages that render without a warning, completion.
 . "$(dirname "$0")/lib.sh"
-programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter trib-sweep trib-calibrate trib-explain trib-report trib-import trib-check-protocol trib'
+programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter trib-sweep trib-calibrate trib-explain trib-report trib-import trib-check-protocol trib-check-nccl-plugin trib'
 program() {
     case "$1" in trib | trib-sweep | trib-calibrate | trib-explain | trib-report | trib-import) echo "$root/scripts/$1" ;; *) echo "$TRIB_BUILD/$1" ;; esac
 }
@@ -59,6 +59,10 @@ typo trib-sweep 'found --mrege, expected an option of trib-sweep' --mrege a b
 typo trib-calibrate 'found --agol, expected an option of trib-calibrate; did you mean --algo\?' two-hosts.conf x --agol ring
 typo trib-check-protocol 'found --sedes, .*did you mean --seeds\?' tally --sedes 3
 typo trib-check-protocol 'found "tlaly", expected a shared object \(tlaly.so\) or one of' tlaly
+typo trib-check-nccl-plugin 'found --tabels, .*did you mean --tables\?' x.so --tabels all
+typo trib-check-nccl-plugin 'found no FILE, expected a plug-in'
+typo trib-check-nccl-plugin 'x.so: cannot open shared object file' ./x.so
+typo trib-check-nccl-plugin 'found "no-such", expected names as -l lists them' ./x.so --cases no-such
 typo trib "found 'mdoel', .*; did you mean model\\?" mdoel
 typo trib "found 'prf', .*; did you mean perf\\?" help prf
 
