@@ -362,6 +362,10 @@ $(filter $(BUILD)/tests/host/session/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -o $@
 
+$(filter $(BUILD)/tests/host/keep/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/keep/trib_keep.c,$(wildcard host/keep/*.c)) io/port/port_state_files.c) $(call lib,base)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(SYS_LIBS) -o $@
+
 # What of SHARP's interface calls nothing below.
 $(filter $(BUILD)/tests/plugins/sharp/test_%,$(TESTS)): %: %.o $(call lib,sharp)
 	@echo "  LD    $@"
