@@ -358,9 +358,10 @@ $(filter $(BUILD)/tests/include/test_%,$(TESTS)): %: %.o $(BUILD)/libtributary.s
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -Wl,-rpath,'$$ORIGIN/../..' -o $@
 
-$(filter $(BUILD)/tests/host/session/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/host/session/agree.o
+$(filter $(BUILD)/tests/host/session/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(wildcard host/session/*.c)) $(TEST_LIBS)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -o $@
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
+	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -ldl -o $@
 
 $(filter $(BUILD)/tests/host/keep/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/keep/trib_keep.c,$(wildcard host/keep/*.c)) io/port/port_state_files.c) $(call lib,base)
 	@echo "  LD    $@"
