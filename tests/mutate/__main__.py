@@ -3,7 +3,8 @@
 
 A mutant is one changed operator, constant, condition, operand or statement in a line that the compiler sees. It is compiled as make
 would compile its file, and linked in place of the file's object to the room's unit tests, then to the tests in virtual time, then to chaos,
-until one of them finds it; nothing in the tree changes. What compiles to the same object is no mutant. A survivor is a missing test, or
+until one of them finds it; nothing in the tree changes. Unit tests are linked with LeakSanitizer; those that find nothing run once more with
+the mutant's file under AddressSanitizer, as `make asan` runs them. What compiles to the same object is no mutant. A survivor is a missing test, or
 it is in tests/mutate/equivalent.txt with the reason why no test can tell it from the code.
 
   ROOM=FOLDER[,FOLDER]  the room, a file of it, or "all"; a folder's own files, without those below it
@@ -94,12 +95,12 @@ class Planter:
     def __init__(self, compilers, scratch):
         self.compilers, self.scratch, self.originals, self.seen = compilers, scratch, {}, {}
 
-    def _object(self, compiler, text, to):
+    def _object(self, compiler, text, to, *more):
         # The name of the file is in the object: the same for the mutant as for the original.
         source = f"{self.scratch}/{os.path.basename(compiler[compiler.index('-c') + 1])}"
         with open(source, "w", encoding="utf-8") as f:
             f.write(text)
-        if not recipes.compile_at(compiler, source, to, "-g0"):
+        if not recipes.compile_at(compiler, source, to, "-g0", *more):
             return None
         with open(to, "rb") as f:
             return f.read()
@@ -121,6 +122,16 @@ class Planter:
             differs |= made != self.originals[path]
             objects[path] = to
         return objects if differs else None
+
+    def sanitized(self, mutant, text):
+        """Objects of the mutant's file with this text that see where they read and write; None where the compiler refuses it."""
+        objects = {}
+        for n, compiler in enumerate(self.compilers.get(mutant.file, [])):
+            to = f"{self.scratch}/sanitized{n}.o"
+            if not self._object(compiler, text, to, *finders.SANITIZERS):
+                return None
+            objects[recipes.object_of(compiler)] = to
+        return objects
 
 
 def main():
@@ -161,6 +172,8 @@ def main():
             mine = tests[mutant.file]
             also = [] if unit or mutant.file.endswith(".py") else [t for t in asked.order(later) if t not in mine] + ["chaos"]
             by, says = asked.ask(mutant, objects, mine[:1] + asked.order(mine[1:]) + also)
+            if not by and objects:
+                by, says = asked.ask_sanitized(mine, planter.sanitized(mutant, mutant.source()), lambda m=mutant: planter.sanitized(m, m.text))
             planted[room] += 1
             if by:
                 found[room] += 1

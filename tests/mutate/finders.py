@@ -15,6 +15,10 @@ import recipes
 
 LIMIT = int(os.environ.get("LIMIT", "60"))
 SEEDS = os.environ.get("SEEDS", "600")
+# Memory that nobody frees is a finding where the unchanged test frees all: without this, a statement that frees could go unseen.
+LEAKS = ("-fsanitize=leak",)
+# Of the mutant's file alone, where nothing else finds it: memory beside what it has, and what C does not define.
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
 # Tests of a room that are not in tests/ROOM.
 ALSO = {
     "host/coll": ["tests/sim/test_failover", "tests/sim/test_rejoin", "tests/sim/test_comms"],
@@ -22,6 +26,8 @@ ALSO = {
     "host/coll/transport": ["tests/sim/test_slots", "tests/sim/test_failover"],
     "sim": ["tests/sim/test_faults", "tests/sim/test_gone"],
 }
+# Rooms whose tests are of more than themselves, and take long.
+FAR = ("sim", "host")
 
 
 def room_of(file):
@@ -29,16 +35,18 @@ def room_of(file):
 
 
 def tests_of(file):
-    """Unit tests of a file's room, that of its own name first; where the room has none, those below it, then of the room above. Of
-    a Python file that of its own name alone."""
+    """Unit tests of a file's room, that of its own name first, then those of rooms below it and of the one above; where the room has none,
+    also of those above that. Of a Python file that of its own name alone."""
     room, found = room_of(file), []
     if file.endswith(".py"):
         test = f"tests/{room}/test_{os.path.basename(file).lstrip('_')}"
         return [test[:-3]] if os.path.exists(test) else []
     while room and not found:
-        found = sorted(glob.glob(f"tests/{room}/test_*.[cp]*")) or sorted(glob.glob(f"tests/{room}/**/test_*.[cp]*", recursive=True))
+        found = sorted(glob.glob(f"tests/{room}/test_*.[cp]*"))
         found += [t + ".c" for t in ALSO.get(room, []) if os.path.exists(t + ".c")]
+        found += sorted(glob.glob(f"tests/{room}/**/test_*.[cp]*", recursive=True)) if room not in FAR or not found else []
         room = os.path.dirname(room)
+        found += sorted(glob.glob(f"tests/{room}/test_*.[cp]*")) if room and room not in FAR else []
     name = os.path.splitext(os.path.basename(file))[0]
     kind = os.path.splitext(file)[1]
     found = [os.path.splitext(f)[0] for f in dict.fromkeys(found) if f.endswith(kind)]
@@ -73,6 +81,10 @@ def python_test(test, seconds, package):
     return run([sys.executable, "-m", "unittest", test.replace("/", ".")], seconds, env=env)
 
 
+def twin(path):
+    return path.replace(f"{recipes.BUILD}/", f"{recipes.BUILD}/wide/", 1)
+
+
 def failed_case(out):
     for pattern in (r"^\[  FAILED  \] ([a-z]\w+)", r"^(?:FAIL|ERROR): (\w+)", r"FAILED: (.*)$", r"(?i)^(.*\bassert.*)$"):
         m = re.search(pattern, out, re.M)
@@ -86,6 +98,7 @@ class Finders:
 
     def __init__(self, links, scratch):
         self.links, self.scratch, self.base, self.hits = links, scratch, {}, {}
+        self.has, self.more = {}, {}  # of each finder its objects, and the options of its links
 
     def _run(self, finder, program, seconds, package=None):
         if finder == "chaos":
@@ -102,17 +115,37 @@ class Finders:
             self.base[finder] = 0
             return 0
         if finder not in self.base:
-            program = f"{self.scratch}/program"
             if not python:
                 recipes.build(self.links[program_of(finder)])
-                recipes.link_with(self.links[program_of(finder)], {}, program)
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            rc, out = self._run(finder, program, LIMIT, "python" if python else None)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.base[finder] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime if rc == 0 else None
+            rc = self._measure(finder, python, *LEAKS)
+            if rc and not python:
+                rc = self._measure(finder, python)
             if rc:
-                print(f"# {finder} says nothing: {'it takes too long' if rc < 0 else failed_case(out)}", file=sys.stderr)
+                print(f"# {finder} says nothing: {'it takes too long' if rc < 0 else failed_case(self.says) or self.says.strip()[-200:]}", file=sys.stderr)
         return self.base[finder]
+
+    def _measure(self, finder, python, *more):
+        """Runs a finder on the unchanged tree, linked with more options; its status."""
+        program = f"{self.scratch}/program"
+        if not python:
+            self.has[finder] = recipes.link_with(self.links[program_of(finder)], {}, program, "-Wl,-t,-t", *more)
+            self.more[finder] = more
+            if self.has[finder] is None:
+                self.base[finder], self.says = None, "it cannot be linked"
+                return 1
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        rc, self.says = self._run(finder, program, LIMIT, "python" if python else None)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.base[finder] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime if rc == 0 else None
+        return rc
+
+    def _links(self, finder, objects, program, more=None):
+        """Links a finder with those of the mutant's objects that it has; false where it has none."""
+        link = self.links[program_of(finder)]
+        wide = any(w.startswith(f"{recipes.BUILD}/wide/") for w in link)  # of a room that is built twice
+        here = {o: to for o, to in objects.items() if finder == "chaos" or os.path.basename(o) in self.has[finder]}
+        here = {o: to for o, to in here.items() if o.startswith(f"{recipes.BUILD}/wide/") == wide or (wide and twin(o) not in objects)}
+        return here and recipes.link_with(link, here, program, *(more or self.more.get(finder, ()))) is not None
 
     def order(self, tests):
         return sorted(tests, key=lambda t: -self.hits.get(t, 0))
@@ -127,8 +160,8 @@ class Finders:
             program, package = f"{self.scratch}/program", None
             if python:
                 package = python_copy(mutant, self.scratch)
-            elif not recipes.link_with(self.links[program_of(finder)], objects, program):
-                continue  # it has nothing of the mutant's room
+            elif not self._links(finder, objects, program):
+                continue  # it has nothing of the mutant's file
             start = time.monotonic()
             rc, out = self._run(finder, program, LIMIT if finder == "chaos" else min(LIMIT, 5 + 10 * takes), package)
             if finder != "chaos":
@@ -140,6 +173,27 @@ class Finders:
                 self.hits[finder] = self.hits.get(finder, 0) + 1 / max(1, time.monotonic() - start)
                 return finder, "it does not end" if ended else failed_case(out) or f"status {rc}"
         return None, ""
+
+
+    def ask_sanitized(self, tests, objects, original):
+        """The same of unit tests with the mutant's file under sanitizers; original() gives the file's own objects so."""
+        env, program, left = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}, f"{self.scratch}/program", LIMIT
+        for finder in tests if objects else []:
+            takes = self.base.get(finder)
+            if takes is None or takes > left or not self._links(finder, objects, program, SANITIZERS[:1]):
+                continue
+            left -= takes
+            seconds = min(LIMIT, 10 + 30 * takes)
+            rc, out = run([program], seconds, env=env)
+            if not rc or not self._links(finder, original(), program, SANITIZERS[:1]) or run([program], seconds, env=env)[0]:
+                continue  # it sees nothing, or as much in the file as it is
+            return finder, sanitizer_case(out) or failed_case(out) or f"status {rc}"
+        return None, ""
+
+
+def sanitizer_case(out):
+    m = re.search(r"ERROR: (AddressSanitizer: [\w-]+)|: (runtime error: .*)$", out, re.M)
+    return (m.group(1) or m.group(2))[:100] if m else ""
 
 
 def python_copy(mutant, scratch):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How make compiles a file and links a program: its own commands, asked of it once, so that flags are in the Makefile alone."""
 import os
+import re
 import shlex
 import subprocess
 
@@ -66,10 +67,12 @@ def lines_seen(compiler, file):
     return seen
 
 
-def link_with(link, objects, to):
-    """Links a program with the OBJECTS (of an object's path, the mutant's) in place of those of its archives."""
+def link_with(link, objects, to, *more):
+    """Links a program with the OBJECTS (of an object's path, the mutant's) in place of those of its archives. The names of the objects that
+    it has, all of them with the option -Wl,-t,-t; None where it cannot be linked."""
     words = [objects.get(w, w) for w in link]
     words[words.index("-o") + 1] = to
     first = next(i for i, w in enumerate(words) if w.endswith((".a", ".o")) or w.startswith("-Wl,--start-group"))
     words[first:first] = [o for o in objects.values() if o not in words]
-    return subprocess.run(words, env=ENV, capture_output=True, check=False).returncode == 0
+    ran = subprocess.run(words + list(more), env=ENV, capture_output=True, text=True, errors="replace", check=False)
+    return None if ran.returncode else set(re.findall(r"([^/()\s]+\.o)\)?$", ran.stdout, re.M))
