@@ -118,9 +118,12 @@ static void program_of(uint64_t pid, char *name, size_t size)
 static void take_slot(struct reading *r, const uint64_t *v)
 {
     struct live_look *k = &r->x->now;
-    struct live_slot *s = reallocarray(k->slot, k->n_slots + 1u, sizeof(*s));
+    struct live_slot *s;
 
-    if (!s || v[SLOT_node] >= r->x->f->n_nodes)
+    if (v[SLOT_node] >= r->x->f->n_nodes)
+        return;
+    s = reallocarray(k->slot, k->n_slots + 1u, sizeof(*s));
+    if (!s)
         return;
     k->slot = s;
     memcpy(s[k->n_slots].v, v, sizeof(s->v));
