@@ -116,6 +116,10 @@ struct key {
     size_t offset;   /* into the struct that is filled in */
     uint64_t lo, hi; /* accepted range, in the unit of the type; both 0: any */
 };
+/* clang-format off */
+#define OWN_KEY(name)                 {name, KEY_OWN, 0, 0, 0}
+#define PLAIN_KEY(name, type, offset) {name, type, offset, 0, 0} /* of a type without a range */
+/* clang-format on */
 /* Reads every setting of group g that the table names; any other setting is an error. */
 void keys_read(struct build *b, config_setting_t *g, const struct key *keys, unsigned n, void *out);
 /* "found <value>, expected <expected>" for a setting of the wrong type or value. */

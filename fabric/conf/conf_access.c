@@ -53,9 +53,9 @@ static void take_hosts(struct build *b, config_setting_t *g, struct fab_access *
 static void read_access(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
-        {"user", KEY_TEXT, offsetof(struct access_keys, user), 0, 0},
-        {"group", KEY_TEXT, offsetof(struct access_keys, group), 0, 0},
-        {"hosts", KEY_OWN, 0, 0, 0},
+        PLAIN_KEY("user", KEY_TEXT, offsetof(struct access_keys, user)),
+        PLAIN_KEY("group", KEY_TEXT, offsetof(struct access_keys, group)),
+        OWN_KEY("hosts"),
     };
     struct fab_access *a = &b->f->access[b->f->n_access];
     struct access_keys k = {.user = ""};

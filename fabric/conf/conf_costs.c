@@ -57,8 +57,8 @@ static void conf_path(struct build *b, config_setting_t *s, struct fab_path_cost
     static const struct key keys[] = {
         {"launch", KEY_TIME, offsetof(struct fab_path_costs, launch_ps), 0, MAX_COST},
         {"step", KEY_TIME, offsetof(struct fab_path_costs, step_ps), 0, MAX_COST},
-        {"ll", KEY_OWN, 0, 0, 0},
-        {"ll128", KEY_OWN, 0, 0, 0},
+        OWN_KEY("ll"),
+        OWN_KEY("ll128"),
     };
 
     if (!s)
@@ -100,8 +100,8 @@ static void conf_multimem(struct build *b, config_setting_t *s, struct fab_costs
     } m = {.load = 1, .store = 1};
     static const struct key keys[] = {
         {"launch", KEY_TIME, offsetof(struct shares, launch_ps), 0, MAX_COST},
-        {"load", KEY_SHARE, offsetof(struct shares, load), 0, 0},
-        {"store", KEY_SHARE, offsetof(struct shares, store), 0, 0},
+        PLAIN_KEY("load", KEY_SHARE, offsetof(struct shares, load)),
+        PLAIN_KEY("store", KEY_SHARE, offsetof(struct shares, store)),
     };
 
     if (!s)
@@ -140,10 +140,10 @@ void conf_costs(struct build *b, config_setting_t *s)
         {"gpu", KEY_TIME, offsetof(struct fab_costs, gpu_ps), 0, MAX_COST},
         {"hca", KEY_TIME, offsetof(struct fab_costs, hca_ps), 0, MAX_COST},
         {"switch", KEY_TIME, offsetof(struct fab_costs, switch_ps), 0, MAX_COST},
-        {"nvlink", KEY_OWN, 0, 0, 0},
-        {"multimem", KEY_OWN, 0, 0, 0},
-        {"network", KEY_OWN, 0, 0, 0},
-        {"aggregate", KEY_OWN, 0, 0, 0},
+        OWN_KEY("nvlink"),
+        OWN_KEY("multimem"),
+        OWN_KEY("network"),
+        OWN_KEY("aggregate"),
     };
     struct fab_costs *c = &b->f->costs;
 

@@ -34,11 +34,11 @@
         {"buffer_frames", KEY_UINT, P(buffer_pkts), 2, 1 << 24},                                   \
         {"ecn", KEY_SIZE, P(ecn_bytes), 1, MAX_BUFFER},                                            \
         {"ecn_max", KEY_SIZE, P(ecn_max_bytes), 1, MAX_BUFFER},                                    \
-        {"ecn_prob", KEY_PROB, P(ecn_prob), 0, 0}, {"pfc", KEY_BOOL, P(pfc), 0, 0},                \
-        {"loss", KEY_PROB, P(loss), 0, 0}, {"dup", KEY_PROB, P(dup), 0, 0},                        \
-        {"reorder", KEY_PROB, P(reorder), 0, 0}, {"corrupt", KEY_PROB, P(corrupt), 0, 0},          \
+        PLAIN_KEY("ecn_prob", KEY_PROB, P(ecn_prob)), PLAIN_KEY("pfc", KEY_BOOL, P(pfc)),          \
+        PLAIN_KEY("loss", KEY_PROB, P(loss)), PLAIN_KEY("dup", KEY_PROB, P(dup)),                  \
+        PLAIN_KEY("reorder", KEY_PROB, P(reorder)), PLAIN_KEY("corrupt", KEY_PROB, P(corrupt)),    \
         {"jitter", KEY_TIME, P(jitter_ps), 0, MAX_TIME},                                           \
-        {"efficiency", KEY_SHARE, P(efficiency), 0, 0},                                            \
+        PLAIN_KEY("efficiency", KEY_SHARE, P(efficiency)),                                         \
     {                                                                                              \
         "cables", KEY_UINT, P(cables), 1, FAB_MAX_PORTS                                            \
     }
@@ -344,7 +344,7 @@ static bool joins(const struct draft_link *l, fab_id a, fab_id z)
 /* Changes all cables between two nodes by the keys of g. */
 static void change_links(struct build *b, config_setting_t *g, const config_setting_t *of)
 {
-    static const struct key keys[] = {LINK_KEYS, {"of", KEY_OWN, 0, 0, 0}};
+    static const struct key keys[] = {LINK_KEYS, OWN_KEY("of")};
     const char *text = config_setting_get_string(of);
     unsigned n = 0, before = b->errs->total;
     int line = (int)config_setting_source_line(g);
@@ -401,9 +401,9 @@ static void read_link(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
         LINK_KEYS,
-        {"a", KEY_OWN, 0, 0, 0},
-        {"b", KEY_OWN, 0, 0, 0},
-        {"port", KEY_TEXT, offsetof(struct link_keys, port), 0, 0},
+        OWN_KEY("a"),
+        OWN_KEY("b"),
+        PLAIN_KEY("port", KEY_TEXT, offsetof(struct link_keys, port)),
     };
     struct link_keys k = {.p = b->link_defaults};
     config_setting_t *as, *bs, *port;

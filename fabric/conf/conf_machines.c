@@ -121,11 +121,11 @@ static void check_address(struct build *b, config_setting_t *g, const struct mac
 static void read_machine(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
-        {"name", KEY_NAME, offsetof(struct machine_keys, name), 0, 0},
-        {"address", KEY_TEXT, offsetof(struct machine_keys, address), 0, 0},
+        PLAIN_KEY("name", KEY_NAME, offsetof(struct machine_keys, name)),
+        PLAIN_KEY("address", KEY_TEXT, offsetof(struct machine_keys, address)),
         {"port", KEY_UINT, offsetof(struct machine_keys, port), 1, UINT16_MAX},
-        {"nodes", KEY_OWN, 0, 0, 0},
-        {"ports", KEY_OWN, 0, 0, 0},
+        OWN_KEY("nodes"),
+        OWN_KEY("ports"),
     };
     struct machine_keys k = {.port = TRUNK_PORT};
     struct fabric *f = b->f;

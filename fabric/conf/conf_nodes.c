@@ -214,10 +214,10 @@ struct node_keys {
 
 /* With `of`. */
 static const struct key change_keys[] = {
-    {"of", KEY_OWN, 0, 0, 0},
-    {"reduce", KEY_OWN, 0, 0, 0},
-    {"forwarding", KEY_OWN, 0, 0, 0},
-    {"multimem", KEY_BOOL, offsetof(struct node_keys, multimem), 0, 0},
+    OWN_KEY("of"),
+    OWN_KEY("reduce"),
+    OWN_KEY("forwarding"),
+    PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct node_keys, multimem)),
 };
 
 static void add_named(struct build *b, const config_setting_t *name, const struct node_keys *k)
@@ -270,13 +270,13 @@ static void read_switch(struct build *b, config_setting_t *g, struct node_keys *
 static void read_node(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
-        {"name", KEY_OWN, 0, 0, 0},
-        {"kind", KEY_OWN, 0, 0, 0},
-        {"role", KEY_OWN, 0, 0, 0},
+        OWN_KEY("name"),
+        OWN_KEY("kind"),
+        OWN_KEY("role"),
         {"ports", KEY_UINT, offsetof(struct node_keys, ports), 1, FAB_MAX_PORTS},
-        {"reduce", KEY_OWN, 0, 0, 0},
-        {"forwarding", KEY_OWN, 0, 0, 0},
-        {"multimem", KEY_BOOL, offsetof(struct node_keys, multimem), 0, 0},
+        OWN_KEY("reduce"),
+        OWN_KEY("forwarding"),
+        PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct node_keys, multimem)),
     };
     struct node_keys k = {.kind = FAB_SWITCH,
                           .role = FAB_ROLE_SWITCH,

@@ -42,8 +42,8 @@ static void read_proc_nodes(struct build *b, config_setting_t *list, fab_id proc
 static void read_proc(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
-        {"name", KEY_NAME, offsetof(struct fab_proc, name), 0, 0},
-        {"nodes", KEY_OWN, 0, 0, 0},
+        PLAIN_KEY("name", KEY_NAME, offsetof(struct fab_proc, name)),
+        OWN_KEY("nodes"),
     };
     struct fabric *f = b->f;
     struct fab_proc p = {0};

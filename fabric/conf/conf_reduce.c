@@ -104,16 +104,16 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
     config_setting_t *rounding, *order;
     int k;
     struct key keys[12 + FAB_PROTOCOL_KEYS] = {
-        {"rounding", KEY_OWN, 0, 0, 0},
-        {"order", KEY_OWN, 0, 0, 0},
+        OWN_KEY("rounding"),
+        OWN_KEY("order"),
         {"seed", KEY_UINT, R(seed), 0, UINT32_MAX},
         {"groups", KEY_UINT, R(max_groups), 1, 65535},
         {"slots", KEY_UINT, R(max_slots), 1, 1 << 24},
         {"window", KEY_UINT, R(window), 1, 65535},
-        {"host_share", KEY_SHARE, offsetof(struct values, host_share), 0, 0},
+        PLAIN_KEY("host_share", KEY_SHARE, offsetof(struct values, host_share)),
         {"join_timeout", KEY_TIME, R(join_timeout_ps), PS_PER_MS, 3600 * PS_PER_S},
         {"memory", KEY_UINT, R(memory), 1024, 1 << 30},
-        {"protocol", KEY_OWN, 0, 0, 0},
+        OWN_KEY("protocol"),
     };
     unsigned n = 0;
 #undef R

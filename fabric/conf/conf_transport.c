@@ -37,7 +37,7 @@ void conf_transport(struct build *b, config_setting_t *s)
         {"ack_timeout", KEY_TIME, offsetof(struct transport_keys, ack_timeout_ps), 2 * TIMEOUT_UNIT,
          TIMEOUT_UNIT << TIMEOUT_MAX},
         {"retry_count", KEY_UINT, offsetof(struct transport_keys, retry_count), 0, RETRY_MAX},
-        {"early_slots", KEY_BOOL, offsetof(struct transport_keys, early_slots), 0, 0},
+        PLAIN_KEY("early_slots", KEY_BOOL, offsetof(struct transport_keys, early_slots)),
     };
     struct transport_keys k = {.retry_count = RETRY_MAX};
     struct fab_transport *t = &b->f->transport;

@@ -35,43 +35,43 @@ struct entry {
     }
 static const struct key link_keys[] = {
     AT_KEY,
-    {"link", KEY_TEXT, AT(link), 0, 0},
-    {"down", KEY_BOOL, AT(down), 0, 0},
-    {"up", KEY_BOOL, AT(up), 0, 0},
-    {"loss", KEY_PROB, AT(loss), 0, 0},
-    {"dup", KEY_PROB, AT(dup), 0, 0},
-    {"reorder", KEY_PROB, AT(reorder), 0, 0},
-    {"corrupt", KEY_PROB, AT(corrupt), 0, 0},
+    PLAIN_KEY("link", KEY_TEXT, AT(link)),
+    PLAIN_KEY("down", KEY_BOOL, AT(down)),
+    PLAIN_KEY("up", KEY_BOOL, AT(up)),
+    PLAIN_KEY("loss", KEY_PROB, AT(loss)),
+    PLAIN_KEY("dup", KEY_PROB, AT(dup)),
+    PLAIN_KEY("reorder", KEY_PROB, AT(reorder)),
+    PLAIN_KEY("corrupt", KEY_PROB, AT(corrupt)),
     {"jitter", KEY_TIME, AT(jitter_ps), 0, TIME_MAX},
     {"seed", KEY_UINT, AT(seed), 0, UINT32_MAX},
-    {"clear", KEY_BOOL, AT(clear), 0, 0},
+    PLAIN_KEY("clear", KEY_BOOL, AT(clear)),
     {"rate", KEY_RATE, AT(rate_bps), LINK_TERMS_MIN_BPS, LINK_TERMS_MAX_BPS},
     {"latency", KEY_TIME, AT(latency_ps), 0, TIME_MAX},
 };
 static const struct key node_keys[] = {
     AT_KEY,
-    {"node", KEY_TEXT, AT(name), 0, 0},
-    {"down", KEY_BOOL, AT(down), 0, 0},
-    {"up", KEY_BOOL, AT(up), 0, 0},
+    PLAIN_KEY("node", KEY_TEXT, AT(name)),
+    PLAIN_KEY("down", KEY_BOOL, AT(down)),
+    PLAIN_KEY("up", KEY_BOOL, AT(up)),
     {"restart", KEY_TIME, AT(restart_ps), 0, TIME_MAX},
 };
 static const struct key host_keys[] = {
     AT_KEY,
-    {"host", KEY_TEXT, AT(name), 0, 0},
+    PLAIN_KEY("host", KEY_TEXT, AT(name)),
     {"slow", KEY_UINT, AT(slow), 1, SLOW_MAX},
-    {"die", KEY_BOOL, AT(die), 0, 0},
+    PLAIN_KEY("die", KEY_BOOL, AT(die)),
     {"told", KEY_TIME, AT(told_ps), 0, TIME_MAX},
 };
 static const struct key rank_keys[] = {
     AT_KEY,
     {"rank", KEY_UINT, AT(rank), 0, UINT32_MAX},
     {"late", KEY_TIME, AT(late_ps), 0, TIME_MAX},
-    {"die", KEY_BOOL, AT(die), 0, 0},
+    PLAIN_KEY("die", KEY_BOOL, AT(die)),
     {"told", KEY_TIME, AT(told_ps), 0, TIME_MAX},
 };
 static const struct key an_keys[] = {
     AT_KEY,
-    {"an", KEY_TEXT, AT(name), 0, 0},
+    PLAIN_KEY("an", KEY_TEXT, AT(name)),
     {"mbufs", KEY_UINT, AT(mbufs), 0, MBUFS_MAX},
 };
 

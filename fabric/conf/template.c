@@ -102,9 +102,9 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
         {"pods", KEY_UINT, offsetof(struct leaf_spine, pods), 1, FAB_MAX_NODES},
         {"cores", KEY_UINT, offsetof(struct leaf_spine, cores), 1, FAB_MAX_NODES},
         {"core_groups", KEY_UINT, offsetof(struct leaf_spine, groups), 1, FAB_MAX_NODES},
-        {"host_link", KEY_OWN, 0, 0, 0},
-        {"spine_link", KEY_OWN, 0, 0, 0},
-        {"core_link", KEY_OWN, 0, 0, 0},
+        OWN_KEY("host_link"),
+        OWN_KEY("spine_link"),
+        OWN_KEY("core_link"),
     };
     struct leaf_spine k = {.pods = 1, .groups = 1};
     struct link_props host, spine, core = {0};
@@ -156,7 +156,7 @@ static int only_hosts(struct build *b, config_setting_t *s, uint32_t least, uint
 {
     const struct key keys[] = {
         {"hosts", KEY_UINT, 0, least, most},
-        {"host_link", KEY_OWN, 0, 0, 0},
+        OWN_KEY("host_link"),
     };
     int line = (int)config_setting_source_line(s);
     unsigned before = b->errs->total;

@@ -77,11 +77,11 @@ static int read_gpus(struct build *b, config_setting_t *s, bool has_rails, struc
     static const struct key keys[] = {
         {"nodes", KEY_UINT, offsetof(struct gpus, nodes), 1, FAB_MAX_HOSTS},
         {"gpus", KEY_UINT, offsetof(struct gpus, gpus), 1, FAB_MAX_PORTS},
-        {"planes", KEY_OWN, 0, 0, 0},
-        {"nvlink", KEY_OWN, 0, 0, 0},
-        {"nic", KEY_OWN, 0, 0, 0},
-        {"multimem", KEY_BOOL, offsetof(struct gpus, multimem), 0, 0},
-        {"reduce", KEY_OWN, 0, 0, 0},
+        OWN_KEY("planes"),
+        OWN_KEY("nvlink"),
+        OWN_KEY("nic"),
+        PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct gpus, multimem)),
+        OWN_KEY("reduce"),
     };
     unsigned before = b->errs->total;
     config_setting_t *reduce;
@@ -114,11 +114,11 @@ static int read_rails(struct build *b, config_setting_t *s, const struct gpus *g
         {"unit", KEY_UINT, offsetof(struct rails, unit), 1, FAB_MAX_HOSTS},
         {"leaves", KEY_UINT, offsetof(struct rails, leaves), 1, FAB_MAX_NODES},
         {"spines", KEY_UINT, offsetof(struct rails, spines), 1, FAB_MAX_NODES},
-        {"spine_link", KEY_OWN, 0, 0, 0},
+        OWN_KEY("spine_link"),
         {"pods", KEY_UINT, offsetof(struct rails, pods), 1, FAB_MAX_NODES},
         {"cores", KEY_UINT, offsetof(struct rails, cores), 1, FAB_MAX_NODES},
         {"core_groups", KEY_UINT, offsetof(struct rails, groups), 1, FAB_MAX_NODES},
-        {"core_link", KEY_OWN, 0, 0, 0},
+        OWN_KEY("core_link"),
     };
     unsigned before = b->errs->total;
 

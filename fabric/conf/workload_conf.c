@@ -29,9 +29,9 @@ static const struct key model_keys[] = {
     {"kv_heads", KEY_UINT, AT(kv_heads), 1, 65536},
     {"head_dim", KEY_UINT, AT(head_dim), 1, 65536},
     {"vocabulary", KEY_UINT, AT(vocabulary), 1, MAX_INT},
-    {"gated", KEY_BOOL, AT(gated), 0, 0},
-    {"tied", KEY_BOOL, AT(tied), 0, 0},
-    {"attention", KEY_OWN, 0, 0, 0},
+    PLAIN_KEY("gated", KEY_BOOL, AT(gated)),
+    PLAIN_KEY("tied", KEY_BOOL, AT(tied)),
+    OWN_KEY("attention"),
     {"experts", KEY_UINT, AT(experts), 1, 65536},
     {"experts_per_token", KEY_UINT, AT(top_k), 1, 65536},
     {"nodes_per_token", KEY_UINT, AT(token_nodes), 1, 65536},
@@ -40,29 +40,36 @@ static const struct key model_keys[] = {
     {"dense_layers", KEY_UINT, AT(dense_layers), 0, 100000},
 };
 static const struct key training_keys[] = {
-    {"type", KEY_OWN, 0, 0, 0},
-    {"wire", KEY_OWN, 0, 0, 0},
+    OWN_KEY("type"),
+    OWN_KEY("wire"),
     {"sequence", KEY_UINT, AT(sequence), 1, MAX_INT},
-    {"batch_tokens", KEY_OWN, 0, 0, 0},
-    {"tokens", KEY_OWN, 0, 0, 0},
-    {"utilisation", KEY_SHARE, AT(utilisation), 0, 0},
+    OWN_KEY("batch_tokens"),
+    OWN_KEY("tokens"),
+    PLAIN_KEY("utilisation", KEY_SHARE, AT(utilisation)),
 };
 static const struct key parallel_keys[] = {
-    {"tp", KEY_UINT, AT(tp), 1, MAX_GPUS}, {"dp", KEY_UINT, AT(dp), 1, MAX_GPUS},
-    {"pp", KEY_UINT, AT(pp), 1, MAX_GPUS}, {"ep", KEY_UINT, AT(ep), 1, MAX_GPUS},
-    {"zero", KEY_UINT, AT(zero), 0, 3},    {"microbatches", KEY_UINT, AT(microbatches), 1, 1000000},
-    {"order", KEY_OWN, 0, 0, 0},           {"algorithm", KEY_OWN, 0, 0, 0},
+    {"tp", KEY_UINT, AT(tp), 1, MAX_GPUS},
+    {"dp", KEY_UINT, AT(dp), 1, MAX_GPUS},
+    {"pp", KEY_UINT, AT(pp), 1, MAX_GPUS},
+    {"ep", KEY_UINT, AT(ep), 1, MAX_GPUS},
+    {"zero", KEY_UINT, AT(zero), 0, 3},
+    {"microbatches", KEY_UINT, AT(microbatches), 1, 1000000},
+    OWN_KEY("order"),
+    OWN_KEY("algorithm"),
 };
 /* Which names there are, the simulator knows. */
 static const struct key algorithm_keys[] = {
-    {"tp", KEY_NAME, AT(algorithm[WORK_GROUP_TP]), 0, 0},
-    {"dp", KEY_NAME, AT(algorithm[WORK_GROUP_DP]), 0, 0},
-    {"ep", KEY_NAME, AT(algorithm[WORK_GROUP_EP]), 0, 0},
-    {"pp", KEY_NAME, AT(algorithm[WORK_GROUP_PP]), 0, 0},
+    PLAIN_KEY("tp", KEY_NAME, AT(algorithm[WORK_GROUP_TP])),
+    PLAIN_KEY("dp", KEY_NAME, AT(algorithm[WORK_GROUP_DP])),
+    PLAIN_KEY("ep", KEY_NAME, AT(algorithm[WORK_GROUP_EP])),
+    PLAIN_KEY("pp", KEY_NAME, AT(algorithm[WORK_GROUP_PP])),
 };
 static const struct key top_keys[] = {
-    {"name", KEY_NAME, AT(name), 0, 0}, {"device", KEY_OWN, 0, 0, 0},   {"model", KEY_OWN, 0, 0, 0},
-    {"training", KEY_OWN, 0, 0, 0},     {"parallel", KEY_OWN, 0, 0, 0},
+    PLAIN_KEY("name", KEY_NAME, AT(name)),
+    OWN_KEY("device"),
+    OWN_KEY("model"),
+    OWN_KEY("training"),
+    OWN_KEY("parallel"),
 };
 
 /* A count that may exceed 32 bits: 15e12 or 15000000000000L. */
