@@ -286,6 +286,21 @@ static void types_have_some_reductions(void **state)
     }
 }
 
+/* GPUs have fewer, once they run the rows. */
+static void types_of_gpus_are_those_of_multimem(void **state)
+{
+    struct nvls_hw *hw = (struct nvls_hw *)&o; /* it is not looked at */
+
+    (void)state;
+    plan(RAILS, "-d float,int8 -o sum");
+    assert_true(sweep_wants(s, DT_FP32, OP_SUM) && sweep_wants(s, DT_INT8, OP_SUM));
+    s->hw = hw;
+    assert_true(sweep_wants(s, DT_FP32, OP_SUM));
+    assert_false(sweep_wants(s, DT_INT8, OP_SUM));
+    s->hw = NULL;
+    close_sweep();
+}
+
 static void the_largest_row_is_of_the_first_type_and_reduction(void **state)
 {
     struct row r;
@@ -485,6 +500,7 @@ int main(void)
         cmocka_unit_test(what_is_printed_follows_the_rows),
         cmocka_unit_test(a_larger_max_wall_is_named_where_it_would_help),
         cmocka_unit_test(types_have_some_reductions),
+        cmocka_unit_test(types_of_gpus_are_those_of_multimem),
         cmocka_unit_test(the_largest_row_is_of_the_first_type_and_reduction),
         cmocka_unit_test(predictions_take_what_switches_have_granted),
         cmocka_unit_test(what_cannot_be_predicted_ends_the_job),
