@@ -58,7 +58,7 @@ static void options_leave_out_commands(void **state)
     b->r.root = 2;
     b->r.mm_self = true;
     b->r.bound = 0.5;
-    b->s.row_until = clock_mono_ns() + 60 * SEC;
+    b->s.row_until = clock_mono_ns() + 6000 * SEC;
     assert_int_equal(place(b, IN_PLACE), 0);
     assert_string_equal(b->play.log, "prepare all_reduce ring float sum root 2 4 sampled 0 in 1 "
                                      "self 1 bound 0.5\nrun 1\n");
@@ -174,17 +174,17 @@ static void a_place_has_the_time_of_its_row(void **state)
         enum coll_kind coll;
         double row_s, place_s; /* 0: as before */
     } rows[] = {
-        {PLACE_BOTH, OUT_OF_PLACE, COLL_ALLREDUCE, 60, 30},
-        {PLACE_BOTH, OUT_OF_PLACE, COLL_ALLTOALL, 60, 60}, /* which has no other */
+        {PLACE_BOTH, OUT_OF_PLACE, COLL_ALLREDUCE, 6000, 3000},
+        {PLACE_BOTH, OUT_OF_PLACE, COLL_ALLTOALL, 6000, 6000}, /* which has no other */
         {PLACE_BOTH, IN_PLACE, COLL_ALLREDUCE, 0, 0},
-        {PLACE_OUT, OUT_OF_PLACE, COLL_ALLREDUCE, 60, 60},
-        {PLACE_IN, IN_PLACE, COLL_ALLREDUCE, 60, 60},
+        {PLACE_OUT, OUT_OF_PLACE, COLL_ALLREDUCE, 6000, 6000},
+        {PLACE_IN, IN_PLACE, COLL_ALLREDUCE, 6000, 6000},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct fixture *b = set_up(1e-6);
-        int64_t now = clock_mono_ns(), old = now + 1000 * SEC;
+        int64_t now = clock_mono_ns(), old = now + 100000 * SEC;
 
         b->r.coll = rows[i].coll;
         b->r.algo = rows[i].coll == COLL_ALLTOALL ? ALGO_DIRECT : ALGO_RING;
@@ -204,7 +204,7 @@ static void a_place_has_the_time_of_its_row(void **state)
     }
 }
 
-/* Of the 30 s that out of place has, by the time that an operation is expected to take. */
+/* Of the 3,000 s that out of place has, by the time that an operation is expected to take. */
 static void what_has_no_time_is_cut(void **state)
 {
     static const struct {
@@ -212,13 +212,13 @@ static void what_has_no_time_is_cut(void **state)
         const char *log, *cut;
         unsigned iters, unmeasured; /* iters 0: nothing was measured */
     } rows[] = {
-        {1, "run 1\nrun 12\n", "12 of 20 iterations", 12, 0}, /* a run has 12 s */
-        {10, "run 1\nrun 2\n", "2 of 20 iterations", 2, 0},   /* but two operations at least, */
-        {14, "run 1\nrun 2\n", "2 of 20 iterations", 2, 0},
+        {100, "run 1\nrun 12\n", "12 of 20 iterations", 12, 0}, /* a run has 1,200 s */
+        {1000, "run 1\nrun 2\n", "2 of 20 iterations", 2, 0},   /* but two operations at least, */
+        {1400, "run 1\nrun 2\n", "2 of 20 iterations", 2, 0},
         /* if the row has time for them; half of it at most is for warm-ups */
-        {16, "run 1\n", "after 0 warm-ups, 1 of 20 iterations", 1, 0},
-        {30, "run 1\n", "after 0 warm-ups, 1 of 20 iterations", 1, 0}, /* a second over */
-        {32, "", "not measured, an operation takes about 32 s here", 0, 1},
+        {1600, "run 1\n", "after 0 warm-ups, 1 of 20 iterations", 1, 0},
+        {2990, "run 1\n", "after 0 warm-ups, 1 of 20 iterations", 1, 0},
+        {3200, "", "not measured, an operation takes about 3.2e+03 s here", 0, 1},
     };
 
     (void)state;
@@ -242,19 +242,19 @@ static void what_has_no_time_is_cut(void **state)
 /* In place half of what is left at most is for the check, which is one more operation. */
 static void time_is_left_for_checks(void **state)
 {
-    struct fixture *b = set_up(4);
+    struct fixture *b = set_up(400);
 
     (void)state;
-    b->s.row_until = clock_mono_ns() + 30 * SEC;
+    b->s.row_until = clock_mono_ns() + 3000 * SEC;
     b->o.warmup = 0;
-    dilation_init(&b->s.dilation, false, 1000);
-    assert_int_equal(place(b, IN_PLACE), 0); /* 26 s for the run */
+    dilation_init(&b->s.dilation, false, 1e6);
+    assert_int_equal(place(b, IN_PLACE), 0); /* 2,600 s for the run */
     assert_int_equal(b->r.run[IN_PLACE].iters, 6);
-    b->s.row_until = clock_mono_ns() + 6 * SEC;
+    b->s.row_until = clock_mono_ns() + 600 * SEC;
     assert_int_equal(place(b, IN_PLACE), 0);
     assert_int_equal(b->r.run[IN_PLACE].iters, 1);
     b->o.check = 0;
-    b->s.row_until = clock_mono_ns() + 30 * SEC;
+    b->s.row_until = clock_mono_ns() + 3000 * SEC;
     assert_int_equal(place(b, IN_PLACE), 0); /* all of it */
     assert_int_equal(b->r.run[IN_PLACE].iters, 7);
     tear_down(b);
@@ -263,7 +263,7 @@ static void time_is_left_for_checks(void **state)
 /* A barrier's check is the late one, of two operations' time, and the operation. */
 static void a_barrier_is_checked_as_far_as_there_is_time(void **state)
 {
-    struct fixture *b = set_up(3);
+    struct fixture *b = set_up(300);
 
     (void)state;
     b->r.coll = COLL_BARRIER;
@@ -271,7 +271,7 @@ static void a_barrier_is_checked_as_far_as_there_is_time(void **state)
     b->r.count = b->r.bytes = 0;
     b->o.place = PLACE_IN; /* so that the row's time is what this test says */
     b->o.warmup = 0;
-    b->o.max_wall = 7;
+    b->o.max_wall = 700;
     assert_int_equal(place(b, OUT_OF_PLACE), 0);
     assert_string_equal(b->r.run[OUT_OF_PLACE].cut, "1 of 20 iterations, 0 of 3 checks");
     assert_false(b->r.run[OUT_OF_PLACE].checked);

@@ -34,7 +34,7 @@ static struct fixture *begin(int64_t late_ns)
 {
     struct fixture *b = set_up(1e-6 * DILATION);
 
-    dilation_init(&b->s.dilation, true, 12);
+    dilation_init(&b->s.dilation, true, 1200);
     b->script.late_ns = late_ns;
     asked = (struct asked){.b = b};
     process.answer = answer_question;
@@ -57,7 +57,7 @@ static unsigned search(const struct fixture *b, int64_t late_ns, uint32_t *d)
     struct dilation_tries t = {0};
     unsigned n = 0;
 
-    dilation_init(&p, true, 12);
+    dilation_init(&p, true, 1200);
     d[0] = dilation_first(&p, &b->r.pred, N);
     do {
         int64_t lag = late_ns / (2 * b->r.pred.handoffs);
