@@ -88,6 +88,20 @@ static inline void answer(struct play *p, unsigned rank, const struct msg *m)
         d.wrong = rank == 1 ? s->wrong : 0;
         d.entered_ps = 10 * US;
         d.left_ps = rank == 0 && p->checks <= s->early ? 9 * US : 11 * US;
+    } else if (m->type == MSG_RECORD) {
+        char event[32];
+
+        if (!rank)
+            note(p, "record\n");
+        snprintf(event, sizeof(event), "{\"rank\":%u}", rank);
+        msg_send(p->fd[rank], MSG_EVENTS, event, strlen(event));
+        d.ops = 1;
+        ends[0] = US;
+        d.schedules = 1 + rank;
+        d.entered_ps = 10 * US;
+        d.left_ps = 15 * US;
+        d.slow_ps = US;
+        d.slow_of_ps = 2 * US;
     } else if (m->type == MSG_ERROR) {
         if (!rank)
             note(p, "error\n");
