@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plugins/check/connection.h"
+#include "plugins/check/marks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,12 @@ void connection_listen(struct rank *r, unsigned from, void **listen)
     if (r->me == from)
         return;
     memset(handle, 0, NCCL_HANDLE);
-    memset(handle + NCCL_HANDLE, MEMORY_MARK, 64);
+    memset(handle + NCCL_HANDLE, MARK, 64);
     MUST(r, "listen", table_listen(&r->t, r->ctx, 0, handle, listen));
     EXPECT(r, *listen, "listen: found NULL, expected a communicator");
     for (size_t i = NCCL_HANDLE; i < sizeof(handle); i++)
-        EXPECT(r, handle[i] == MEMORY_MARK,
-               "listen: it has written %zu bytes behind the handle's %d", i - NCCL_HANDLE + 1,
-               NCCL_HANDLE);
+        EXPECT(r, handle[i] == MARK, "listen: it has written %zu bytes behind the handle's %d",
+               i - NCCL_HANDLE + 1, NCCL_HANDLE);
     memcpy(r->b->rank[r->me].handle, handle, NCCL_HANDLE);
 }
 
@@ -87,7 +87,7 @@ void memory_open(struct rank *r, const struct connection *c, struct memory *m)
 {
     m->all = aligned_alloc(4096, MEMORY_BYTES + 2 * MEMORY_EDGE);
     EXPECT(r, m->all, "out of memory");
-    memset(m->all, MEMORY_MARK, MEMORY_BYTES + 2 * MEMORY_EDGE);
+    memset(m->all, MARK, MEMORY_BYTES + 2 * MEMORY_EDGE);
     m->at = m->all + MEMORY_EDGE;
     memory_register(r, c, m->at, MEMORY_BYTES, &m->mh);
 }
@@ -117,19 +117,16 @@ void memory_expect(struct rank *r, struct memory *m, size_t at, size_t n, unsign
         EXPECT(r, m->at[at + i] == memory_pattern(i, seed),
                "%s: byte %zu of %zu: found %#x, expected %#x", what, i, n, m->at[at + i],
                memory_pattern(i, seed));
-    memset(m->at + at, MEMORY_MARK, n);
+    memset(m->at + at, MARK, n);
 }
 
 void memory_untouched(struct rank *r, const struct memory *m)
 {
-    const size_t n = MEMORY_BYTES + 2 * MEMORY_EDGE;
+    const size_t n = MEMORY_BYTES + 2 * MEMORY_EDGE, i = marks_broken(m->all, n);
 
-    if (m->all[0] == MEMORY_MARK && !memcmp(m->all, m->all + 1, n - 1))
-        return;
-    for (size_t i = 0; i < n; i++)
-        EXPECT(r, m->all[i] == MEMORY_MARK,
-               "a byte that is no message's was written, at %td of %zu registered ones: found %#x",
-               (ptrdiff_t)i - (ptrdiff_t)MEMORY_EDGE, MEMORY_BYTES, m->all[i]);
+    EXPECT(r, i == n,
+           "a byte that is no message's was written, at %td of %zu registered ones: found %#x",
+           (ptrdiff_t)i - (ptrdiff_t)MEMORY_EDGE, MEMORY_BYTES, m->all[i]);
 }
 
 /* ---- requests ---- */

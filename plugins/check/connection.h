@@ -9,7 +9,6 @@
 
 #define MEMORY_BYTES ((size_t)2 << 20)
 #define MEMORY_EDGE  ((size_t)8192) /* on both sides, not registered */
-#define MEMORY_MARK  0xee
 
 struct connection {
     void *comm;

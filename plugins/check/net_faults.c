@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ends that come early: of communicators, and of the other rank. */
 #include "plugins/check/connection.h"
+#include "plugins/check/marks.h"
 #include "plugins/check/net_cases.h"
 
 #include <string.h>
@@ -177,7 +178,7 @@ void net_killed_in_flight(struct rank *r)
         (void)request_test(r, req, NULL);
         rank_dies(r);
     }
-    memset(m.at, MEMORY_MARK, MIB);
+    memset(m.at, MARK, MIB);
     do {
         int done = 0, size = 0, tag = 1;
         size_t room = MIB;
@@ -195,6 +196,6 @@ void net_killed_in_flight(struct rank *r)
             req = NULL;
         }
     } while (!noticed(r, rc, since ? since : board_ms()));
-    memset(m.at, MEMORY_MARK, MIB); /* half a message may have come */
+    memset(m.at, MARK, MIB); /* half a message may have come */
     end(r, &c, &m);
 }

@@ -171,7 +171,7 @@ void net_drawn(struct rank *r)
 
     connection_open(r, 0, &c);
     memory_open(r, &c, &m);
-    for (unsigned number = 0; number < 200; number++) {
+    for (unsigned number = 0; number < 100; number++) {
         struct group g = {.n = 1 + (unsigned)(random_next(&state) % most), .number = number};
 
         for (unsigned i = 0; i < g.n; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What NCCL never does: it is refused, and nothing breaks. */
 #include "plugins/check/connection.h"
+#include "plugins/check/marks.h"
 #include "plugins/check/net_cases.h"
 
 #include <string.h>
@@ -178,7 +179,7 @@ void net_too_large(struct rank *r)
     rank_barrier(r);
     r->b->errors = 0;
     EXPECT(r, errors, "200 bytes were sent to a receive of 100: found no error, expected one");
-    memset(m.at, MEMORY_MARK, c.sends ? 200 : 100); /* what was posted may have been written */
+    memset(m.at, MARK, c.sends ? 200 : 100); /* what was posted may have been written */
     memory_close(r, &c, &m);
     connection_close(r, &c);
 }

@@ -11,6 +11,7 @@
 #define DOOR  16
 
 struct door {
+    struct entrance entrance;
     _Atomic unsigned left, taken;
     struct {
         _Atomic int there;
@@ -124,6 +125,21 @@ int mock_close_listen(void *listen)
     munmap(l->door, sizeof(*l->door));
     free(l);
     return rc;
+}
+
+struct entrance *entrance_open(const void *handle)
+{
+    struct place place;
+    struct door *d;
+
+    memcpy(&place, handle, sizeof(place));
+    d = place.magic == MAGIC ? shared_open(&place.door, sizeof(*d)) : NULL;
+    return d ? &d->entrance : NULL;
+}
+
+void entrance_leave(struct entrance *e)
+{
+    munmap(e, sizeof(struct door)); /* it is the first member */
 }
 
 /* ---- connecting ---- */

@@ -71,6 +71,30 @@ int mock_test(void *req, int *done, int *sizes);
 int mock_close_send(void *comm);
 int mock_close_recv(void *comm);
 
+/* Where ranks of a collective communicator find what the one that listens has made for them. */
+struct entrance {
+    struct shared where;
+    _Atomic int there;
+};
+struct entrance *entrance_open(const void *handle);
+void entrance_leave(struct entrance *e);
+
+/* ---- CollNet ---- */
+
+int mock_coll_connect(void *handles[], int nranks, int rank, void *listen, void **comm);
+int mock_reduce_support(int type, int op, int *supported);
+int mock_iallreduce(void *comm, void *send, void *recv, size_t count, int type, int op,
+                    void *send_mh, void *recv_mh, void **req);
+int mock_iallgather(void *comm, void *send, int n_parts, struct nccl_sge *part, size_t block,
+                    size_t offset, size_t bytes, void *send_mh, void **req);
+int mock_ireducescatter(void *comm, int n_parts, struct nccl_sge *part, void *recv, size_t block,
+                        size_t offset, size_t bytes, int type, int op, void *recv_mh, void **req);
+int mock_coll_iflush(void *comm, void *data, int size, void *mh, void **req);
+int mock_coll_test(void *req, int *done, int *size);
+int mock_coll_close(void *comm);
+
+/* ---- messages ---- */
+
 #define SLOTS 256
 #define GROUP 8
 #define BLOCK ((size_t)1 << 20)

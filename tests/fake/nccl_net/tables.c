@@ -283,12 +283,69 @@ EXPORT struct nccl_net_v12 ncclNetPlugin_v12 = {
     NET(net_init_v11, properties_newest, listen_v11, connect_v11, isend_v10, irecv_v10),
     .finalize = finalize_v11};
 
+static int iallreduce_v8(void *comm, void *send, void *recv, int count, int type, int op,
+                         void *send_mh, void *recv_mh, void **req)
+{
+    return mock_iallreduce(comm, send, recv, (size_t)count, type, op, send_mh, recv_mh, req);
+}
+
+static struct nccl_sge part_of(const struct nccl_sge_v8 *from)
+{
+    return (struct nccl_sge){from->mh, from->address, from->size};
+}
+
+static int iallgather_v8(void *comm, void *send, int n_parts, struct nccl_sge_v8 *recv,
+                         size_t block, size_t offset, size_t bytes, void *send_mh, void **req)
+{
+    struct nccl_sge part = part_of(recv);
+
+    return mock_iallgather(comm, send, n_parts, &part, block, offset, bytes, send_mh, req);
+}
+
+static int ireducescatter_v8(void *comm, int n_parts, struct nccl_sge_v8 *send, void *recv,
+                             size_t block, size_t offset, size_t bytes, int type, int op,
+                             void *recv_mh, void **req)
+{
+    struct nccl_sge part = part_of(send);
+
+    return mock_ireducescatter(comm, n_parts, &part, recv, block, offset, bytes, type, op, recv_mh,
+                               req);
+}
+
+#define COLL(init_fn, properties_fn, listen_fn, allreduce_fn, allgather_fn, reducescatter_fn)      \
+    .name = "mock", .init = init_fn, .devices = devices, .get_properties = properties_fn,          \
+    .listen = listen_fn, .connect = mock_coll_connect, .reduce_support = mock_reduce_support,      \
+    .reg_mr = mock_reg_mr, .reg_mr_dmabuf = mock_reg_dmabuf, .dereg_mr = mock_dereg_mr,            \
+    .iallreduce = allreduce_fn, .iallgather = allgather_fn, .ireducescatter = reducescatter_fn,    \
+    .iflush = mock_coll_iflush, .test = mock_coll_test, .close_coll = mock_coll_close,             \
+    .close_listen = mock_close_listen
+#define COLL_V9                                                                                    \
+    {                                                                                              \
+        COLL(init, properties_v9, mock_listen, mock_iallreduce, mock_iallgather,                   \
+             mock_ireducescatter)                                                                  \
+    }
+#define COLL_V11(properties_fn)                                                                    \
+    {                                                                                              \
+        COLL(coll_init_v11, properties_fn, listen_v11, mock_iallreduce, mock_iallgather,           \
+             mock_ireducescatter),                                                                 \
+            .finalize = finalize_v11                                                               \
+    }
+
+EXPORT struct nccl_coll_v8 ncclCollNetPlugin_v8 = {
+    COLL(init, properties_v8, mock_listen, iallreduce_v8, iallgather_v8, ireducescatter_v8)};
+EXPORT struct nccl_coll_v9 ncclCollNetPlugin_v9 = COLL_V9;
+EXPORT struct nccl_coll_v9 ncclCollNetPlugin_v10 = COLL_V9;
+EXPORT struct nccl_coll_v11 ncclCollNetPlugin_v11 = COLL_V11(properties_v11);
+EXPORT struct nccl_coll_v12 ncclCollNetPlugin_v12 = COLL_V11(properties_newest);
+
 __attribute__((constructor)) static void tables_spoil(void)
 {
     if (planted("load-crash"))
         abort();
     if (planted("no-isend"))
         ncclNetPlugin_v8.isend = NULL;
+    if (planted("no-reduce-support"))
+        ncclCollNetPlugin_v9.reduce_support = NULL;
     if (planted("no-name"))
         ncclNetPlugin_v10.name = NULL;
     if (planted("no-finalize"))
