@@ -49,7 +49,7 @@ static const struct place {
      1, 300},
     {"a slow aggregation node",
      "mtu = 1024; costs = { aggregate = { time = \"100ns\"; bytes = 1024; }; };" SWITCH, 1, 300},
-    {"GPU nodes", "mtu = 4096;" NODES, 1, 300},
+    {"GPU nodes", "mtu = 4096;" NODES, 1, 5000},
 };
 
 #define RANKS 4u
