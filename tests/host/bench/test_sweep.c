@@ -474,24 +474,6 @@ static void a_row_that_was_cut_is_the_last_that_is_printed(void **state)
     }
 }
 
-static void only_what_did_not_run_is_left_out(void **state)
-{
-    struct sweep *sw = calloc(1, sizeof(*sw));
-    struct row r = {.coll = COLL_ALLREDUCE};
-
-    (void)state;
-    assert_false(sweep_left_out(sw, &r, IN_PLACE));
-    assert_string_equal(r.run[IN_PLACE].cut, "");
-    sw->ended = -EIO;
-    strcpy(r.run[OUT_OF_PLACE].cut, "no time");
-    assert_true(sweep_left_out(sw, &r, OUT_OF_PLACE));
-    assert_string_equal(r.run[OUT_OF_PLACE].cut, "no time");
-    r.run[IN_PLACE].valid = true;
-    assert_true(sweep_left_out(sw, &r, IN_PLACE));
-    assert_string_equal(r.run[IN_PLACE].cut, "");
-    free(sw);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -507,7 +489,6 @@ int main(void)
         cmocka_unit_test(a_single_rank_takes_the_least_time),
         cmocka_unit_test(what_is_left_after_a_failure_is_named),
         cmocka_unit_test(a_row_that_was_cut_is_the_last_that_is_printed),
-        cmocka_unit_test(only_what_did_not_run_is_left_out),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
 

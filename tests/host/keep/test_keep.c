@@ -76,7 +76,8 @@ static int start_with(char **opts, unsigned n_opts, int hold)
         pid_t command = fork();
 
         if (!command) {
-            freopen(path, "w", stderr);
+            if (!freopen(path, "w", stderr))
+                _exit(1);
             setvbuf(stderr, NULL, _IONBF, 0);
             _exit(keep_start(&cfg));
         }

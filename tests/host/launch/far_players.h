@@ -46,6 +46,22 @@ static inline void note(struct play *p, const char *fmt, ...)
     va_end(ap);
 }
 
+/* An event, and what it says of its operation. */
+static inline void record(const struct play *p, unsigned rank, struct msg_done *d, int64_t *ends)
+{
+    char event[32];
+
+    snprintf(event, sizeof(event), "{\"rank\":%u}", rank);
+    msg_send(p->fd[rank], MSG_EVENTS, event, strlen(event));
+    d->ops = 1;
+    ends[0] = US;
+    d->schedules = 1 + rank;
+    d->entered_ps = 10 * US;
+    d->left_ps = 15 * US;
+    d->slow_ps = US;
+    d->slow_of_ps = 2 * US;
+}
+
 /* What the rank says, of which operation k ends after k + 1 us, at rank 1 half a us later. */
 static inline void answer(struct play *p, unsigned rank, const struct msg *m)
 {
@@ -89,19 +105,9 @@ static inline void answer(struct play *p, unsigned rank, const struct msg *m)
         d.entered_ps = 10 * US;
         d.left_ps = rank == 0 && p->checks <= s->early ? 9 * US : 11 * US;
     } else if (m->type == MSG_RECORD) {
-        char event[32];
-
         if (!rank)
             note(p, "record\n");
-        snprintf(event, sizeof(event), "{\"rank\":%u}", rank);
-        msg_send(p->fd[rank], MSG_EVENTS, event, strlen(event));
-        d.ops = 1;
-        ends[0] = US;
-        d.schedules = 1 + rank;
-        d.entered_ps = 10 * US;
-        d.left_ps = 15 * US;
-        d.slow_ps = US;
-        d.slow_of_ps = 2 * US;
+        record(p, rank, &d, ends);
     } else if (m->type == MSG_ERROR) {
         if (!rank)
             note(p, "error\n");
