@@ -164,6 +164,9 @@ static void every_spelling_is_taken(void **state)
         assert_true(v.verbose);
         assert_false(v.quiet);
         assert_int_equal(v.colour, 1); /* the default */
+        assert_true(options_given(&program, &r, "iters") && options_given(&program, &r, "bytes") &&
+                    options_given(&program, &r, "verbose"));
+        assert_false(options_given(&program, &r, "quiet") || options_given(&program, &r, "none"));
     }
 }
 
@@ -319,6 +322,31 @@ static void help_and_version_end_the_line(void **state)
     }
 }
 
+/* More rows than a word has bits. */
+static void options_are_given_beyond_the_sixty_fourth(void **state)
+{
+    static char names[100][8];
+    static struct option_row many[100];
+    const struct option_group some[] = {{"Some", many, LEN(many)}, {NULL, NULL, 0}};
+    const struct option_program p = {
+        .name = "trib-many", .summary = "x", .synopsis = "", .groups = some};
+    static const char *const known[] = {"o63", "o64", NULL};
+    struct option_result r;
+    struct values v = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(many); i++) {
+        snprintf(names[i], sizeof(names[i]), "o%02u", i);
+        many[i] = (struct option_row){.name = names[i], AT(verbose), .help = "x"};
+    }
+    assert_int_equal(parse_as(&p, "--o63 --o64", (void *[]){&v}, &r), 0);
+    for (unsigned i = 0; i < LEN(many); i++)
+        assert_int_equal(options_given(&p, &r, names[i]), i == 63 || i == 64);
+    assert_null(options_given_other(&p, &r, known));
+    assert_int_equal(parse_as(&p, "--o63 --o99 --o70", (void *[]){&v}, &r), 0);
+    assert_string_equal(options_given_other(&p, &r, known)->name, "o70");
+}
+
 /* Options that a program inherits from another one, with a default of its own. */
 static void a_base_is_taken_too(void **state)
 {
@@ -459,6 +487,7 @@ int main(void)
         cmocka_unit_test(mistakes_name_what_was_found_and_expected),
         cmocka_unit_test(old_names_work_and_warn),
         cmocka_unit_test(help_and_version_end_the_line),
+        cmocka_unit_test(options_are_given_beyond_the_sixty_fourth),
         cmocka_unit_test(a_base_is_taken_too),
         cmocka_unit_test(a_command_behind_the_words_is_left_alone),
         cmocka_unit_test(sizes_have_binary_and_decimal_units),
