@@ -37,11 +37,11 @@ def room_of(file):
 
 def tests_of(file):
     """Unit tests of a file's room, that of its own name first, then those of rooms below it and of the one above; where the room has none,
-    also of those above that. Of a Python file that of its own name alone."""
+    also of those above that. Of a Python file those of its room alone."""
     room, found = room_of(file), []
     if file.endswith(".py"):
-        test = f"tests/{room}/test_{os.path.basename(file).lstrip('_')}"
-        return [test[:-3]] if os.path.exists(test) else []
+        own = f"test_{os.path.basename(file).lstrip('_')}"
+        return [t[:-3] for t in sorted(glob.glob(f"tests/{room}/test_*.py"), key=lambda t: (os.path.basename(t) != own, t))]
     while room and not found:
         found = sorted(glob.glob(f"tests/{room}/test_*.[cp]*"))
         found += [t + ".c" for t in ALSO.get(room, []) if os.path.exists(t + ".c")]
