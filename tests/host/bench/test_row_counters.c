@@ -136,6 +136,53 @@ static void ranks_count_by_the_names_of_their_protocol(void **state)
     expect_json(&r, "{\"resent\":6,\"ignored\":8}");
 }
 
+static bool supports(enum trib_type type, enum trib_sum op)
+{
+    (void)type, (void)op;
+    return false;
+}
+
+static void do_nothing(struct trib_rank *r)
+{
+    (void)r;
+}
+
+static int start_nothing(struct trib_rank *r, const struct trib_op *op)
+{
+    (void)r, (void)op;
+    return 0;
+}
+
+static void take_nothing(struct trib_rank *r, const struct trib_packet *p)
+{
+    (void)r, (void)p;
+}
+
+/* A protocol with more names than there are counters has the first of them. */
+static void a_rank_has_so_many_counters(void **state)
+{
+    static const char *const names[TRIB_COUNTERS + 2] = {
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", NULL};
+    static const struct trib_rank_half half = {
+        .counters = names, .start = start_nothing, .packet = take_nothing, .room = do_nothing};
+    static const struct trib_protocol many = {.version = TRIB_PROTOCOL_VERSION,
+                                              .name = "many",
+                                              .about = "",
+                                              .supports = supports,
+                                              .rank = &half};
+    static const uint64_t v[TRIB_COUNTERS + 1] = {[TRIB_COUNTERS - 1] = 5, [TRIB_COUNTERS] = 9};
+    struct row_counters r = {0};
+    char err[PROTO_TEXT];
+    int seat = proto_add(&many, err);
+
+    (void)state;
+    assert_true(seat >= 0);
+    row_counters_add_ranks(&r, ALGO_PROTOCOL + (enum coll_algo)seat, v);
+    assert_int_equal(r.n, TRIB_COUNTERS);
+    assert_string_equal(r.c[TRIB_COUNTERS - 1].name, "p");
+    assert_int_equal(r.c[TRIB_COUNTERS - 1].v, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +192,7 @@ int main(void)
         cmocka_unit_test(there_is_room_for_so_many),
         cmocka_unit_test(long_lines_are_broken),
         cmocka_unit_test(ranks_count_by_the_names_of_their_protocol),
+        cmocka_unit_test(a_rank_has_so_many_counters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
