@@ -143,6 +143,28 @@ static void many_flows(void **state)
     bed_down(&b);
 }
 
+/* The longest names there are. */
+static void long_names(void **state)
+{
+    struct bed b;
+
+    (void)state;
+    bed_up(&b);
+    strcpy(b.f->nodes[H0].name, "a-host-with-a-name-of-31-letter");
+    strcpy(b.f->nodes[H1].name, "b-host-with-a-name-of-31-letter");
+    net_timeline_begin(b.n, b.w, 0, 0);
+    arrive(&b, H0_LEAF0, packet(ip_of(&b, H0), ip_of(&b, H1), 2u << 16), 325000);
+    net_timeline_end(b.n);
+    assert_string_equal(
+        events(&b, "link"),
+        "X 3.1 0.000000+0.025000 "
+        "a-host-with-a-name-of-31-letter>b-host-with-a-name-of-31-letter "
+        "{\"frames\":1,\"bytes\":1250,"
+        "\"flows\":{\"a-host-with-a-name-of-31-letter>b-host-with-a-name-of-31-letter "
+        "(background)\":1250}}\n");
+    bed_down(&b);
+}
+
 /* ---- pauses ---- */
 
 /* 100 quanta are 51200 bits, 128 ns: the pause is of the other direction, and until the last frame that
@@ -154,6 +176,8 @@ static void pauses(void **state)
 
     (void)state;
     bed_up(&b);
+    pause_frame(&b, LEAF0_H0, 100, 1000); /* nothing is recorded yet */
+    pause_frame(&b, LEAF0_H0, 0, 2000);
     net_timeline_begin(b.n, b.w, 0, 0);
     pause_frame(&b, LEAF0_H0, 0, 50000); /* none is there to end */
     pause_frame(&b, LEAF0_H0, 100, 100000);
@@ -187,7 +211,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs),        cmocka_unit_test(runs_before_the_start),
         cmocka_unit_test(cut_through), cmocka_unit_test(flows),
-        cmocka_unit_test(many_flows),  cmocka_unit_test(pauses),
+        cmocka_unit_test(many_flows),  cmocka_unit_test(long_names),
+        cmocka_unit_test(pauses),
     };
 
     test_eal_init();
