@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 left=${BUDGET:-2400} failed=0
-[ $# -gt 0 ] || set -- mpi4py ucc sharp_callers torch
+[ $# -gt 0 ] || set -- mpi4py ucc sharp_callers nccl_plugin_check torch
 for name; do
     test=tests/third_party/$name.sh
     [ -e "$test" ] || test=tests/e2e/$name.sh

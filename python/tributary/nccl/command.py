@@ -15,6 +15,7 @@ import sys
 import tempfile
 from typing import Any, Mapping, Optional, Sequence
 
+from .. import _sizes
 from .._command import HELP, Command, Option, Refused, clean
 from .._files import write_whole
 from .._input import text_of
@@ -56,9 +57,11 @@ SIMULATED = {"sim_us": "time_us", "predicted_us": "predicted_us"}  # names of ou
 
 def size_of(given: Mapping[str, str], name: str, default: str) -> int:
     text = given.get(name, default)
-    m = re.fullmatch(r"(\d{1,12})([KMG]?)(i?B)?", text)
-    size = int(m[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[m[2]] if m else 0
-    if not m or size % 4 or not 4 <= size <= 1 << 33:
+    try:
+        size = _sizes.size_bytes(text)
+    except ValueError:
+        size = 0
+    if size % 4 or not 4 <= size <= 1 << 33:
         raise getopt.GetoptError(f"--{name}: found '{clean(text)}', expected a size of whole floats from 4 to 8G, such as 64K")
     return size
 
@@ -74,11 +77,7 @@ def sizes_of(given: Mapping[str, str]) -> list[int]:
     size, most, factor = size_of(given, "minbytes", "64K"), size_of(given, "maxbytes", "64M"), number_of(given, "stepfactor", 4, 2)
     if size > most:
         raise getopt.GetoptError(f"-b: found {size} bytes, expected no more than the {most} of -e")
-    found = []
-    while size <= most:
-        found.append(size)
-        size *= factor
-    return found
+    return _sizes.sizes(size, most, factor)
 
 
 def hosts_by_rank(text: str) -> list[str]:
