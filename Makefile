@@ -422,7 +422,7 @@ integration thirdparty:
 	$(Q)$(MAKE) --no-print-directory all $(TOOLS) $(HOSTILE) $(FAKES) static-programs
 	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh $@
 
-# Tools of the end-to-end tests; they share nothing with the rooms.
+# Tools of the end-to-end tests; they share nothing with the rooms, but for how a plug-in's tables are called.
 MPICC := $(shell command -v mpicc 2>/dev/null)
 TOOLS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(MPICC),,tests/tools/mpi_%),$(wildcard tests/tools/*.c)))
 $(BUILD)/tests/tools/mpi_%: tests/tools/mpi_%.c
@@ -433,8 +433,8 @@ TOOL_LIBS = -lpcap -lz
 $(BUILD)/tests/tools/verbs_%: TOOL_LIBS = -libverbs -lpthread
 $(BUILD)/tests/tools/coll_%: TOOL_LIBS = -L$(BUILD) -ltributary -lpthread
 $(BUILD)/tests/tools/coll_check $(BUILD)/tests/tools/coll_compute: $(BUILD)/libtributary.so.1
-$(BUILD)/tests/tools/nccl_%: TOOL_LIBS = -L$(BUILD) -ltributary -lpthread -ldl
-$(BUILD)/tests/tools/nccl_plugin: $(BUILD)/libtributary.so.1
+$(BUILD)/tests/tools/nccl_%: TOOL_LIBS = $(call obj,plugins/check/tables.c) -L$(BUILD) -ltributary -lpthread -ldl
+$(BUILD)/tests/tools/nccl_plugin: $(BUILD)/libtributary.so.1 $(call obj,plugins/check/tables.c)
 $(BUILD)/tests/tools/sharp_%: TOOL_LIBS = -L$(BUILD) -lsharp_coll -ltributary -lpthread -ldl
 $(addprefix $(BUILD)/tests/tools/sharp_,bad check plugin): $(BUILD)/libsharp_coll.so.5
 $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)

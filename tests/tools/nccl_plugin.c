@@ -20,10 +20,11 @@ static void net_open(void)
     char mine[NCCL_HANDLE] = {0}, all[2][NCCL_HANDLE];
     void *listening;
 
-    must(!net_listen(mine, &listening), "listen");
+    must(!table_listen(&net, net_ctx, 0, mine, &listening), "listen");
     exchange(mine, all);
     for (comm = NULL; !comm; sched_yield())
-        must(rank ? !NET(accept)(listening, &comm, NULL) : !net_connect(all[1], &comm),
+        must(rank ? !NET(accept)(listening, &comm, NULL)
+                  : !net_connect(&net, net_ctx, 0, all[1], &comm, NULL),
              "a connection");
     must(!NET(close_listen)(listening), "close");
     must(!NET(reg_mr)(comm, memory, 2 * BYTES, NCCL_PTR_HOST, &mh) && mh, "memory");
@@ -55,7 +56,7 @@ static void *send_start(size_t at, size_t n, int tag)
     void *req = NULL;
 
     for (; !req; sched_yield())
-        must(!net_isend(comm, memory + at, n, tag, mh, &req), "isend");
+        must(!net_isend(&net, comm, memory + at, n, tag, mh, &req), "isend");
     return req;
 }
 
@@ -68,7 +69,7 @@ static void *receive_start(int n, const size_t *at, size_t *sizes, int *tags)
         handles[i] = mh_again;
     }
     for (; !req; sched_yield())
-        must(!net_irecv(comm, n, data, sizes, tags, handles, &req), "irecv");
+        must(!net_irecv(&net, comm, n, data, sizes, tags, handles, &req), "irecv");
     return req;
 }
 
@@ -149,7 +150,7 @@ static void many(void)
         req[i] = rank ? receive_start(1, &at, posted, &tag) : send_start(at, n, 0);
     }
     if (rank)
-        must(!net_irecv(comm, 1, &(void *){memory}, posted, &tag, &mh, &more) && !more,
+        must(!net_irecv(&net, comm, 1, &(void *){memory}, posted, &tag, &mh, &more) && !more,
              "no room for more");
     for (unsigned i = NCCL_REQUESTS; i-- > 0;) {
         finish(req[i], &got);
@@ -187,7 +188,7 @@ static void net_large(void)
             rc = NET(test)(req, &done, NULL);
     } else {
         while (!rc && !req)
-            rc = net_isend(comm, memory, 101, 0, mh, &req);
+            rc = net_isend(&net, comm, memory, 101, 0, mh, &req);
     }
     must(rc == NCCL_INVALID_USAGE, "a refusal, not %d", rc);
     barrier();
@@ -208,7 +209,7 @@ static void net_die(int who)
     if (rank)
         req = receive_start(1, &at, &n, &tag);
     while (!rc && !done)
-        rc = rank ? NET(test)(req, &done, NULL) : net_isend(comm, memory, n, 0, mh, &req);
+        rc = rank ? NET(test)(req, &done, NULL) : net_isend(&net, comm, memory, n, 0, mh, &req);
     must(rc == NCCL_REMOTE_ERROR, "an error, not %d", rc);
     must(!(rank ? NET(close_recv)(comm) : NET(close_send)(comm)), "close");
 }
@@ -220,10 +221,10 @@ static void net_nobody(void)
     void *listening;
     int rc = 0;
 
-    must(!net_listen(mine, &listening), "listen");
+    must(!table_listen(&net, net_ctx, 0, mine, &listening), "listen");
     exchange(mine, all);
     for (comm = NULL; !rank && !rc && !comm; sched_yield())
-        rc = net_connect(all[1], &comm);
+        rc = net_connect(&net, net_ctx, 0, all[1], &comm, NULL);
     must(rank || rc == NCCL_REMOTE_ERROR, "an error, not %d", rc);
     barrier();
     must(!NET(close_listen)(listening), "close");
@@ -248,14 +249,16 @@ static void net_bad(void)
 
     warnings = 0;
     refused(NET(devices)(NULL), NCCL_INVALID_ARGUMENT, "devices");
-    refused(net_listen(NULL, &got), NCCL_INVALID_ARGUMENT, "listen without a handle");
-    refused(net_connect(handle, &got), NCCL_INVALID_ARGUMENT, "an empty handle");
+    refused(table_listen(&net, net_ctx, 0, NULL, &got), NCCL_INVALID_ARGUMENT,
+            "listen without a handle");
+    refused(net_connect(&net, net_ctx, 0, handle, &got, NULL), NCCL_INVALID_ARGUMENT,
+            "an empty handle");
     refused(NET(accept)(NULL, &got, NULL), NCCL_INVALID_ARGUMENT, "accept NULL");
     refused(NET(accept)(x, &got, NULL), NCCL_INVALID_USAGE, "accept nothing");
     refused(NET(reg_mr)(x, memory, n, NCCL_PTR_HOST, &got), NCCL_INVALID_USAGE, "memory of nobody");
     refused(NET(dereg_mr)(NULL, x), NCCL_INVALID_ARGUMENT, "deregister");
-    refused(net_isend(x, memory, n, 0, NULL, &got), NCCL_INVALID_USAGE, "send");
-    refused(net_irecv(x, 1, &(void *){memory}, sizes, tags, &(void *){NULL}, &got),
+    refused(net_isend(&net, x, memory, n, 0, NULL, &got), NCCL_INVALID_USAGE, "send");
+    refused(net_irecv(&net, x, 1, &(void *){memory}, sizes, tags, &(void *){NULL}, &got),
             NCCL_INVALID_USAGE, "receive");
     refused(NET(test)(NULL, &done, NULL), NCCL_INVALID_ARGUMENT, "test NULL");
     refused(NET(test)(x, &done, NULL), NCCL_INVALID_USAGE, "test nothing");
@@ -265,8 +268,9 @@ static void net_bad(void)
     refused(COLL(test)(x, &done, NULL), NCCL_INVALID_USAGE, "test no collective");
     refused(COLL(connect)(NULL, 1, 0, x, &got), NCCL_INVALID_ARGUMENT, "connect without handles");
     if (version > 10) {
-        refused(n11->listen(x, 0, handle, &got), NCCL_INVALID_USAGE, "listen without a context");
-        refused(n11->finalize(x), NCCL_INVALID_USAGE, "finalize nothing");
+        refused(table_listen(&net, x, 0, handle, &got), NCCL_INVALID_USAGE,
+                "listen without a context");
+        refused(table_finalize(&net, x), NCCL_INVALID_USAGE, "finalize nothing");
     }
     net_open();
     warnings = 0;
@@ -274,12 +278,12 @@ static void net_bad(void)
     refused(NET(reg_mr_dmabuf)(comm, memory, n, NCCL_PTR_CUDA, 0, 3, &got), NCCL_INVALID_USAGE,
             "a DMA buffer");
     if (rank)
-        refused(net_irecv(comm, 9, &(void *){memory}, sizes, tags, &mh, &got),
+        refused(net_irecv(&net, comm, 9, &(void *){memory}, sizes, tags, &mh, &got),
                 NCCL_INVALID_ARGUMENT, "nine receives");
     else
-        refused(net_isend(comm, memory + 2 * BYTES - 50, n, 0, mh, &got), NCCL_INVALID_ARGUMENT,
-                "beyond the memory");
-    refused(net_isend(comm, memory, n, 0, x, &got), NCCL_INVALID_USAGE, "no memory handle");
+        refused(net_isend(&net, comm, memory + 2 * BYTES - 50, n, 0, mh, &got),
+                NCCL_INVALID_ARGUMENT, "beyond the memory");
+    refused(net_isend(&net, comm, memory, n, 0, x, &got), NCCL_INVALID_USAGE, "no memory handle");
     barrier();
     net_close();
 }
@@ -299,7 +303,7 @@ static void run(const char *what)
         if (!strcmp(what, part[i].name))
             part[i].run();
     if (version > 10)
-        must(!n11->finalize(net_ctx) && !c11->finalize(coll_ctx), "finalize");
+        must(!table_finalize(&net, net_ctx) && !table_finalize(&coll, coll_ctx), "finalize");
     printf("rank %d: version %d: %s: %u right\n", rank, version, what, checked);
     fflush(stdout);
 }

@@ -27,7 +27,7 @@ static void coll_open(void)
     char mine[NCCL_HANDLE] = {0};
     void *listening;
 
-    must(!coll_listen(mine, &listening), "listen");
+    must(!table_listen(&coll, coll_ctx, 0, mine, &listening), "listen");
     exchange(mine, all_handles);
     for (int r = 0; r < size; r++)
         each[r] = all_handles[r];
@@ -37,7 +37,7 @@ static void coll_open(void)
     must(!COLL(reg_mr)(comm, out, room, NCCL_PTR_HOST, &mhs[1]), "memory");
 }
 
-static void coll_close(void)
+static void coll_leave(void)
 {
     must(!COLL(dereg_mr)(comm, mhs[0]) && !COLL(dereg_mr)(comm, mhs[1]), "memory");
     must(!COLL(close_coll)(comm), "close");
@@ -104,7 +104,7 @@ static void allreduce(int type, int op, size_t n)
 
     for (size_t i = 0; i < n; i++)
         put(in, type, i, value(rank, i));
-    must(!coll_iallreduce(comm, in, out, n, type, op, mhs, &req), "allreduce");
+    must(!coll_iallreduce(&coll, comm, in, out, n, type, op, mhs[0], mhs[1], &req), "allreduce");
     coll_finish(req);
     for (size_t i = 0; i < n; i++)
         must(is(out, type, i, reduced(op, i)), "type %d, reduction %d, element %zu", type, op, i);
@@ -119,8 +119,8 @@ static void allreduce_many(void)
     for (size_t i = 0; i < 64 * n; i++)
         put(in, NCCL_FLOAT32, i, value(rank, i));
     for (unsigned k = 0; k < 64; k++)
-        must(!coll_iallreduce(comm, in + k * n * 4, out + k * n * 4, n, NCCL_FLOAT32, NCCL_SUM, mhs,
-                              &req[k]) &&
+        must(!coll_iallreduce(&coll, comm, in + k * n * 4, out + k * n * 4, n, NCCL_FLOAT32,
+                              NCCL_SUM, mhs[0], mhs[1], &req[k]) &&
                  req[k],
              "request %u", k);
     for (unsigned k = 64; k-- > 0;)
@@ -147,7 +147,8 @@ static void windows(size_t block, size_t step)
     memset(out, 0xee, all);
     for (size_t at = 0; at < all; at += n) {
         n = all - at < step ? all - at : step;
-        must(!coll_iallgather(comm, in + own_part(at, block), out + at, block, at, n, mhs, &req),
+        must(!coll_iallgather(&coll, comm, in + own_part(at, block), out + at, block, at, n, mhs[0],
+                              mhs[1], &req),
              "allgather");
         coll_finish(req);
     }
@@ -157,8 +158,8 @@ static void windows(size_t block, size_t step)
         put(in, NCCL_FLOAT32, i, value(rank, i));
     for (size_t at = 0; at < all; at += n) {
         n = all - at < step ? all - at : step;
-        must(!coll_ireducescatter(comm, in + at, out + own_part(at, block), block, at, n,
-                                  NCCL_FLOAT32, mhs, &req),
+        must(!coll_ireducescatter(&coll, comm, in + at, out + own_part(at, block), block, at, n,
+                                  NCCL_FLOAT32, NCCL_SUM, mhs[0], mhs[1], &req),
              "reducescatter");
         coll_finish(req);
     }
@@ -186,7 +187,7 @@ static void coll_run(void)
     windows(4096, 3332);
     windows(4096, 10000);
     barrier();
-    coll_close();
+    coll_leave();
 }
 
 static void coll_die(void)
@@ -198,12 +199,14 @@ static void coll_die(void)
     barrier();
     if (rank == 1)
         raise(SIGKILL);
-    must(!coll_iallreduce(comm, in, out, 1000, NCCL_FLOAT32, NCCL_SUM, mhs, &req) && req,
+    must(!coll_iallreduce(&coll, comm, in, out, 1000, NCCL_FLOAT32, NCCL_SUM, mhs[0], mhs[1],
+                          &req) &&
+             req,
          "allreduce");
     while (!rc && !done)
         rc = COLL(test)(req, &done, NULL);
     must(rc == NCCL_REMOTE_ERROR, "an error, not %d", rc);
-    coll_close();
+    coll_leave();
 }
 
 #endif
