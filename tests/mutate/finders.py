@@ -22,9 +22,9 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 # Tests of a room that are not in tests/ROOM.
 ALSO = {
     "host/coll": ["tests/sim/test_failover", "tests/sim/test_rejoin", "tests/sim/test_comms"],
-    "host/coll/model": ["tests/sim/test_model_exact", "tests/sim/test_model_packets", "tests/sim/test_costs"],
+    "host/coll/model": ["tests/sim/test_model_exact", "tests/sim/test_model_packets"],
     "host/coll/recovery": ["tests/sim/test_failover", "tests/sim/test_rejoin"],
-    "host/coll/transport": ["tests/sim/test_slots", "tests/sim/test_failover"],
+    "host/coll/transport": ["tests/sim/test_protocols", "tests/sim/test_comms", "tests/sim/test_slots", "tests/sim/test_failover"],
     "sim": ["tests/sim/test_faults", "tests/sim/test_gone"],
 }
 # Rooms whose tests are of more than themselves, and take long.
