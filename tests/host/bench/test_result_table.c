@@ -97,42 +97,53 @@ static void the_head_says_what_is_run(void **state)
                         "#\n# Ranks on hosts: 0:h299 1:h298\n");
 }
 
-/* Lines as long as a terminal allows; the wide table's have twelve ranks each. */
+static int entry(char one[64], unsigned r)
+{
+    return snprintf(one, 64, " %u:%s", r, nodes[hosts[r]].name);
+}
+
+/* As long as a terminal allows; the wide table's have twelve ranks each. */
+static void expect_full_lines(bool wide, unsigned nranks)
+{
+    char *save = NULL, *at = strstr(text, "# Ranks on hosts:"), one[64];
+    unsigned r = 0;
+
+    assert_non_null(at);
+    for (char *line = strtok_r(at, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        size_t n = strlen(line);
+        unsigned on_line = 0;
+
+        assert_true(wide || n <= TABLE_WIDTH);
+        for (char *p = line + strlen(r ? "#  " : "# Ranks on hosts:"); *p; on_line++, r++) {
+            int len = entry(one, r);
+
+            assert_memory_equal(p, one, (size_t)len);
+            p += len;
+        }
+        assert_true(!wide || on_line == 12 || r == nranks);
+        assert_true(wide || r == nranks || n + (size_t)entry(one, r) > TABLE_WIDTH);
+    }
+    assert_int_equal(r, nranks);
+}
+
+/* The first name has every length, so that lines end at every place. */
 static void ranks_fill_lines(void **state)
 {
     static const unsigned many[] = {12, 13, 24, 25, 256};
     struct perf_opts o = {.iters = 1};
+    struct fab_node *first = &nodes[hosts[0]];
 
     (void)state;
     for (int wide = 0; wide < 2; wide++)
-        for (unsigned i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
-            unsigned r = 0, on_line = 0;
-            char *save = NULL, *at;
-
-            o.wide = wide;
-            print_header(&o, many[i]);
-            at = strstr(text, "# Ranks on hosts:");
-            assert_non_null(at);
-            for (char *line = strtok_r(at, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-                size_t n = strlen(line);
-                char one[32];
-
-                assert_true(wide || n <= TABLE_WIDTH);
-                on_line = 0;
-                for (char *p = line + strlen(r ? "#  " : "# Ranks on hosts:"); *p; on_line++, r++) {
-                    int len = snprintf(one, sizeof(one), " %u:h%u", r, HOSTS - 1 - r);
-
-                    assert_memory_equal(p, one, (size_t)len);
-                    p += len;
-                }
-                assert_true(!wide || on_line == 12 || r == many[i]);
-                if (r < many[i])
-                    assert_true(wide || n + (size_t)snprintf(one, sizeof(one), " %u:h%u", r,
-                                                             HOSTS - 1 - r) >
-                                            TABLE_WIDTH);
+        for (unsigned i = 0; i < sizeof(many) / sizeof(many[0]); i++)
+            for (unsigned length = 1; length < 20; length++) {
+                memset(first->name, 'x', length);
+                first->name[length] = '\0';
+                o.wide = wide;
+                print_header(&o, many[i]);
+                expect_full_lines(wide, many[i]);
             }
-            assert_int_equal(r, many[i]);
-        }
+    snprintf(first->name, sizeof(first->name), "h%d", HOSTS - 1);
     for (int wide = 0; wide < 2; wide++) {
         o.wide = wide;
         print_header(&o, 257);

@@ -294,6 +294,7 @@ static void the_operation_behind_those_skipped_is_recorded_once(void **state)
     timeline_end(t);
     PLAY(t, 0, &r, later);
     expect_events(t, "");
+    assert_true(timeline_span(t, 0).begin_ps == INT64_MIN); /* nor begun */
     timeline_destroy(t);
 }
 

@@ -241,6 +241,8 @@ static void a_late_answer_is_of_no_group(void **state)
     (void)state;
     assert_int_equal(attach(qp, GROUP), 0);
     assert_true(next_frame(f));
+    assert_int_equal(attach(qp, OTHER), 0);
+    expect_message(OTHER, false);
     assert_int_equal(detach(qp, GROUP), 0);
     answer(f, LEAVE, IP_A);
     expect_message(GROUP, true);
@@ -328,7 +330,8 @@ static void a_program_waits_for_the_answer(void **state)
     } rows[] = {
         {REPORT, 1, 0, 1},
         {LEAVE, 1, ENOSPC, 1},
-        {0, 500 * PS_PER_MS, 0, 5}, /* two seconds, and the one beyond them */
+        {0, 500 * PS_PER_MS, 0, 5},    /* two seconds, and the one beyond them */
+        {0x11, 500 * PS_PER_MS, 0, 5}, /* which is no answer */
     };
     const struct hca_driver drv = {.idle = idle};
 
