@@ -168,6 +168,29 @@ static void impossible_values_are_refused(void **state)
     pair_close(&p);
 }
 
+static void the_largest_values_are_taken(void **state)
+{
+    struct ibv_qp *qp;
+    struct pair p;
+    struct ibv_qp_attr a = rc_attr(IP_B, 0xffffff);
+
+    (void)state;
+    pair_open(&p);
+    qp = make_qp(&p.s[0], IBV_QPT_RC);
+    a.path_mtu = IBV_MTU_4096;
+    a.min_rnr_timer = a.timeout = 31;
+    a.retry_cnt = a.rnr_retry = 7;
+    a.max_rd_atomic = a.max_dest_rd_atomic = 16;
+    a.qp_state = IBV_QPS_INIT;
+    assert_int_equal(ibv_modify_qp(qp, &a, MASK_INIT), 0);
+    a.qp_state = IBV_QPS_RTR;
+    assert_int_equal(ibv_modify_qp(qp, &a, MASK_RTR), 0);
+    a.qp_state = IBV_QPS_RTS;
+    assert_int_equal(ibv_modify_qp(qp, &a, MASK_RTS), 0);
+    assert_int_equal(ibv_destroy_qp(qp), 0);
+    pair_close(&p);
+}
+
 /* Every pair of states of every transport: a transition without a row in the specification's table
  * is EINVAL and changes nothing, whatever its attributes. */
 static void every_transition_that_is_not_in_the_table_is_refused(void **state)
@@ -387,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_transition_takes_exactly_its_attributes),
         cmocka_unit_test(transitions_that_do_not_exist_are_refused),
         cmocka_unit_test(impossible_values_are_refused),
+        cmocka_unit_test(the_largest_values_are_taken),
         cmocka_unit_test(every_transition_that_is_not_in_the_table_is_refused),
         cmocka_unit_test(rights_that_are_taken_away_are_gone),
         cmocka_unit_test(a_drained_queue_is_changed_and_goes_on),
