@@ -15,6 +15,7 @@ static int trib_run(const char *const argv[], bool quiet)
     fflush(NULL);
     pid = fork();
     if (!pid) {
+        setpgid(0, 0); /* a terminal's signals are for the caller, which takes it down */
         null = open("/dev/null", O_WRONLY);
         dup2(null, STDOUT_FILENO);
         if (quiet)

@@ -35,7 +35,7 @@ __attribute__((format(printf, 3, 4))) static void row_fail(struct board *b, unsi
 
 static void quieten(const struct session_plan *p)
 {
-    static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGHUP};
     const struct rlimit no_core = {0, 0};
     int null = p->verbose ? -1 : open("/dev/null", O_WRONLY);
 
@@ -129,12 +129,17 @@ static void case_late(struct run *x, unsigned limit_s)
     row_fail(b, b->row, "found no end in %u s, expected one:%s", limit_s, where);
 }
 
+static bool is_stopped(const struct session_plan *p)
+{
+    return p->stop && *p->stop;
+}
+
 /* Until all have ended, or one has failed. */
 static void run_watch(struct run *x)
 {
     struct board *b = x->p->b;
 
-    while (x->left && !b->failed) {
+    while (x->left && !b->failed && !is_stopped(x->p)) {
         int64_t limit_s = x->p->limit_s + (b->dying ? b->dead_s : 0);
 
         for (unsigned i = 0; i < b->n_ranks; i++) {
@@ -192,6 +197,8 @@ void session_run(const struct session_plan *p)
             next++;
         run_ranks(p, next);
         whole &= !b->failed;
+        if (is_stopped(p))
+            return;
         if (b->at[0].state == ROW_FAILED) {
             skip_open(b, n, "init has failed");
             return;

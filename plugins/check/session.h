@@ -5,6 +5,8 @@
 
 #include "plugins/check/board.h"
 
+#include <signal.h>
+
 struct session_plan {
     struct board *b;
     int fd;           /* of the board */
@@ -12,6 +14,7 @@ struct session_plan {
     const char *trib; /* the command, with conf */
     unsigned limit_s; /* of a case */
     bool verbose;     /* what ranks print is shown */
+    const volatile sig_atomic_t *stop; /* not 0: end the ranks, and run no more; NULL: never */
 };
 
 /* Which tables the plug-in has, a bit each; found by a process of its own. -1: none, or it is no

@@ -195,6 +195,24 @@ static int check_patterns(const struct asked *a)
     return 0;
 }
 
+/* ---- signals: the fabric does not outlive its ranks ---- */
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+    stopped = number;
+}
+
+static void take_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction a = {.sa_handler = stop, .sa_flags = SA_RESTART};
+
+    for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        sigaction(numbers[i], &a, NULL);
+}
+
 /* ---- rows ---- */
 
 struct count {
@@ -255,6 +273,8 @@ static int check_tables(const struct asked *a, const struct session_plan *p, uns
             continue;
         board_prepare(a, p->b, i);
         session_run(p);
+        if (stopped)
+            return 128 + (int)stopped;
         rows_print(p->b, &count);
     }
     printf("%s: %u of %u cases\n", slash ? slash + 1 : a->file, count.ok, count.all);
@@ -267,7 +287,8 @@ static int check(const struct asked *a)
     struct session_plan p = {.conf = a->conf,
                              .trib = trib ? trib : "trib",
                              .limit_s = a->limit_s,
-                             .verbose = a->verbose};
+                             .verbose = a->verbose,
+                             .stop = &stopped};
     char why[BOARD_TEXT];
     bool mine = false;
     int has, rc;
@@ -289,6 +310,7 @@ static int check(const struct asked *a)
         fprintf(stderr, "%s: %s: found none of the tables of --tables\n", program.name, a->file);
         return 2;
     }
+    take_signals();
     if (a->conf && fabric_up(p.trib, a->conf, a->dilation, &mine))
         return 1;
     rc = check_tables(a, &p, (unsigned)has);

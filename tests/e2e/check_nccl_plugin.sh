@@ -70,6 +70,13 @@ wait $own
 [ "$(cat "$tmp/own.rc")" = 0 ] || fail "Tributary's plug-in: exit code $(cat "$tmp/own.rc"): $(grep -v ' ok$' "$tmp/own.out")"
 has '^libnccl-net-tributary.so: ([0-9]+) of \1 cases$' "$tmp/own.out"
 [ ! -e "$run/leaf-spine-8" ] || fail "the fabric was left up"
+# A signal ends ranks and takes the fabric down.
+TRIB_COMMAND=$root/scripts/trib "$check" -v -c leaf-spine-8 --tables net-v8 "$TRIB_BUILD/libnccl-net-tributary.so" >"$tmp/stopped.out" 2>&1 &
+until_true 30 test -e "$run/leaf-spine-8/port" || fail "no fabric: $(cat "$tmp/stopped.out")"
+kill -TERM $! && wait $!
+rc=$?
+[ $rc = 143 ] || fail "a signal: exit code $rc, expected 143: $(cat "$tmp/stopped.out")"
+[ ! -e "$run/leaf-spine-8" ] || fail "the fabric was left up after a signal"
 # Without its hosts it has no device, as its first case says.
 timeout 60 "$check" --tables net-v9 "$TRIB_BUILD/libnccl-net-tributary.so" >"$tmp/alone.out" 2>&1
 [ $? = 1 ] || fail "Tributary's plug-in without a fabric: expected exit code 1"
