@@ -9,6 +9,7 @@
 #   unit e2e                                unit tests alone; all end-to-end tests
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
+#   faults                                  allocations, maps and files fail in programs in virtual time, one at a time (DRAW=)
 #   hostile                                 attacks of one process or user on others, each repelled
 #   mutate ROOM=                            small bugs planted by a tool in a room: lists those that no test finds (N=, SEED=, UNIT=1)
 #   matrix kills clocks clock-faults chaos mutations threat-model protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
@@ -49,7 +50,8 @@ CFLAGS_fuzz    := -O1 -gline-tables-only -DTRIB_CHECKED -fsanitize=fuzzer-no-lin
 # gcc reports false uninitialised variables under this sanitizer.
 CFLAGS_tsan    := -O1 -g -DTRIB_CHECKED -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
 # Lines are what a sanitizer names; variables would cost a fifth and more of the compilation.
-CFLAGS_asan    := -O1 -g1 -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# Allocations, maps and files fail on purpose where TRIB_FAULT asks for it (base/fault.h).
+CFLAGS_asan    := -O1 -g1 -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -include base/fault.h -Wl,-u,fault_at
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # DPDK names the CPU that it needs, a Nehalem; tuned for one, every load of 32 bytes would be two.
@@ -150,7 +152,7 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo help test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo help test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -545,6 +547,13 @@ chaos:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim
 	$(Q)BUILD=build-checked SEEDS=$(SEEDS) BUDGET=$(BUDGET) tests/chaos.sh
+
+# Allocations, maps and files fail in programs in virtual time, one at a time (tests/faults.py): none may crash, leak, hang or say nothing. DRAW=60
+# draws as many, by DRAW_SEED= or today's date: a minute; all take a quarter of an hour.
+faults:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan $(addprefix build-asan/trib-,sim plan model)
+	$(Q)BUILD=build-asan DRAW="$(DRAW)" tests/faults.py
 
 # Bugs of one line planted on purpose (tests/mutations.txt): chaos or a unit test must find each. DRAW=10 draws ten, by DRAW_SEED= or today's
 # date: two minutes; all take half an hour.
