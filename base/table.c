@@ -2,6 +2,7 @@
 #include "base/table.h"
 
 #include "base/assert.h"
+#include "base/enough.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,7 +13,6 @@ struct table {
     unsigned columns, n, cap;
     size_t width[TABLE_COLUMNS];
     char **cell;
-    bool failed;
 };
 
 static void add(struct table *t, char *text)
@@ -21,11 +21,8 @@ static void add(struct table *t, char *text)
         unsigned cap = t->cap ? 2 * t->cap : 128;
         char **cell = realloc(t->cell, cap * sizeof(*cell));
 
-        if (!cell) {
-            free(text);
-            t->failed = true;
-            return;
-        }
+        if (!cell)
+            enough_is_not();
         t->cell = cell;
         t->cap = cap;
     }
@@ -34,33 +31,36 @@ static void add(struct table *t, char *text)
     t->cell[t->n++] = text;
 }
 
-void table_cell(struct table *t, const char *fmt, ...)
+static char *text_of(const char *fmt, va_list ap)
 {
     char *text = NULL;
-    va_list ap;
 
-    if (!t || t->failed)
-        return;
-    va_start(ap, fmt);
     if (vasprintf(&text, fmt, ap) < 0)
-        text = NULL;
+        enough_is_not();
+    return text;
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+    va_list ap;
+    char *text;
+
+    va_start(ap, fmt);
+    text = text_of(fmt, ap);
     va_end(ap);
-    if (text && !*text) {
+    if (!*text) {
         free(text);
         text = strdup("-");
+        if (!text)
+            enough_is_not();
     }
-    if (text)
-        add(t, text);
-    else
-        t->failed = true;
+    add(t, text);
 }
 
 struct table *table_new(const char *const *heads)
 {
-    struct table *t = calloc(1, sizeof(*t));
+    struct table *t = enough_memory(1, sizeof(*t));
 
-    if (!t)
-        return NULL;
     while (t->columns < TABLE_COLUMNS && heads[t->columns])
         t->columns++;
     T_ASSERT(t->columns > 0, "a table has no columns");
@@ -73,8 +73,6 @@ struct table *table_new(const char *const *heads)
 
 void table_print(struct table *t, FILE *out)
 {
-    if (!t)
-        return;
     for (unsigned i = 0; i < t->n; i++) {
         unsigned c = i % t->columns;
         bool last = c + 1 == t->columns || i + 1 == t->n;
@@ -98,17 +96,14 @@ static size_t break_at(const char *s, size_t width)
 
 void table_line(FILE *out, bool wide, const char *fmt, ...)
 {
-    char *text = NULL;
     const char *s;
     va_list ap;
     int indent = 0;
+    char *text;
 
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        text = NULL;
+    text = text_of(fmt, ap);
     va_end(ap);
-    if (!text)
-        return;
     s = text;
     while (!wide && strlen(s) + (size_t)indent > TABLE_WIDTH) {
         size_t n = break_at(s, TABLE_WIDTH - (size_t)indent);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Text in aligned columns, for people to read.
+ * Text in aligned columns, for people to read. A command that has no memory for it says so and ends
+ * (base/enough.h).
  */
 #ifndef TRIB_BASE_TABLE_H
 #define TRIB_BASE_TABLE_H
@@ -13,7 +14,7 @@
 
 struct table;
 
-/* A table with these column heads, the last one NULL. NULL: no memory. */
+/* A table with these column heads, the last one NULL. */
 struct table *table_new(const char *const *heads);
 /* The next cell, row by row. Text; an empty one is printed as "-". */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -12,6 +12,7 @@
  * A group of a level is a set of switches up to its tier that links or GPU nodes join. All groups
  * are counted; properties are those of the first.
  */
+#include "base/enough.h"
 #include "fabric/build.h"
 
 #include <stdlib.h>
@@ -185,17 +186,17 @@ static bool add_level(struct sets *s, unsigned level, fab_id *below, struct fab_
 unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max)
 {
     struct sets s = {.f = f,
-                     .of = calloc(f->n_nodes + 1u, sizeof(*s.of)),
-                     .net = calloc(f->n_nodes + 1u, sizeof(*s.net)),
-                     .list = calloc(f->n_hosts + 1u, sizeof(*s.list)),
-                     .seen = calloc(f->n_nodes + 1u, sizeof(*s.seen))};
-    fab_id *below = calloc(f->n_nodes + 1u, sizeof(*below));
+                     .of = enough_memory(f->n_nodes + 1u, sizeof(*s.of)),
+                     .net = enough_memory(f->n_nodes + 1u, sizeof(*s.net)),
+                     .list = enough_memory(f->n_hosts + 1u, sizeof(*s.list)),
+                     .seen = enough_memory(f->n_nodes + 1u, sizeof(*s.seen))};
+    fab_id *below = enough_memory(f->n_nodes + 1u, sizeof(*below));
     unsigned n = 0, top = 0;
 
     for (unsigned i = 0; i < f->n_switches; i++)
         if (f->nodes[f->switches[i]].tier > top)
             top = f->nodes[f->switches[i]].tier;
-    if (s.of && s.net && s.list && s.seen && below && f->n_hosts) {
+    if (f->n_hosts) {
         for (unsigned i = 0; i < f->n_nodes; i++)
             s.of[i] = s.net[i] = (fab_id)i;
         n += n < max && add_level(&s, PLANES, below, &lv[n]);

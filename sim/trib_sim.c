@@ -383,6 +383,8 @@ static int with_jobs(struct sim *m)
     struct jobs_plan *p = calloc(1, sizeof(*p));
     int code = EXIT_WRONG;
 
+    if (!errs || !p)
+        fprintf(stderr, "trib-sim: %s\n", strerror(ENOMEM));
     if (errs && p && jobs_load(p, m->own.jobs, m->s->fab, errs)) {
         fab_errors_print(errs, stderr);
         code = EXIT_USAGE;
@@ -411,7 +413,9 @@ static int sim_main(struct sim *m)
     int code = EXIT_WRONG;
 
     m->s = calloc(1, sizeof(*m->s));
-    if (!f && errs)
+    if (!errs || !m->s)
+        fprintf(stderr, "trib-sim: %s\n", strerror(ENOMEM));
+    else if (!f)
         fab_errors_print(errs, stderr);
     free(errs);
     if (f && proto_setup(f, why)) {

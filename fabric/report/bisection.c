@@ -5,6 +5,7 @@
  * Cables are full duplex, so each direction is an edge. Flows may be split arbitrarily: the result
  * is the limit of the cables, whatever ECMP makes of it.
  */
+#include "base/enough.h"
 #include "fabric/build.h"
 
 #include <stdlib.h>
@@ -116,20 +117,19 @@ static uint64_t max_flow(struct flow *k)
 uint64_t fabric_bisection(const struct fabric *f, const fab_id *host_index, unsigned n, bool planes)
 {
     struct flow k = {.f = f,
-                     .residual = calloc(2u * f->n_links + 1, sizeof(*k.residual)),
-                     .side = calloc(f->n_nodes + 1u, sizeof(*k.side)),
-                     .level = calloc(f->n_nodes + 1u, sizeof(*k.level)),
-                     .queue = calloc(f->n_nodes + 1u, sizeof(*k.queue)),
-                     .next = calloc(f->n_nodes + 1u, sizeof(*k.next)),
+                     .residual = enough_memory(2u * f->n_links + 1, sizeof(*k.residual)),
+                     .side = enough_memory(f->n_nodes + 1u, sizeof(*k.side)),
+                     .level = enough_memory(f->n_nodes + 1u, sizeof(*k.level)),
+                     .queue = enough_memory(f->n_nodes + 1u, sizeof(*k.queue)),
+                     .next = enough_memory(f->n_nodes + 1u, sizeof(*k.next)),
                      .planes = planes};
-    uint64_t sum = 0;
+    uint64_t sum;
 
-    for (unsigned i = 0; k.residual && i < 2u * f->n_links; i++)
+    for (unsigned i = 0; i < 2u * f->n_links; i++)
         k.residual[i] = f->links[i / 2].rate_bps;
-    for (unsigned i = 0; k.side && i < n; i++)
+    for (unsigned i = 0; i < n; i++)
         k.side[f->hosts[host_index[i]]] = i < n / 2 ? SEND : RECEIVE;
-    if (k.residual && k.side && k.level && k.queue && k.next)
-        sum = max_flow(&k);
+    sum = max_flow(&k);
     free(k.residual);
     free(k.side);
     free(k.level);

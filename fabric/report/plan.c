@@ -3,6 +3,7 @@
  * Output of `trib plan`: nodes, links, trees and the resources that they need.
  */
 #include "fabric/report/plan.h"
+#include "base/enough.h"
 #include "base/table.h"
 
 #include <stdlib.h>
@@ -147,10 +148,10 @@ static void plan_trees(const struct fabric *f, FILE *out)
     static const char *const turns[] = {"tree",       "root",  "depth",  "hosts",
                                         "host ports", "node",  "parent", "children",
                                         "slots",      "mbufs", NULL};
-    fab_id *count = calloc(f->n_nodes + 1u, sizeof(*count));
+    fab_id *count = enough_memory(f->n_nodes + 1u, sizeof(*count));
     struct table *t = table_new(plan_has_turns(f) ? turns : heads);
 
-    for (unsigned i = 0; count && i < f->n_trees; i++)
+    for (unsigned i = 0; i < f->n_trees; i++)
         plan_tree(f, &f->trees[i], count, t);
     table_print(t, out);
     free(count);

@@ -6,6 +6,7 @@
  * of its first link as data-link, those of all links, if it stands for several, as data-links, and
  * every box that of its first node as data-node, so that other programs can colour them.
  */
+#include "base/enough.h"
 #include "fabric/report/drawing.h"
 #include "fabric/report/plan.h"
 
@@ -160,8 +161,8 @@ static unsigned find_edges(const struct fabric *f, const struct drawing *d, unsi
     const fab_id *parent = fabric_tree_parents(f, &f->trees[t]);
     unsigned n = 0, k = 0;
 
-    *edge = calloc(f->n_nodes + 1u, sizeof(**edge));
-    for (unsigned i = 0; *edge && i < f->n_nodes; i++)
+    *edge = enough_memory(f->n_nodes + 1u, sizeof(**edge));
+    for (unsigned i = 0; i < f->n_nodes; i++)
         if (parent[i] != FAB_NONE && d->box_of[i] != d->box_of[parent[i]])
             (*edge)[n++] = (uint64_t)d->box_of[i] << 32 | d->box_of[parent[i]];
     if (n)
@@ -260,11 +261,11 @@ static void boxes(const struct fabric *f, const struct drawing *d, FILE *out)
 /* A line for each rate and latency that a link has. Returns how many lines that are. */
 static unsigned rates(const struct fabric *f, const struct drawing *d, double y, FILE *out)
 {
-    bool *done = calloc(f->n_links + 1u, sizeof(*done));
+    bool *done = enough_memory(f->n_links + 1u, sizeof(*done));
     char rate[32], latency[32];
     unsigned n = 0;
 
-    for (unsigned i = 0; done && i < f->n_links; i++) {
+    for (unsigned i = 0; i < f->n_links; i++) {
         const struct fab_link *l = &f->links[i];
         unsigned alike = 0;
 

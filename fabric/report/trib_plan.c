@@ -252,6 +252,7 @@ int main(int argc, char **argv)
     struct plan_opts o = {.conf = NULL};
     struct option_result r;
     struct fabric *f;
+    bool printed;
     int code;
 
     if (!options_begin(&program, (void *[]){&o}, argc, argv, &r, &code))
@@ -274,8 +275,9 @@ int main(int argc, char **argv)
     }
     if ((o.procs || o.machines) && !runs(f))
         return 1;
-    if (!print(&o, f))
-        return no_memory();
+    printed = print(&o, f);
     fabric_free(f);
+    if (!printed)
+        return no_memory();
     return atomic_output_end("trib-plan") ? 1 : 0;
 }

@@ -3,6 +3,7 @@
  * trib-model: predictions for a fabric by closed forms; starts and simulates nothing.
  */
 #include "base/atomic_output.h"
+#include "base/enough.h"
 #include "base/options.h"
 #include "fabric/theory/cost_links.h"
 #include "fabric/theory/theory.h"
@@ -261,11 +262,9 @@ static int members(const struct asked *a, const struct fabric *f, const struct c
 static void print_collectives(const struct asked *a, const struct cost_levels *l,
                               const struct model_ask *ask, json_t *json)
 {
-    struct model_row *rows = calloc(MAX_TABLE + MODEL_MAX_ROWS, sizeof(*rows));
+    struct model_row *rows = enough_memory(MAX_TABLE + MODEL_MAX_ROWS, sizeof(*rows));
     unsigned n = 0;
 
-    if (!rows)
-        return;
     for (unsigned i = 0; model_collective(i); i++) {
         if (a->collective && a->collective != i + 1)
             continue;

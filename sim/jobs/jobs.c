@@ -97,6 +97,8 @@ int jobs_run(const struct jobs_opts *o, char *err)
     rc = jobs_run_world(&cfg, r->together, &r->totals, err);
     if (!rc)
         rc = run_alone(r, cfg, err);
+    if (rc && !*err)
+        snprintf(err, COMM_TEXT, "%s", strerror(-rc));
     if (!rc) {
         compare(r);
         jobs_print(r);

@@ -178,10 +178,9 @@ void jobs_print(const struct jobs_report *r)
         printf(
             "# us: of one iteration with the others; slowdown: times of that on a fabric without "
             "them\n");
-    for (unsigned i = 0; t && i < o->plan->n; i++)
+    for (unsigned i = 0; i < o->plan->n; i++)
         print_job(t, r, i);
-    if (t)
-        table_print(t, stdout);
+    table_print(t, stdout);
     print_refusals(r);
     print_deaths(r);
     if (r->compared)

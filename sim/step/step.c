@@ -50,7 +50,7 @@ static int add_up_times(struct step_report *r, enum step_method method)
 {
     struct step_cost c = step_cost(r->o->work, r->collective, r->n, method), without = c;
     struct step_totals *s = &r->sum[method];
-    double most = r->math_s;
+    double most = r->math_s, without_s;
 
     for (unsigned i = 0; i < r->n; i++)
         s->comms_s += r->collective[i].timing[method].s * r->collective[i].times;
@@ -66,7 +66,10 @@ static int add_up_times(struct step_report *r, enum step_method method)
     for (int k = 0; k < ROOF_KINDS; k++) {
         without = c;
         without.comms[k] = 0;
-        s->kind_exposed_s[k] = s->step_s - step_seconds(&without);
+        without_s = step_seconds(&without);
+        if (without_s < 0)
+            return -ENOMEM;
+        s->kind_exposed_s[k] = s->step_s - without_s;
         if (s->kind_exposed_s[k] > most)
             most = s->kind_exposed_s[k], s->binds = k;
     }
@@ -120,7 +123,7 @@ static void print_wide(const struct step_report *r)
     struct table *t = table_new(heads);
     char b[32];
 
-    for (unsigned i = 0; t && i < r->n; i++) {
+    for (unsigned i = 0; i < r->n; i++) {
         const struct step_collective *u = &r->collective[i];
 
         collective_cells(t, u, true);
@@ -129,8 +132,7 @@ static void print_wide(const struct step_report *r)
             table_cell(t, "%s", sched_algo_name(u->timing[w].algo));
         }
     }
-    if (t)
-        table_print(t, stdout);
+    table_print(t, stdout);
 }
 
 /* A line for each method that does a collective otherwise than the one before. */
@@ -143,7 +145,7 @@ static void print_collectives(const struct step_report *r)
     struct table *t = table_new(heads);
     char b[32], before[32] = "";
 
-    for (unsigned i = 0; t && i < r->n; i++)
+    for (unsigned i = 0; i < r->n; i++)
         for (int w = 0; w < STEP_METHODS; w++) {
             const struct step_collective *u = &r->collective[i];
 
@@ -159,8 +161,7 @@ static void print_collectives(const struct step_report *r)
             table_cell(t, "%s", sched_algo_name(u->timing[w].algo));
             table_cell(t, "%s", with[w]);
         }
-    if (t)
-        table_print(t, stdout);
+    table_print(t, stdout);
 }
 
 /* Groups that did not run by what their line says. */
@@ -217,7 +218,7 @@ static void print_kinds(const struct step_report *r)
                                         "switches: ms", "exposed",        NULL};
     struct table *t = table_new(heads);
 
-    for (int k = 0; t && k < ROOF_KINDS; k++) {
+    for (int k = 0; k < ROOF_KINDS; k++) {
         if (!r->roof[k].used)
             continue;
         table_cell(t, "%s", roof_kind_name(k));
@@ -230,8 +231,7 @@ static void print_kinds(const struct step_report *r)
             table_cell(t, "%.2f", r->sum[w].kind_exposed_s[k] * 1e3);
         }
     }
-    if (t)
-        table_print(t, stdout);
+    table_print(t, stdout);
 }
 
 static void print_steps(const struct step_report *r)
@@ -241,7 +241,7 @@ static void print_steps(const struct step_report *r)
                                         "of peak",        "binds",   NULL};
     struct table *t = table_new(heads);
 
-    for (int w = 0; t && w < STEP_METHODS; w++) {
+    for (int w = 0; w < STEP_METHODS; w++) {
         const struct step_totals *s = &r->sum[w];
 
         table_cell(t, "%s", method_names[w]);
@@ -253,8 +253,7 @@ static void print_steps(const struct step_report *r)
         table_cell(t, "%.1f %%", 100 * r->math_s / s->step_s);
         table_cell(t, "%s", binds_name(s->binds));
     }
-    if (t)
-        table_print(t, stdout);
+    table_print(t, stdout);
 }
 
 /* What each kind of switch adds to those before it. */

@@ -115,7 +115,7 @@ double step_seconds(const struct step_cost *c)
                     .free = calloc(c->stages, sizeof(double)),
                     .end = calloc(c->stages, sizeof(double))};
     double end = -1;
-    bool any = r.done && r.next && r.free && r.end;
+    bool whole = r.done && r.next && r.free && r.end, any = whole;
 
     for (size_t i = 0; any && i < n; i++)
         r.done[i] = -1;
@@ -125,7 +125,7 @@ double step_seconds(const struct step_cost *c)
             while (advance(&r, s))
                 any = true;
     }
-    for (unsigned s = 0; r.end && s < c->stages; s++)
+    for (unsigned s = 0; whole && s < c->stages; s++)
         end = later(end, r.end[s]);
     free(r.done);
     free(r.next);

@@ -121,7 +121,7 @@ static void find_parts(struct model *m)
 void setup_free(struct model *m)
 {
     mm_model_free(m);
-    for (unsigned k = 0; k < m->in.nranks; k++) {
+    for (unsigned k = 0; m->rank && k < m->in.nranks; k++) {
         struct model_rank *r = &m->rank[k];
 
         for (unsigned i = 0; r->lane && i < r->s.n_lanes; i++) {

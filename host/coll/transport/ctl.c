@@ -97,8 +97,10 @@ bool ctl_send_rank(struct comm *c, unsigned rank, void *msg, size_t len)
 
     if (!p->ah && p->qpn)
         p->ah = ud_address(&c->port[p->port], &p->gid);
-    if (!p->ah)
+    if (!p->ah) { /* which tells the other ranks, and so sends and may find a way */
         comm_fail(c, "no way to rank %u (%s)", rank, comm_host(c, rank));
+        return false;
+    }
     seal_put(&key, c->cfg.rank, rank, ++p->sent, msg, len);
     return ctl_send(c, p->port, p->ah, p->qpn, msg, len);
 }
