@@ -50,8 +50,8 @@ CFLAGS_fuzz    := -O1 -gline-tables-only -DTRIB_CHECKED -fsanitize=fuzzer-no-lin
 # gcc reports false uninitialised variables under this sanitizer.
 CFLAGS_tsan    := -O1 -g -DTRIB_CHECKED -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
 # Lines are what a sanitizer names; variables would cost a fifth and more of the compilation.
-# Allocations, maps and files fail on purpose where TRIB_FAULT asks for it (base/fault.h).
-CFLAGS_asan    := -O1 -g1 -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -include base/fault.h -Wl,-u,fault_at
+# Allocations, maps and files fail on purpose where TRIB_FAULT asks for it (base/shortage/fault.h).
+CFLAGS_asan    := -O1 -g1 -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -include base/shortage/fault.h -Wl,-u,fault_at
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # DPDK names the CPU that it needs, a Nehalem; tuned for one, every load of 32 bytes would be two.
@@ -93,7 +93,7 @@ src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 # In order: a room uses those named before it (scripts/arrows.sh reads every include).
-ROOM_base        := base
+ROOM_base        := $(addprefix base,/ /shortage)
 ROOM_fabric      := $(addprefix fabric,/ /conf /routing /report /theory)
 ROOM_aggregation := aggregation
 ROOM_protocols   := $(addprefix protocols,/ /host)

@@ -2,7 +2,7 @@
 #include "base/table.h"
 
 #include "base/assert.h"
-#include "base/enough.h"
+#include "base/shortage/enough.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

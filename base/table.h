@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Text in aligned columns, for people to read. A command that has no memory for it says so and ends
- * (base/enough.h).
+ * (base/shortage/enough.h).
  */
 #ifndef TRIB_BASE_TABLE_H
 #define TRIB_BASE_TABLE_H

@@ -484,7 +484,7 @@ struct fab_level {
     uint64_t island_bps; /* bandwidth of its links to this level, each direction */
 };
 #define FAB_MAX_LEVELS 8
-/* For reports: without memory for them the program ends (base/enough.h), and so does fabric_bisection(). */
+/* For reports: without memory for them the program ends (base/shortage/enough.h), and so does fabric_bisection(). */
 unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max);
 /* Bisection bandwidth of the hosts, bits per second: the most that the first half can send to the
  * other half, over the planes of GPU nodes or over all other links. */

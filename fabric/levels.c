@@ -12,7 +12,7 @@
  * A group of a level is a set of switches up to its tier that links or GPU nodes join. All groups
  * are counted; properties are those of the first.
  */
-#include "base/enough.h"
+#include "base/shortage/enough.h"
 #include "fabric/build.h"
 
 #include <stdlib.h>

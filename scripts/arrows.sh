@@ -9,7 +9,7 @@ rooms='include/tributary
 include/sharp/api
 include/nccl
 plugins/common plugins/openmpi plugins/sharp
-base
+base base/shortage
 plugins/nccl plugins/check
 fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation

@@ -32,6 +32,8 @@ EXCEPTIONS = {  # (file, what): reason
     ("io/shared.c", "map"): "the helper",
     ("io/token.c", "map"): "a copy of the token, sealed against all; it is read, never mapped",
     ("host/hca/memory/mr.c", "map"): "a dma-buf that the program itself hands over; its pages may go, as any memory region's (memory/gone.c)",
+    ("base/shortage/fault.h", "map"): "a macro that calls what it is put in place of",
+    ("plugins/check/board.c", "map"): "of a check and its own ranks, sealed",
     ("base/credential.c", "secret"): "the helper",
     ("base/own_clear.c", "remove"): "the helper",
     ("base/own_clear.c", "rename"): "the helper",

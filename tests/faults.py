@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make faults: allocations, maps and files of programs in virtual time fail, one at a time (base/fault.h).
+"""make faults: allocations, maps and files of programs in virtual time fail, one at a time (base/shortage/fault.h).
 
 Each command is run once with TRIB_FAULT=list, which names the places that it reaches and how often; then again for each place, where its
 first call fails, and its last one, by two of the commands that reach it at most. The program may say what is missing and end with an error, or do without; it may

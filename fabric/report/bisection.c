@@ -5,7 +5,7 @@
  * Cables are full duplex, so each direction is an edge. Flows may be split arbitrarily: the result
  * is the limit of the cables, whatever ECMP makes of it.
  */
-#include "base/enough.h"
+#include "base/shortage/enough.h"
 #include "fabric/build.h"
 
 #include <stdlib.h>

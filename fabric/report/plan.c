@@ -3,7 +3,7 @@
  * Output of `trib plan`: nodes, links, trees and the resources that they need.
  */
 #include "fabric/report/plan.h"
-#include "base/enough.h"
+#include "base/shortage/enough.h"
 #include "base/table.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * of its first link as data-link, those of all links, if it stands for several, as data-links, and
  * every box that of its first node as data-node, so that other programs can colour them.
  */
-#include "base/enough.h"
+#include "base/shortage/enough.h"
 #include "fabric/report/drawing.h"
 #include "fabric/report/plan.h"
 

@@ -3,7 +3,7 @@
  * trib-model: predictions for a fabric by closed forms; starts and simulates nothing.
  */
 #include "base/atomic_output.h"
-#include "base/enough.h"
+#include "base/shortage/enough.h"
 #include "base/options.h"
 #include "fabric/theory/cost_links.h"
 #include "fabric/theory/theory.h"

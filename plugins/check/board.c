@@ -2,6 +2,7 @@
 #include "plugins/check/board.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,11 +19,12 @@ int64_t board_ms(void)
 
 int board_make(struct board **b)
 {
-    int fd = memfd_create("trib-check-nccl-plugin", 0);
+    int fd = memfd_create("trib-check-nccl-plugin", MFD_ALLOW_SEALING);
 
     if (fd < 0)
         return -errno;
-    if (ftruncate(fd, sizeof(**b)))
+    if (ftruncate(fd, sizeof(**b)) ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return -errno;
     *b = board_join(fd);
     return *b ? fd : -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/enough.h"
+#include "base/shortage/enough.h"
 
 #include <errno.h>
 #include <stdio.h>

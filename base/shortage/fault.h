@@ -11,8 +11,8 @@
  * A call that fails is named on stderr and sets errno as the real one does. Any thread; a place's number
  * is its own, so that with one thread the same setting fails the same call again.
  */
-#ifndef TRIB_BASE_FAULT_H
-#define TRIB_BASE_FAULT_H
+#ifndef TRIB_BASE_SHORTAGE_FAULT_H
+#define TRIB_BASE_SHORTAGE_FAULT_H
 
 #include <malloc.h>
 #include <stdbool.h>

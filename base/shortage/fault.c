@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/fault.h"
+#include "base/shortage/fault.h"
 
 #include "base/random.h"
 
