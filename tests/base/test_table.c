@@ -60,8 +60,6 @@ static void a_row_may_end_early_and_there_may_be_many(void **state)
     fclose(f);
     assert_string_equal(text, want);
     free(text);
-    table_cell(NULL, "no memory");
-    table_print(NULL, stdout);
 }
 
 /* Lines of so many characters, with blanks at these places: where they break. */
