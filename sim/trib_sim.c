@@ -6,6 +6,7 @@
 #include "base/atomic_output.h"
 #include "sim/world/stopwatch.h"
 #include "base/provenance.h"
+#include "base/shortage/enough.h"
 #include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
@@ -228,14 +229,13 @@ static int run(struct sim *m, struct rte_mempool *pool)
 static int load_plan(struct sim *m)
 {
     struct fab_errors *errs;
-    int rc = -ENOMEM;
+    int rc;
 
     if (!m->own.faults)
         return 0;
-    errs = calloc(1, sizeof(*errs));
-    if (errs)
-        rc = fault_plan_load(&m->plan, m->own.faults, m->s->fab, m->s->nranks, errs);
-    if (rc && errs)
+    errs = enough_memory(1, sizeof(*errs));
+    rc = fault_plan_load(&m->plan, m->own.faults, m->s->fab, m->s->nranks, errs);
+    if (rc && errs->total)
         fab_errors_print(errs, stderr);
     else if (rc)
         fprintf(stderr, "trib-sim: %s: %s\n", m->own.faults, strerror(-rc));
@@ -293,7 +293,7 @@ static int with_fabric(struct sim *m)
 /* Instead of rows: the training step of a workload. */
 static int with_workload(struct sim *m)
 {
-    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct fab_errors *errs = enough_memory(1, sizeof(*errs));
     struct workload w;
     struct memory mem = {0};
     struct step_opts so = {.fab = m->s->fab,
@@ -303,11 +303,10 @@ static int with_workload(struct sim *m)
                            .from = m->o.from,
                            .seed = m->own.seed,
                            .stop = &stopped};
-    int rc = errs ? workload_load(&w, m->own.workload, errs) : -ENOMEM;
+    int rc = workload_load(&w, m->own.workload, errs);
 
     if (rc) {
-        if (errs)
-            fab_errors_print(errs, stderr);
+        fab_errors_print(errs, stderr);
         free(errs);
         return EXIT_USAGE;
     }
@@ -379,16 +378,14 @@ static int run_jobs(struct sim *m, const struct jobs_plan *p)
 /* Instead of rows: several jobs. */
 static int with_jobs(struct sim *m)
 {
-    struct fab_errors *errs = calloc(1, sizeof(*errs));
-    struct jobs_plan *p = calloc(1, sizeof(*p));
+    struct fab_errors *errs = enough_memory(1, sizeof(*errs));
+    struct jobs_plan *p = enough_memory(1, sizeof(*p));
     int code = EXIT_WRONG;
 
-    if (!errs || !p)
-        fprintf(stderr, "trib-sim: %s\n", strerror(ENOMEM));
-    if (errs && p && jobs_load(p, m->own.jobs, m->s->fab, errs)) {
+    if (jobs_load(p, m->own.jobs, m->s->fab, errs)) {
         fab_errors_print(errs, stderr);
         code = EXIT_USAGE;
-    } else if (errs && p) {
+    } else {
         m->s->nranks = p->nranks;
         if (check_payload(m, p) || load_plan(m))
             code = EXIT_USAGE;
@@ -407,15 +404,13 @@ static int with_jobs(struct sim *m)
 
 static int sim_main(struct sim *m)
 {
-    struct fab_errors *errs = calloc(1, sizeof(*errs));
-    struct fabric *f = errs ? fabric_load(m->o.conf, errs) : NULL;
+    struct fab_errors *errs = enough_memory(1, sizeof(*errs));
+    struct fabric *f = fabric_load(m->o.conf, errs);
     char why[PROTO_CONF_TEXT];
     int code = EXIT_WRONG;
 
-    m->s = calloc(1, sizeof(*m->s));
-    if (!errs || !m->s)
-        fprintf(stderr, "trib-sim: %s\n", strerror(ENOMEM));
-    else if (!f)
+    m->s = enough_memory(1, sizeof(*m->s));
+    if (!f)
         fab_errors_print(errs, stderr);
     free(errs);
     if (f && proto_setup(f, why)) {
@@ -424,7 +419,7 @@ static int sim_main(struct sim *m)
         f = NULL;
         code = EXIT_USAGE;
     }
-    if (f && m->s) {
+    if (f) {
         m->s->o = &m->o;
         m->s->fab = f;
         m->s->terminal = isatty(STDERR_FILENO);
