@@ -67,6 +67,8 @@ static void a_directory_is_made_and_is_private(void **state)
     assert_int_equal(opened("a/./b/../b/c", false), 0);
     assert_int_equal(symlink("a/b", "mine"), 0);
     assert_int_equal(opened("mine/c", false), 0);
+    assert_int_equal(symlink("a", "m"), 0); /* to a name of one letter */
+    assert_int_equal(opened("m/b/c", false), 0);
     assert_int_equal(symlink("loop", "loop"), 0);
     assert_int_equal(opened("loop", false), -ELOOP);
 }

@@ -14,6 +14,8 @@ DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.)*", re.M | re.S)
 
 # Checks of other builds, text for people and hints to the CPU: no test of behaviour decides these.
 NOT_BEHAVIOUR = re.compile(r"^(T_ASSERT\w*|static_assert|log_\w+|(trace|prefetch|rte_prefetch|__builtin_prefetch)\w*|\w+_record)$")
+# More memory than is used is no other behaviour; less is found by AddressSanitizer.
+ALLOCATES = re.compile(r"^(calloc|malloc|realloc|reallocarray|aligned_alloc|build_alloc|arena_alloc|cacheline_(take|alloc))$")
 SWAPS = {
     "<": ("comparison", "<="), "<=": ("comparison", "<"), ">": ("comparison", ">="), ">=": ("comparison", ">"),
     "==": ("comparison", "!="), "!=": ("comparison", "=="), "&&": ("logic", "||"), "||": ("logic", "&&"),
@@ -162,13 +164,17 @@ def changes(found, i):
 def mutants(file, text, seen):
     """All mutants of a file; seen are the numbers of the lines that the compiler sees."""
     found = tokens(text)
-    until, made = -1, []
+    until, memory, made = -1, -1, []
     for i, t in enumerate(found[:-4]):
+        if ALLOCATES.match(t.text) and found[i + 1].text == "(":
+            memory = max(memory, found[closing(found, i + 1)].end)
         if NOT_BEHAVIOUR.match(t.text) and found[i + 1].text == "(":
             until = max(until, found[closing(found, i + 1)].end)
         if not t.inside or t.at < until or text.count("\n", 0, t.at) + 1 not in seen:
             continue
         for kind, start, end, instead in changes(found, i):
+            if kind == "constant" and t.at < memory and instead != "0" and found[i - 1].text not in ("-", "["):
+                continue
             if instead == "!()":
                 instead = f"!({text[start:end]})"
             made.append(Mutant(file, text, kind, start, end, instead))
