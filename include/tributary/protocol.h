@@ -35,8 +35,8 @@ extern "C" {
 /* Of this header. A protocol that was built with another one is refused by name. */
 #define TRIB_PROTOCOL_VERSION 2
 
-#define TRIB_KEYS         8 /* keys and counters of a protocol, at most */
-#define TRIB_COUNTERS     16
+#define TRIB_KEYS         8  /* of a protocol, at most; names of 1 to 31 letters, digits, _ and - */
+#define TRIB_COUNTERS     16 /* of a half, at most; names as of keys */
 #define TRIB_RANKS        4096 /* of a job, at most */
 #define TRIB_MAX_CHILDREN 128  /* of a switch in a job */
 #define TRIB_HEAD         64u  /* bytes of a packet's head, at most */

@@ -55,11 +55,33 @@ void proto_usual(const struct trib_protocol *p, int64_t key[TRIB_KEYS])
         key[i] = p->keys[i].usual;
 }
 
+#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
 static bool name_valid(const char *s)
 {
     size_t n = s ? strlen(s) : 0;
 
     return n && n < 16 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == n && *s != '-';
+}
+
+/* As confs, tables and telemetry have room for: of a key or a counter. */
+static bool word_valid(const char *s)
+{
+    size_t n = strlen(s);
+
+    return n && n < 32 && strspn(s, WORD) == n;
+}
+
+/* NULL: nothing. */
+static const char *fault_of_counters(const char *const *names)
+{
+    for (unsigned i = 0; names && names[i]; i++) {
+        if (i == TRIB_COUNTERS)
+            return "a half of it has more than 16 counters";
+        if (!word_valid(names[i]))
+            return "a counter's name is not 1 to 31 of a-z, A-Z, 0-9, _ and -";
+    }
+    return NULL;
 }
 
 /* What is wrong with it; NULL: nothing. */
@@ -81,10 +103,14 @@ static const char *fault(const struct trib_protocol *p)
 
         if (i == TRIB_KEYS)
             return "it has more than 8 keys";
+        if (!word_valid(k->name))
+            return "a key's name is not 1 to 31 of a-z, A-Z, 0-9, _ and -";
         if (k->least > k->usual || k->usual > k->most)
             return "a key's usual value is out of its range";
     }
-    return NULL;
+    if (sw && fault_of_counters(sw->counters))
+        return fault_of_counters(sw->counters);
+    return fault_of_counters(r->counters);
 }
 
 int proto_add(const struct trib_protocol *p, char *err)

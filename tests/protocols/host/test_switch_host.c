@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a protocol's switch half may do, and what becomes of the job when it does something else. */
+#include "protocols/builtin.h"
 #include "protocols/host/load.h"
 #include "protocols/host/switch_host.h"
 
@@ -327,6 +328,55 @@ static void timers_run_once_when_they_are_due(void **state)
     proto_switch_destroy(s);
 }
 
+/* Each alone; what tables have room for. */
+static void names_of_keys_and_counters(void)
+{
+    static const struct {
+        const char *name;
+        bool good;
+    } words[] = {{"a", true},
+                 {"sent_Again-2", true},
+                 {"abcdefghijklmnopqrstuvwxyz01234", true},
+                 {"abcdefghijklmnopqrstuvwxyz012345", false},
+                 {"", false},
+                 {"two words", false},
+                 {"line\n", false}};
+    const char *names[TRIB_COUNTERS + 2] = {0};
+    struct trib_rank_half rank = *trib_atp.rank;
+    struct trib_switch_half sw = *trib_atp.sw;
+    struct trib_key key[2] = {{.least = 0, .usual = 1, .most = 2}, {0}};
+    struct trib_protocol p = trib_atp;
+    char err[PROTO_TEXT];
+
+    p.name = "names";
+    p.rank = &rank;
+    p.sw = &sw;
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        names[0] = key[0].name = words[i].name;
+        key[0].usual = words[i].good ? 3 : 1; /* what is added stays: refused for its range, then */
+        p.keys = key;
+        assert_int_equal(proto_add(&p, err), -EINVAL);
+        assert_non_null(
+            strstr(err, words[i].good ? "out of its range" : "a key's name is not 1 to 31"));
+        p.keys = trib_atp.keys;
+        if (words[i].good)
+            continue;
+        rank.counters = names;
+        assert_int_equal(proto_add(&p, err), -EINVAL);
+        assert_non_null(strstr(err, "a counter's name is not 1 to 31"));
+        rank.counters = trib_atp.rank->counters;
+        sw.counters = names;
+        assert_int_equal(proto_add(&p, err), -EINVAL);
+        assert_non_null(strstr(err, "a counter's name is not 1 to 31"));
+        sw.counters = trib_atp.sw->counters;
+    }
+    for (unsigned i = 0; i <= TRIB_COUNTERS; i++)
+        names[i] = words[i % 3].name;
+    rank.counters = names;
+    assert_int_equal(proto_add(&p, err), -EINVAL);
+    assert_non_null(strstr(err, "more than 16 counters"));
+}
+
 static void other_versions_and_names_are_refused_by_name(void **state)
 {
     static const struct trib_rank_half rank;
@@ -343,6 +393,7 @@ static void other_versions_and_names_are_refused_by_name(void **state)
     p = protocol;
     p.rank = &rank;
     assert_int_equal(proto_add(&p, err), -EINVAL);
+    names_of_keys_and_counters();
     assert_int_equal(proto_load("/nowhere.so", err), -ENOENT);
     assert_non_null(strstr(err, "/nowhere.so"));
     assert_int_equal(proto_load("libjansson.so.4", err), -ENOENT);
