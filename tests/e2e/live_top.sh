@@ -21,7 +21,7 @@ has 'expected used, queue, pauses, drops or name|expected one of' "$tmp/bad.out"
 
 $python -c 'import pyte' 2>/dev/null || skip "plain lines only: no pyte for $python (scripts/setup.sh test)"
 terminal() { # terminal STEP... : on trib top
-    TERM=${term:-xterm-256color} timeout 60 $python "$root/tests/tools/terminal.py" "$tmp" "$@" -- "$TRIB_BUILD/trib-top" -d 0.3 "$run/leaf-spine-8" >"$tmp/terminal.out" 2>&1
+    TERM=${term:-xterm-256color} timeout 100 $python "$root/tests/tools/terminal.py" "$tmp" "$@" -- "$TRIB_BUILD/trib-top" -d 0.3 "$run/leaf-spine-8" >"$tmp/terminal.out" 2>&1
 }
 trib perf "$conf/leaf-spine-8.conf" all_reduce -b 64K -e 64K -n 100000 --algo sharp --max-wall 60 >"$tmp/perf.out" 2>&1 &
 perf=$!

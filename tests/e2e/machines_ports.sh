@@ -25,7 +25,7 @@ all_up
 until_true 5 are_there || fail "machines: $(for i in 0 1 2; do trunk $i; done)"
 has '"frames_by": "net_af_packet0,iface=eth1"' <(trunk 0)
 
-exact port 1 -b 64K -e 1M -f 16 --max-wall 5
+exact port 1 -b 64K -e 1M -f 16 --max-wall 20
 trunk 0 m1 >"$tmp/m1.out"
 sent=$(counter 0 m1 port_sent) frames=$(counter 0 m1 frames_sent)
 [ "$sent" -gt $((frames * 8 / 10)) ] || fail "of $frames frames the port took few: $(cat "$tmp/m1.out")"

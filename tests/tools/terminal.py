@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A terminal for a program: terminal.py OUT STEP... -- CMD...  Steps: size=ROWSxCOLUMNS, type=KEYS, wait=SECONDS, show=NAME (writes the screen
-to OUT/NAME), until=TEXT (10 s at most). Exit status: the program's, or 124 where it does not end within 5 s of the last step. Needs pyte."""
+to OUT/NAME), until=TEXT (it has failed, with exit status 125, where TEXT does not come within 40 s). Exit status: the program's, or 124 where it
+does not end within 5 s of the last step. Needs pyte."""
 import fcntl
 import os
 import pty
@@ -49,8 +50,12 @@ for step in steps:
     elif what == "wait":
         read(float(value))
     elif what == "until":
-        end = time.monotonic() + 10
-        while not any(value in line for line in screen.display) and time.monotonic() < end:
+        end = time.monotonic() + 40
+        while not any(value in line for line in screen.display):
+            if time.monotonic() > end:
+                print(f"terminal.py: found no '{value}' within 40 s on\n" + "\n".join(screen.display))
+                child.kill()
+                sys.exit(125)
             read(0.1)
     elif what == "show":
         with open(os.path.join(out, value), "w") as f:
