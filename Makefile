@@ -51,7 +51,7 @@ CFLAGS_fuzz    := -O1 -gline-tables-only -DTRIB_CHECKED -fsanitize=fuzzer-no-lin
 CFLAGS_tsan    := -O1 -g -DTRIB_CHECKED -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
 # Lines are what a sanitizer names; variables would cost a fifth and more of the compilation.
 # Allocations, maps and files fail on purpose where TRIB_FAULT asks for it (base/shortage/fault.h).
-CFLAGS_asan    := -O1 -g1 -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -include base/shortage/fault.h -Wl,-u,fault_at
+CFLAGS_asan    := -O1 -g1 -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -include base/shortage/fault.h
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # DPDK names the CPU that it needs, a Nehalem; tuned for one, every load of 32 bytes would be two.
@@ -337,6 +337,11 @@ $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregat
                        io/link_reader.c io/live/process_monitor.c io/live/suspect.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
+
+# What is compiled to ask whether a call is to fail, in programs that fail on purpose.
+ifeq ($(MODE),asan)
+$(addprefix $(BUILD)/trib-,sim plan model): private CFLAGS += -Wl,-u,fault_at
+endif
 
 TEST_LIBS = $(call lib,support $(ON_sim))
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
