@@ -123,7 +123,7 @@ int proto_add(const struct trib_protocol *p, char *err)
             err, PROTO_TEXT,
             "found version %u of the protocol interface, expected %u: build it again with this "
             "version's header",
-            p->version, TRIB_PROTOCOL_VERSION);
+            p->version, (unsigned)TRIB_PROTOCOL_VERSION);
         return -EPROTO;
     }
     what = fault(p);
