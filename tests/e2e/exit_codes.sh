@@ -12,12 +12,14 @@ ends() { # ends WHAT SIGNAL CODE whole|one READY-COMMAND CMD...: the signal to C
     : >"$tmp/job.out"
     env --default-signal=INT setsid "$@" >>"$tmp/job.out" 2>&1 </dev/null &
     pid=$!
+    until_true 30 leads || fail "$what: no process group of its own"
     until_true 30 "$ready" || fail "$what: not under way: $(cat "$tmp/job.out")"
     if [ "$to" = whole ]; then kill "-$sig" -- "-$pid"; else kill "-$sig" $pid; fi
     wait $pid
     rc=$?
     [ $rc = "$code" ] || fail "$what: SIG$sig ($to): exit code $rc, expected $code: $(cat "$tmp/job.out")"
 }
+leads() { local group; read -r _ _ _ _ group _ <"/proc/$pid/stat" 2>/dev/null && [ "$group" = $pid ]; } # setsid has been, and so has env's SIGINT
 rows() { grep -qE '^ +[0-9]+ ' "$tmp/job.out"; }
 frames() { [ "$(total rx_frames 2>/dev/null)" -gt 200 ]; }
 begun() { [ -s "$tmp/job.out" ]; }

@@ -47,12 +47,12 @@ static int64_t walk_with(const char *costs, unsigned nranks, struct trib_exchang
     struct exchange_on on = {.ways = &ways,
                              .host_of_rank = host,
                              .nranks = nranks,
-                             .round_trip_ps = 4 * (LATENCY + WIRE),
-                             .notice_ps = proto_notice_ps(&ways, BYTES, NULL)};
+                             .round_trip_ps = 4 * (LATENCY + WIRE)};
     int64_t t;
     bool waited;
 
     assert_true(comm_members(f, nranks, host, &members, NULL));
+    on.notice_ps = proto_notice_ps(&ways, BYTES, NULL);
     t = end_ps ? exchange_ops(&on, &x, end_ps) : exchange_predict(&on, &x, &waited);
     fabric_free(f);
     return t;
