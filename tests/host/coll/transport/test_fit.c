@@ -16,9 +16,12 @@
 /* Two trees of all ranks with windows of 100, and a rail's of 50. */
 static struct comm *two_trees(void)
 {
+    static const char *const names[COMM_EVENTS];
+    static const struct event_kinds kinds = {"coll", names, COMM_EVENTS};
     struct comm *c = calloc(1, sizeof(*c));
 
     assert_non_null(c);
+    c->events.kinds = &kinds;
     c->n_aggs = 3;
     for (unsigned i = 0; i < 2; i++)
         c->agg[i] = (struct agg){
