@@ -103,6 +103,7 @@ static inline struct rte_mbuf *packet_of(uint32_t src_ip, uint32_t dst_ip, uint3
     m->pkt_len -= LEN_OF_WIRE, m->data_len -= LEN_OF_WIRE;
     roce_seal(m, &k);
     assert_int_equal(frame_wire_bytes(m), WIRE);
+    frame_meta(m)->in_port = NODE_NO_PORT;
     return m;
 }
 
@@ -135,6 +136,7 @@ static inline struct rte_mbuf *other(void)
     struct rte_mbuf *m = frame_alloc(pool);
 
     memset(rte_pktmbuf_append(m, FRAME_MIN_BYTES), 0, FRAME_MIN_BYTES);
+    frame_meta(m)->in_port = NODE_NO_PORT; /* no port accounts for it */
     return m;
 }
 

@@ -71,6 +71,7 @@ static void push(struct bed *b, unsigned dirlink, unsigned n, enum frame_class c
 
         memset(rte_pktmbuf_append(m, BYTES), 0, BYTES);
         frame_meta(m)->cls = (uint8_t)cls;
+        frame_meta(m)->in_port = NODE_NO_PORT; /* no port accounts for it */
         if (egress_push(queue(b, dirlink), m, b->now))
             rte_pktmbuf_free(m);
     }
@@ -97,8 +98,10 @@ static void send_marked(struct bed *b, unsigned dirlink)
         struct roce_pkt k = {.opcode = ROCE_OP_UD_SEND_ONLY, .tos = 2, .len = BYTES - 68};
 
         roce_build(m, &k);
-        rte_pktmbuf_append(m, (uint16_t)k.len);
+        memset(rte_pktmbuf_append(m, (uint16_t)k.len), 0, k.len);
+        m->pkt_len -= k.len, m->data_len = (uint16_t)(m->data_len - k.len); /* seal takes it in */
         roce_seal(m, &k);
+        frame_meta(m)->in_port = NODE_NO_PORT;
         assert_int_equal(m->pkt_len, BYTES - 2);
         assert_int_equal(egress_push(queue(b, dirlink), m, b->now), 0);
     }
