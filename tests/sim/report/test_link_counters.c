@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Counters of links, as a table and as JSON, of frames that the test sends by itself: 976 bytes of
- * layer 2, so 1000 on a link of 400 Gb/s, in 20 ns.
- */
+/* Counters of links, as a table and as JSON, of frames that the test sends by itself: 976 bytes of
+ * layer 2, so 1000 on a link of 400 Gb/s, in 20 ns. */
 #include "sim/report/link_counters.h"
 #include "roce/wire.h"
 #include "tests/fabric/load.h"
@@ -63,15 +61,14 @@ static struct port_counters *port(struct bed *b, unsigned dirlink)
                        : &net_node(b->n, l->a)->cnt[l->a_port];
 }
 
-/* At one instant. Those that find no room are let go. */
+/* At one instant, frames that no port accounts for. Those that find no room are let go. */
 static void push(struct bed *b, unsigned dirlink, unsigned n, enum frame_class cls)
 {
     for (unsigned i = 0; i < n; i++) {
         struct rte_mbuf *m = frame_alloc(pool);
 
         memset(rte_pktmbuf_append(m, BYTES), 0, BYTES);
-        frame_meta(m)->cls = (uint8_t)cls;
-        frame_meta(m)->in_port = NODE_NO_PORT; /* no port accounts for it */
+        frame_meta(m)->in_port = NODE_NO_PORT, frame_meta(m)->cls = (uint8_t)cls;
         if (egress_push(queue(b, dirlink), m, b->now))
             rte_pktmbuf_free(m);
     }
@@ -98,8 +95,7 @@ static void send_marked(struct bed *b, unsigned dirlink)
         struct roce_pkt k = {.opcode = ROCE_OP_UD_SEND_ONLY, .tos = 2, .len = BYTES - 68};
 
         roce_build(m, &k);
-        memset(rte_pktmbuf_append(m, (uint16_t)k.len), 0, k.len);
-        m->pkt_len -= k.len, m->data_len = (uint16_t)(m->data_len - k.len); /* seal takes it in */
+        memset(rte_pktmbuf_mtod_offset(m, char *, m->data_len), 0, k.len); /* seal takes it in */
         roce_seal(m, &k);
         frame_meta(m)->in_port = NODE_NO_PORT;
         assert_int_equal(m->pkt_len, BYTES - 2);
