@@ -195,28 +195,34 @@ static int open_in(const struct rundir *rd, int flags, const char *name, bool si
     return fd;
 }
 
-int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
+static int open_by(const struct rundir *rd, int flags, bool silent, const char *fmt, va_list ap)
 {
     char name[RUN_PATH + 64];
+    int n = vsnprintf(name, sizeof(name), fmt, ap);
+
+    return n < 0 || n >= (int)sizeof(name) ? -ENAMETOOLONG : open_in(rd, flags, name, silent);
+}
+
+int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
+{
     va_list ap;
-    int n;
+    int fd;
 
     va_start(ap, fmt);
-    n = vsnprintf(name, sizeof(name), fmt, ap);
+    fd = open_by(rd, flags, false, fmt, ap);
     va_end(ap);
-    return n < 0 || n >= (int)sizeof(name) ? -ENAMETOOLONG : open_in(rd, flags, name, false);
+    return fd;
 }
 
 int rundir_file_quiet(const struct rundir *rd, int flags, const char *fmt, ...)
 {
-    char name[RUN_PATH + 64];
     va_list ap;
-    int n;
+    int fd;
 
     va_start(ap, fmt);
-    n = vsnprintf(name, sizeof(name), fmt, ap);
+    fd = open_by(rd, flags, true, fmt, ap);
     va_end(ap);
-    return n < 0 || n >= (int)sizeof(name) ? -ENAMETOOLONG : open_in(rd, flags, name, true);
+    return fd;
 }
 
 int rundir_unlink(const struct rundir *rd, const char *fmt, ...)

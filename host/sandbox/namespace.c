@@ -7,6 +7,7 @@
  * A child process tries all this first: a process that has entered a new user namespace and then
  * fails cannot go back.
  */
+#include "host/sandbox/isolated_view.h"
 #include "host/sandbox/sandbox.h"
 
 #include <dirent.h>
@@ -20,35 +21,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
-    int rc = n == (ssize_t)strlen(text) ? 0 : -errno;
-
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
 static int new_namespace(bool *user_too, const char **what)
 {
-    char uid[64], gid[64];
     int rc;
 
-    snprintf(uid, sizeof(uid), "%u %u 1", geteuid(), geteuid());
-    snprintf(gid, sizeof(gid), "%u %u 1", getegid(), getegid());
     *what = "a mount namespace";
     if (unshare(CLONE_NEWNS)) {
         *what = "a user namespace";
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
-            return -errno;
-        *user_too = true;
-        rc = write_file("/proc/self/setgroups", "deny");
-        rc = rc ? rc : write_file("/proc/self/uid_map", uid);
-        rc = rc ? rc : write_file("/proc/self/gid_map", gid);
+        rc = isolated_user_namespace(CLONE_NEWNS);
         if (rc)
             return rc;
+        *user_too = true;
     }
     /* Later mounts of the machine still appear here; mounts made here do not appear there. */
     *what = "mounts of its own";
