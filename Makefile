@@ -374,6 +374,10 @@ $(filter $(BUILD)/tests/host/keep/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/t
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(SYS_LIBS) -o $@
 
+$(filter $(BUILD)/tests/host/sandbox/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/sandbox/trib_enter.c,$(wildcard host/sandbox/*.c))) $(BUILD)/libagent.a $(call lib,fabric base)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lconfig -lm -o $@
+
 # What of SHARP's interface calls nothing below.
 $(filter $(BUILD)/tests/plugins/sharp/test_%,$(TESTS)): %: %.o $(call lib,sharp)
 	@echo "  LD    $@"
