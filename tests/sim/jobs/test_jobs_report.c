@@ -70,9 +70,10 @@ static void same_text(const char *is, const char *expected)
  * one without a time. */
 static void make_three(struct bed *b)
 {
-    struct jobs_result *g = b->r.together, *a = b->r.alone;
+    struct jobs_result *g, *a;
 
     open_bed(b, 3);
+    g = b->r.together, a = b->r.alone;
     b->plan.job[0].op[0].bytes = 1536;
     g[0].iterations = 5;
     g[0].iteration_ps = 3e6;
@@ -332,11 +333,12 @@ static void json_of_a_job_that_ran(void **state)
 {
     struct bed b;
     struct jobs_job *job;
-    struct jobs_result *g = b.r.together, *a = b.r.alone;
+    struct jobs_result *g, *a;
     json_t *j;
 
     (void)state;
     open_bed(&b, 1);
+    g = b.r.together, a = b.r.alone;
     job = &b.plan.job[0];
     job->start_ps = 4000000, job->group = 5, job->n_ops = 2;
     job->op[0] = (struct jobs_op){.kind = COLL_ALLREDUCE,
@@ -400,11 +402,12 @@ static void json_of_a_job_that_ran(void **state)
 static void json_of_a_job_that_died(void **state)
 {
     struct bed b;
-    struct jobs_result *g = b.r.together;
+    struct jobs_result *g;
     json_t *j;
 
     (void)state;
     open_bed(&b, 1);
+    g = b.r.together;
     b.o.lengths = true;
     b.plan.job[0].nranks = 1;
     b.plan.job[0].op[0] = (struct jobs_op){.kind = COLL_BARRIER};
