@@ -329,17 +329,14 @@ static void same_json(const json_t *is, const char *expected)
     "\"paused_us\": 0.0, \"dropped_full\": 9, \"retransmits\": 0, \"timeouts\": 0, "               \
     "\"watchdog_trips\": 0, \"watchdog_dropped\": 0}"
 
-static void json_of_a_job_that_ran(void **state)
+static void make_one_that_ran(struct bed *b)
 {
-    struct bed b;
     struct jobs_job *job;
     struct jobs_result *g, *a;
-    json_t *j;
 
-    (void)state;
-    open_bed(&b, 1);
-    g = b.r.together, a = b.r.alone;
-    job = &b.plan.job[0];
+    open_bed(b, 1);
+    g = b->r.together, a = b->r.alone;
+    job = &b->plan.job[0];
     job->start_ps = 4000000, job->group = 5, job->n_ops = 2;
     job->op[0] = (struct jobs_op){.kind = COLL_ALLREDUCE,
                                   .algo = ALGO_SHARP,
@@ -366,14 +363,23 @@ static void json_of_a_job_that_ran(void **state)
     a->iterations = 1, a->iteration_ps = 2e6, a->wrong = 2, a->checked = 5;
     a->ran_by[0] = ALGO_SHARP, a->ran_by[1] = ALGO_CHAIN;
     strcpy(a->fell_back, "alone too");
-    b.r.slowdown[0] = 1.5;
-    b.r.compared = 1, b.r.fairness = 1;
-    b.r.totals = (struct jobs_totals){.fabric_ps = 12000000,
-                                      .events = 77,
-                                      .frames = 66,
-                                      .trace = 0xabc,
-                                      .congestion = {.overflows = 9}};
-    b.r.totals.links = json_array();
+    b->r.slowdown[0] = 1.5;
+    b->r.compared = 1, b->r.fairness = 1;
+    b->r.totals = (struct jobs_totals){.fabric_ps = 12000000,
+                                       .events = 77,
+                                       .frames = 66,
+                                       .trace = 0xabc,
+                                       .congestion = {.overflows = 9}};
+    b->r.totals.links = json_array();
+}
+
+static void json_of_a_job_that_ran(void **state)
+{
+    struct bed b;
+    json_t *j;
+
+    (void)state;
+    make_one_that_ran(&b);
     j = written(&b);
     same_json(
         j,
