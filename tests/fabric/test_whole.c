@@ -40,9 +40,9 @@ static void dump_node(const struct fabric *f, const struct fab_node *n, FILE *ou
     fprintf(out,
             "%s: kind %u %s%s, host %u, tier %u, ordinal %d, domain %d, network %u.%u, %s%s%u "
             "hosts, dest %u, proc %d, machine %d, ip %08x\n",
-            n->name, n->kind, fab_role_name(n->role), n->outside ? " outside" : "", n->host_index,
-            n->tier, id(n->ordinal), id(n->domain), n->kind ? n->network : 0,
-            n->kind ? n->network_index : 0, n->multimem ? "multimem, " : "",
+            n->name, (unsigned)n->kind, fab_role_name(n->role), n->outside ? " outside" : "",
+            n->host_index, n->tier, id(n->ordinal), id(n->domain), n->kind ? n->network : 0u,
+            n->kind ? n->network_index : 0u, n->multimem ? "multimem, " : "",
             n->cut_through ? "cuts through, " : "", n->n_hosts, n->dest, id(n->proc),
             id(n->machine), n->ip);
     dump_reduce(&n->reduce, out);
@@ -124,7 +124,7 @@ static void dump_pairs(const struct fabric *f, FILE *out)
 /* Groups of all hosts, of each pair, and of every second host, with two ranks each. */
 static void dump_groups(const struct fabric *f, const struct fab_tree *t, FILE *out)
 {
-    for (unsigned kind = 0; kind < f->n_hosts + 2; kind++) {
+    for (unsigned kind = 0; kind < f->n_hosts + 2u; kind++) {
         struct fab_members m = {.ranks_per_host = kind ? 1 : 2};
         fab_id top;
 
@@ -296,7 +296,7 @@ static void dump(const struct fabric *f, FILE *out)
             f->name, f->path, f->n_nodes, f->n_hosts, f->n_switches, f->n_links, f->n_dests,
             f->n_trees, f->n_procs, f->n_domains, f->n_networks);
     fprintf(out, "mtu %u, dilation %u, ecmp %u, watchdog %ld, slots %u, multicast %u, key \"%s\"\n",
-            f->mtu, f->dilation, f->ecmp, f->pfc_watchdog_ps, f->slots_per_host,
+            f->mtu, f->dilation, (unsigned)f->ecmp, f->pfc_watchdog_ps, f->slots_per_host,
             f->multicast_per_host, f->trunk_key);
     fprintf(out, "window %u, timeout %u, retry %u%s, round trip %ld, stored %ld\n", t->window,
             t->ack_timeout, t->retry_count, t->early_slots ? ", early" : "", t->round_trip_ps,
