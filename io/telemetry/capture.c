@@ -188,9 +188,13 @@ int capture_start(struct captures *cs, const struct capture_cfg *cfg, char *why,
 
 int capture_flush(struct captures *cs, const char *file)
 {
-    struct capture **cp = find(cs, file);
+    struct capture *c = *find(cs, file);
 
-    return !*cp ? -ENOENT : pcap_dump_flush((*cp)->out) ? -errno : 0;
+    if (!c)
+        return -ENOENT;
+    if (pcap_dump_flush(c->out) && !c->err)
+        c->err = errno;
+    return -c->err;
 }
 
 int capture_stop(struct captures *cs, const char *file, uint64_t *frames, char *why, size_t size)
