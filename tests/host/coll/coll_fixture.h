@@ -62,6 +62,10 @@ struct fixture {
     bool was_over[FIXTURE_RANKS];
     uint8_t *blobs; /* until the ranks are connected */
     unsigned slept_over;
+    uint64_t bytes,
+        noted; /* of all frames, lost ones too, if `notes`: a number that any other bit or
+                              moment changes */
+    bool notes;
     struct fixture_idler {
         struct fixture *g;
         unsigned rank;
@@ -158,6 +162,24 @@ static bool fixture_lost(struct fixture *g, unsigned from, unsigned to)
     return g->drop && g->drop(g->frames);
 }
 
+/* A number that depends on each of the bytes, and on what was noted before. */
+static inline uint64_t fixture_note(uint64_t noted, const void *what, size_t bytes)
+{
+    for (const uint8_t *p = what, *end = p + bytes; p < end; p++)
+        noted = (noted ^ *p) * 0x100000001b3u;
+    return noted;
+}
+
+static void fixture_note_frame(struct fixture *g, struct rte_mbuf *m, unsigned to)
+{
+    const uint64_t head[] = {(uint64_t)g->now, to, rte_pktmbuf_pkt_len(m)};
+
+    g->bytes += rte_pktmbuf_pkt_len(m);
+    g->noted = fixture_note(g->noted, head, sizeof(head));
+    for (const struct rte_mbuf *s = m; s; s = s->next)
+        g->noted = fixture_note(g->noted, rte_pktmbuf_mtod(s, const void *), s->data_len);
+}
+
 static unsigned fixture_collect(struct fixture *g, unsigned e)
 {
     unsigned moved = 0;
@@ -170,6 +192,8 @@ static unsigned fixture_collect(struct fixture *g, unsigned e)
             unsigned to = fixture_dest(g, m[i]);
 
             g->frames++;
+            if (g->notes)
+                fixture_note_frame(g, m[i], to);
             if (fixture_lost(g, e, to)) {
                 rte_pktmbuf_free(m[i]);
                 continue;
