@@ -30,16 +30,16 @@ static const struct fab_node *switch_of(const struct fabric *f, unsigned i)
 
 static void see_preset(struct seen *s, const struct chaos_case *k)
 {
-    unsigned i = 0;
-
     s->preset++;
     assert_true(strlen(k->conf) > 5 && !strchr(k->conf, '/') && !k->conf_text && !k->uneven);
     assert_string_equal(k->shape, k->fab->name);
-    while (i < PRESETS && *s->names[i] && strcmp(s->names[i], k->conf))
-        i++;
-    assert_true(i < PRESETS);
-    strcpy(s->names[i], k->conf);
-    s->of_preset[i]++;
+    for (unsigned i = 0; i < PRESETS; i++)
+        if (!*s->names[i] || !strcmp(s->names[i], k->conf)) {
+            strcpy(s->names[i], k->conf);
+            s->of_preset[i]++;
+            return;
+        }
+    fail_msg("%s: one preset more", k->conf);
 }
 
 static void see_made(struct seen *s, const struct chaos_case *k, unsigned mtu)
