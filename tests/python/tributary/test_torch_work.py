@@ -232,9 +232,9 @@ class Jobs(unittest.TestCase):
 
 class Engines(unittest.TestCase):
     def setUp(self):
-        self.now, self.slept = 100.0, []
+        self.now, self.slept, self.completers = 100.0, [], []
         time = types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.slept.append)
-        for name, instead in (("time", time), ("Thread", lambda name, level: Completer())):
+        for name, instead in (("time", time), ("Thread", lambda *args: (self.completers.append(args), Completer())[1])):
             patch = mock.patch.object(work, name, instead)
             patch.start()
             self.addCleanup(patch.stop)
@@ -264,6 +264,7 @@ class Engines(unittest.TestCase):
         self.engine.close()
         self.thread.return_value.join.assert_called_once_with()
         self.assertTrue(self.engine.completer.closed)
+        self.assertEqual(self.completers, [("trib g futures 2", 3)])
         self.assertFalse(self.oob.hurry)
         late = job("reduce")
         with self.assertRaisesRegex(RuntimeError, "^reduce: the group was destroyed$"):
