@@ -100,6 +100,7 @@ ROOM_protocols   := $(addprefix protocols,/ /host)
 ROOM_check       := protocols/check
 ROOM_roce        := $(addprefix roce,/ /cc)
 ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
+ROOM_machine     := machine
 ROOM_io          := $(addprefix io,/ /port /memif /telemetry /trunk)
 ROOM_live        := io/live
 ROOM_clock       := host/clock
@@ -114,7 +115,7 @@ ROOM_plugcheck   := plugins/check
 ROOM_launch      := host/launch
 ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
 ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols check roce switch io live clock hca kernels coll bench session sharp nccl plugcheck launch sim support
+ROOMS := base fabric aggregation protocols check roce machine switch io live clock hca kernels coll bench session sharp nccl plugcheck launch sim support
 $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
@@ -126,15 +127,16 @@ ON_aggregation := aggregation $(ON_fabric)
 ON_protocols   := protocols $(ON_aggregation)
 ON_check       := check $(ON_protocols)
 ON_roce        := roce $(ON_aggregation)
+ON_machine     := machine $(ON_roce)
 ON_switch      := switch protocols $(ON_roce)
-ON_io          := io $(ON_switch)
+ON_io          := io machine $(ON_switch)
 ON_live        := live $(ON_io)
 ON_clock       := clock $(ON_io)
-ON_hca         := hca io roce aggregation fabric base
+ON_hca         := hca io machine roce aggregation fabric base
 ON_coll        := coll kernels protocols aggregation fabric base
 ON_bench       := bench $(ON_coll)
-ON_session     := session live bench $(ON_coll)
-ON_launch      := launch live bench $(ON_coll)
+ON_session     := session live bench machine $(ON_coll)
+ON_launch      := launch live bench machine $(ON_coll)
 ON_sim         := sim launch live bench coll kernels hca clock $(ON_io)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
@@ -221,23 +223,23 @@ $(BUILD)/trib-switch: $(call obj,io/trib_switch.c) $(call lib,$(ON_io))
 
 # Its own objects, not their archive: --exclude-libs hides every symbol that comes out of one. It needs the real libibverbs
 # although it names nothing of it: what a program asks of this handle by name and is not here is found there (dlopen.c).
-$(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,live io roce aggregation fabric base) host/hca/exports.map
+$(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,live io machine roce aggregation fabric base) host/hca/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
 	    -Wl,--exclude-libs,ALL $(call obj,$(SRC_hca)) \
-	    -Wl,--start-group $(call lib,live io roce aggregation fabric base) -Wl,--end-group $(DPDK_LIBS) \
+	    -Wl,--start-group $(call lib,live io machine roce aggregation fabric base) -Wl,--end-group $(DPDK_LIBS) \
 	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
-$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)
+$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels protocols machine aggregation fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lmd -lconfig -lm -lpthread -o $@
 
 # Collectives for programs of others; they get the HCA by preload, too.
-$(BUILD)/libtributary.so.1: $(call lib,session bench coll kernels protocols) $(BUILD)/libagent.a $(call lib,fabric base)
+$(BUILD)/libtributary.so.1: $(call lib,session bench coll kernels protocols machine aggregation fabric base)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtributary.so.1 -Wl,-z,defs -Wl,--exclude-libs,libagent.a:libbase.a:libfabric.a \
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtributary.so.1 -Wl,-z,defs -Wl,--exclude-libs,libmachine.a:libaggregation.a:libbase.a:libfabric.a \
 	    -Wl,--whole-archive $(call lib,session) -Wl,--no-whole-archive \
 	    -Wl,--start-group $(filter-out %/libsession.a,$^) -Wl,--end-group \
 	    -lcrypto -libverbs -ljansson -lconfig -lm -ldl -lpthread -o $@
@@ -277,7 +279,7 @@ $(BUILD)/trib-sim: $(call obj,sim/trib_sim.c) $(SIM_LIBS)
 	    $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
 
 # Run by `trib exec`: sets up the emulated host's view of the machine, then executes the program.
-$(BUILD)/trib-enter: $(call obj,$(wildcard host/sandbox/*.c)) $(BUILD)/libagent.a $(call lib,fabric base)
+$(BUILD)/trib-enter: $(call obj,$(wildcard host/sandbox/*.c)) $(call lib,machine fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
 
@@ -286,11 +288,11 @@ $(BUILD)/bin/%: host/sandbox/bin/%
 	$(Q)install -D -m 755 $< $@
 
 # Started by `trib up` and `trib perf` to supervise a fabric's processes.
-$(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c) io/port/port_state_files.c) $(call lib,base)
+$(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,machine base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -o $@
 
-$(BUILD)/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
+$(BUILD)/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c) $(call lib,machine base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -ljansson -o $@
 
@@ -300,7 +302,7 @@ NCURSES := $(shell pkg-config --libs ncursesw 2>/dev/null)
 $(BUILD)/io/live/metrics_http.o: private CFLAGS += $(if $(MHD),-DTRIB_MICROHTTPD)
 $(BUILD)/io/live/top_screen.o: private CFLAGS += $(if $(NCURSES),-DTRIB_NCURSES)
 LIVE := $(addprefix $(BUILD)/trib-,status metrics top faults)
-$(LIVE): $(BUILD)/trib-%: $(BUILD)/io/live/trib_%.o $(call lib,live) $(call obj,switch/queue/drops.c) $(BUILD)/libagent.a $(call lib,fabric base)
+$(LIVE): $(BUILD)/trib-%: $(BUILD)/io/live/trib_%.o $(call lib,live switch machine aggregation fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -lpthread $(if $(filter %metrics,$@),$(MHD)) $(if $(filter %top,$@),$(NCURSES)) -o $@
 
@@ -327,16 +329,9 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 
 # The system's clocks as fabric time (trib exec --clock fabric). In a folder of their own: an archive that has poll() in it would give it
 # to every test.
-$(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/*.c) io/clock.c io/shared.c io/silent.c base/own_path.c base/process.c) host/clock/calls/exports.map
+$(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/*.c)) $(call lib,machine base) host/clock/calls/exports.map
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribclock.so -Wl,-z,defs -Wl,--version-script=host/clock/calls/exports.map $(filter %.o,$^) -o $@
-
-# Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
-$(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c io/lateness.c \
-                       io/bell.c io/shared.c io/silent.c io/rundir.c io/rundir_locks.c io/token.c io/preload.c io/port/port_counters.c io/port/port_state.c io/port/port_state_files.c io/telemetry_client.c \
-                       io/link_reader.c io/live/process_monitor.c io/live/suspect.c)
-	@echo "  AR    $@"
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribclock.so -Wl,-z,defs -Wl,--version-script=host/clock/calls/exports.map $(filter %.o %.a,$^) -o $@
 
 # What is compiled to ask whether a call is to fail, in programs that fail on purpose.
 ifeq ($(MODE),asan)
@@ -370,7 +365,7 @@ $(filter $(BUILD)/tests/host/session/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -ldl -o $@
 
-$(filter $(BUILD)/tests/host/keep/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/keep/trib_keep.c,$(wildcard host/keep/*.c)) io/port/port_state_files.c) $(call lib,base)
+$(filter $(BUILD)/tests/host/keep/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/keep/trib_keep.c,$(wildcard host/keep/*.c))) $(call lib,machine base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(SYS_LIBS) -o $@
 
@@ -403,9 +398,9 @@ STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd
 static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 $(BUILD)/static/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call lib,base)
 $(BUILD)/static/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call lib,base)
-$(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c) io/port/port_state_files.c) $(call lib,base)
-$(BUILD)/static/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c io/telemetry_client.c io/silent.c) $(call lib,base)
-$(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c switch/queue/drops.c) $(call lib,live) $(BUILD)/libagent.a $(call lib,fabric base)
+$(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,machine base)
+$(BUILD)/static/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c) $(call lib,machine base)
+$(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c) $(call lib,live switch machine aggregation fabric base)
 $(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))
 $(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch live bench coll kernels hca $(ON_io))
 $(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c io/static/pcap_sources.c) $(SIM_LIBS)
@@ -756,7 +751,7 @@ format:
 # what is in it (ctuuninitvar); it sees no loop behind a _Pragma (arith_loops.h, reduce_refs.h), where vectors are loaded by float's pointers.
 lint:
 	$(Q)scripts/setup.sh lint
-	$(Q)scripts/arrows.sh
+	$(Q)scripts/arrows.sh $(if $(wildcard $(BUILD)/libbase.a),$(BUILD))
 	$(Q)scripts/spdx.sh
 	$(Q)scripts/shells.sh
 	$(Q)scripts/inputs.sh

@@ -9,7 +9,7 @@
 #ifndef TRIB_IO_ACCESS_H
 #define TRIB_IO_ACCESS_H
 
-#include "io/rundir.h"
+#include "machine/rundir.h"
 
 /* For the files of process `name`, which runs the nodes in mine and serves their ports; once, before
  * their users can come. mine NULL: for its file .ready alone, which comes later. 0 or -errno, with a

@@ -5,7 +5,7 @@
  * Processes without an end of a cut link reroute around it, too.
  */
 #include "io/loop_impl.h"
-#include "io/port/port_state.h"
+#include "machine/port_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,8 @@
 #ifndef TRIB_IO_LOOP_H
 #define TRIB_IO_LOOP_H
 
-#include "io/rundir.h"
-#include "io/shared.h"
+#include "machine/rundir.h"
+#include "machine/shared.h"
 #include "switch/net/net.h"
 
 #include <signal.h>

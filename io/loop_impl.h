@@ -7,8 +7,8 @@
 #include "io/access.h"
 #include "io/loop.h"
 #include "io/port/port.h"
-#include "io/token.h"
-#include "io/watch.h"
+#include "machine/token.h"
+#include "machine/watch.h"
 #include "switch/queue/drops.h"
 
 #include <pthread.h>

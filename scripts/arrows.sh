@@ -15,6 +15,7 @@ fabric fabric/conf fabric/routing fabric/report fabric/theory
 aggregation
 protocols protocols/host protocols/check
 roce/cc roce
+machine
 switch/queue switch switch/reduce switch/multimem switch/protocol switch/net
 io io/port io/memif io/telemetry io/trunk io/live
 host/clock host/clock/calls

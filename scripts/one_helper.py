@@ -3,7 +3,7 @@
 """one_helper.py [FILE...]: fails on what maps, removes, renames or makes files in the making, or draws, compares and wipes secrets, outside of the
 helper that does it safely.
 
-C       mmap() of a file, memfd_create(), shm_open(): io/shared.h, which checks seals. unlink(), rmdir(), remove() and their like: base/own_clear.h,
+C       mmap() of a file, memfd_create(), shm_open(): machine/shared.h, which checks seals. unlink(), rmdir(), remove() and their like: base/own_clear.h,
         by descriptors. rename(), mkstemp() and their like, and names made of getpid(): base/temp_file.h, base/own_clear.h.
         getrandom(), CRYPTO_memcmp(), explicit_bzero() and their like, memcmp() or a loop over what is called a secret, and getenv() of one:
         base/credential.h.
@@ -21,7 +21,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 C_CALLS = {
-    "map": ("io/shared.h", r"mmap64|mmap|mremap|shm_open|memfd_create|shmat"),
+    "map": ("machine/shared.h", r"mmap64|mmap|mremap|shm_open|memfd_create|shmat"),
     "remove": ("base/own_clear.h", r"unlinkat|unlink|rmdir|remove|nftw|ftw"),
     "rename": ("base/temp_file.h or base/own_clear.h", r"renameat2|renameat|rename|mkstemps?|mkostemps?|mkdtemp|mktemp|tmpnam|tempnam"),
     "secret": ("base/credential.h", r"getrandom|getentropy|CRYPTO_memcmp|timingsafe_bcmp|explicit_bzero|memset_s|OPENSSL_cleanse"),
@@ -29,8 +29,8 @@ C_CALLS = {
 SECRET = r"\w*(?:secret|token|digest|passw|passphrase)\w*"
 PYTHON = "python/tributary/_files.py"
 EXCEPTIONS = {  # (file, what): reason
-    ("io/shared.c", "map"): "the helper",
-    ("io/token.c", "map"): "a copy of the token, sealed against all; it is read, never mapped",
+    ("machine/shared.c", "map"): "the helper",
+    ("machine/token.c", "map"): "a copy of the token, sealed against all; it is read, never mapped",
     ("host/hca/memory/mr.c", "map"): "a dma-buf that the program itself hands over; its pages may go, as any memory region's (memory/gone.c)",
     ("base/shortage/fault.h", "map"): "a macro that calls what it is put in place of",
     ("plugins/check/board.c", "map"): "of a check and its own ranks, sealed",

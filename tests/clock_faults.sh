@@ -54,9 +54,9 @@ plant "arbitration: a process fills its ring ahead of the link" host/hca/io/proc
 plant "arbitration: a late process loses its turn" switch/nic_tx.c "np->owed_ps = now" "np->owed_ps = PS_NEVER"
 plant "pacing: the NIC does not ring when it has taken a frame" host/hca/io/process_frames.c \
     "atomic_store(&p->bell->wants_room, 1)" "(void)0"
-plant "clock: that of one process in two is 1 us ahead" io/clock.c "return v->change_ps +" \
+plant "clock: that of one process in two is 1 us ahead" machine/clock.c "return v->change_ps +" \
     "return (({ extern int getpid(void); getpid(); }) & 1) * 1000000LL + v->change_ps +"
-plant "clock: it runs on at another rate after a change" io/clock.c "ns * 1000 / v->dilation" "ns * 1000 / (v->dilation + v->dilation / 16 * (({ extern int getpid(void); getpid(); }) & 1))"
+plant "clock: it runs on at another rate after a change" machine/clock.c "ns * 1000 / v->dilation" "ns * 1000 / (v->dilation + v->dilation / 16 * (({ extern int getpid(void); getpid(); }) & 1))"
 
 echo "$planted planted, $missed not as expected"
 exit $((missed > 0))

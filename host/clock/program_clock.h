@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The system's clocks as fabric time, and what waits on them become. No call of the system but
- * through io/clock.c, so that a test can hand in a clock page of its own.
+ * through machine/clock.c, so that a test can hand in a clock page of its own.
  *
  * There are two clocks, which tick alike. MONOTONIC (RAW, COARSE, BOOTTIME too) is CLOCK_MONOTONIC
  * when fabric time was 0, plus fabric time; REALTIME (COARSE, TAI too) is the time of day then, plus
@@ -13,7 +13,7 @@
 #ifndef TRIB_HOST_CLOCK_PROGRAM_CLOCK_H
 #define TRIB_HOST_CLOCK_PROGRAM_CLOCK_H
 
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <sys/time.h>
 #include <time.h>

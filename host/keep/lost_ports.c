@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A trib-switch that has ended has taken its hosts' NICs along. Nobody else may be left who says so to
- * readers of sysfs (io/port/port_state_files.h): where one process runs the whole fabric, nobody is.
+ * readers of sysfs (machine/port_state_files.h): where one process runs the whole fabric, nobody is.
  */
 #include "base/own_path.h"
 #include "host/keep/keep.h"
-#include "io/port/port_state_files.h"
+#include "machine/port_state_files.h"
 
 #include <dirent.h>
 #include <fcntl.h>

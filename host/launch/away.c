@@ -5,10 +5,10 @@
  */
 #include "host/launch/away.h"
 
-#include "io/live/process_monitor.h"
-#include "io/preload.h"
-#include "io/rundir.h"
-#include "io/token.h"
+#include "machine/process_monitor.h"
+#include "machine/preload.h"
+#include "machine/rundir.h"
+#include "machine/token.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
  */
 #include "host/launch/job_processes_priv.h"
 #include "host/launch/msg_read.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,8 +5,8 @@
 
 #include "base/assert.h"
 #include "host/launch/job_processes.h"
-#include "io/live/process_monitor.h"
-#include "io/live/suspect.h"
+#include "machine/process_monitor.h"
+#include "machine/suspect.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starts a job: a process for each rank, connected to the launcher by a socket. */
 #include "host/launch/job_processes_priv.h"
-#include "io/preload.h"
-#include "io/token.h"
+#include "machine/preload.h"
+#include "machine/token.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -29,7 +29,7 @@
 #include "host/bench/buffer.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/verify/exact.h"
-#include "io/rundir.h"
+#include "machine/rundir.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include "host/bench/timeline.h"
 #include "host/bench/verify/test_pattern.h"
 #include "host/launch/msg.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 struct rank {
     int fd;

@@ -7,7 +7,7 @@
  */
 #include "host/launch/ranks_priv.h"
 #include "host/launch/ranks_timeline.h"
-#include "io/telemetry_client.h"
+#include "machine/telemetry_client.h"
 
 #include <errno.h>
 #include <rte_common.h>

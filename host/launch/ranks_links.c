@@ -6,7 +6,7 @@
  */
 #include "base/units.h"
 #include "host/launch/ranks_priv.h"
-#include "io/link_reader.h"
+#include "machine/link_reader.h"
 
 #include <errno.h>
 #include <rte_common.h>

@@ -11,8 +11,8 @@
 #include "host/coll/alg/sched.h"
 #include "host/launch/job_processes.h"
 #include "host/launch/ranks.h"
-#include "io/rundir.h"
-#include "io/shared.h"
+#include "machine/rundir.h"
+#include "machine/shared.h"
 
 #define RANKS_OVER_S 2.0 /* seconds by which a row may exceed --max-wall, */
 #define RANKS_OVER   0.1 /* plus this fraction of it; beyond that, the job ends */

@@ -2,9 +2,9 @@
 /* Counters of a fabric's ports and hosts, read from outside. */
 #include "base/units.h"
 #include "host/launch/ranks_timeline.h"
-#include "io/port/port_counters.h"
-#include "io/rundir.h"
-#include "io/telemetry_client.h"
+#include "machine/port_counters.h"
+#include "machine/rundir.h"
+#include "machine/telemetry_client.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@
 #include "host/launch/ranks_timeline.h"
 #include "protocols/host/call.h"
 #include "protocols/host/load.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>

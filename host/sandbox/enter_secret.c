@@ -2,7 +2,7 @@
 #include "host/sandbox/enter_secret.h"
 
 #include "host/session/store_secret.h"
-#include "io/rundir.h"
+#include "machine/rundir.h"
 
 #include <errno.h>
 #include <stdlib.h>

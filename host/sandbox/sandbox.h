@@ -11,7 +11,7 @@
 #define TRIB_HOST_SANDBOX_SANDBOX_H
 
 #include "fabric/fabric.h"
-#include "io/rundir.h"
+#include "machine/rundir.h"
 
 /*
  * Moves the calling process (single-threaded) into such a namespace; without root also into a user

@@ -3,8 +3,8 @@
 #include "host/hca/guid.h"
 #include "host/sandbox/sandbox.h"
 #include "host/sandbox/tree_put.h"
-#include "io/port/port_counters.h"
-#include "io/port/port_state.h"
+#include "machine/port_counters.h"
+#include "machine/port_state.h"
 
 #include <errno.h>
 #include <stdarg.h>

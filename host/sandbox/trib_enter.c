@@ -15,10 +15,10 @@
 #include "host/sandbox/isolate.h"
 #include "host/sandbox/nccl_env.h"
 #include "host/sandbox/sandbox.h"
-#include "io/preload.h"
-#include "io/rundir.h"
-#include "io/shared.h"
-#include "io/token.h"
+#include "machine/preload.h"
+#include "machine/rundir.h"
+#include "machine/shared.h"
+#include "machine/token.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "host/session/liveness.h"
 #include "host/session/session.h"
-#include "io/live/process_monitor.h"
+#include "machine/process_monitor.h"
 
 #include <pthread.h>
 

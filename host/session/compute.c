@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Declared computation: tributary/time.h. It needs the fabric's clock alone, so no session. */
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <tributary/time.h>
 

@@ -5,7 +5,7 @@
  * know at once. Only of processes on this machine, in this PID namespace, and of machines.
  */
 #include "host/session/comm_priv.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One for the process: libtribverbs has one host in a process as well. */
 #include "host/session/session.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 #include "protocols/host/load.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #define TRIB_HOST_SESSION_SESSION_H
 
 #include "host/coll/coll.h"
-#include "io/rundir.h"
+#include "machine/rundir.h"
 
 #include <tributary/coll.h>
 

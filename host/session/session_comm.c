@@ -11,7 +11,7 @@
 #include "host/session/agree.h"
 #include "host/session/comm_priv.h"
 #include "host/session/oob.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <stdio.h>

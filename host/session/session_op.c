@@ -5,7 +5,7 @@
  */
 #include "host/coll/alg/sched.h"
 #include "host/session/comm_priv.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #define TRIB_IO_LIVE_H
 
 #include "base/process.h"
-#include "io/rundir.h"
+#include "machine/rundir.h"
 #include "io/telemetry/telemetry_tables.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/live/live.h"
 
-#include "io/telemetry_client.h"
+#include "machine/telemetry_client.h"
 
 #include <errno.h>
 #include <jansson.h>

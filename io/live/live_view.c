@@ -2,7 +2,7 @@
 #include "io/live/live.h"
 
 #include "base/units.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <stdio.h>
 

@@ -17,7 +17,7 @@ int metrics_serve(struct live *l, const char *where)
 #else
 #include "io/live/metrics.h"
 
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <microhttpd.h>
 #include <netdb.h>

@@ -5,8 +5,8 @@
 #include "base/options.h"
 #include "base/units.h"
 #include "io/live/fault_steps.h"
-#include "io/rundir.h"
-#include "io/telemetry_client.h"
+#include "machine/rundir.h"
+#include "machine/telemetry_client.h"
 
 #include <dirent.h>
 #include <jansson.h>

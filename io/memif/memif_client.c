@@ -2,7 +2,7 @@
 /* The client's end of a memif's control channel: it provides the memory. */
 #include "io/memif/memif.h"
 
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/credential.h"
 #include "base/own_clear.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>

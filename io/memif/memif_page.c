@@ -6,7 +6,7 @@
  */
 #include "io/memif/memif.h"
 
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -9,7 +9,7 @@
 #include "io/memif/memif.h"
 
 #include "base/assert.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 #include "roce/frame.h"
 
 #include <errno.h>

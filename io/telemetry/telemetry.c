@@ -5,7 +5,7 @@
  */
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry/capture.h"
-#include "io/link_reader.h"
+#include "machine/link_reader.h"
 #include "io/telemetry/telemetry_link.h"
 #include "io/telemetry/telemetry_number.h"
 #include "io/telemetry/telemetry_tables.h"

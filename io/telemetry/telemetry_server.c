@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "base/own_clear.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <poll.h>

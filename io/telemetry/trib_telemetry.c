@@ -4,7 +4,7 @@
  */
 #include "base/atomic_output.h"
 #include "base/options.h"
-#include "io/telemetry_client.h"
+#include "machine/telemetry_client.h"
 
 struct client_opts {
     const char *dir, *command;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/trunk/trunk_priv.h"
 
-#include "io/page_server.h"
+#include "machine/page_server.h"
 #include "io/pool.h"
 
 #include <arpa/inet.h>

@@ -20,7 +20,7 @@
 #ifndef TRIB_IO_TRUNK_TRUNK_H
 #define TRIB_IO_TRUNK_TRUNK_H
 
-#include "io/rundir.h"
+#include "machine/rundir.h"
 
 #include <signal.h>
 

@@ -4,8 +4,8 @@
  * a switch process is (/trib/link_bytes), so that a row's figures are those of the whole fabric. It asks
  * the other trunks by a number, and again what is missing; each reads its own switch processes in a thread.
  */
-#include "io/link_reader.h"
-#include "io/telemetry_client.h"
+#include "machine/link_reader.h"
+#include "machine/telemetry_client.h"
 #include "io/trunk/trunk_priv.h"
 
 #include <endian.h>

@@ -6,7 +6,7 @@
  */
 #include "fabric/link_terms.h"
 #include "io/link_change.h"
-#include "io/telemetry_client.h"
+#include "machine/telemetry_client.h"
 #include "io/trunk/trunk_priv.h"
 
 #include <endian.h>

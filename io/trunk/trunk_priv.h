@@ -4,12 +4,12 @@
 #define TRIB_IO_TRUNK_TRUNK_PRIV_H
 
 #include "io/port/port.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 #include "io/trunk/trunk.h"
 #include "io/trunk/trunk_follow.h"
 #include "io/trunk/trunk_session.h"
 #include "io/trunk/trunk_wire.h"
-#include "io/watch.h"
+#include "machine/watch.h"
 
 #include <netinet/in.h>
 #include <pthread.h>

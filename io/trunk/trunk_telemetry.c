@@ -4,7 +4,7 @@
  * clients send to every process of a fabric have empty answers here.
  */
 #include "io/trunk/trunk_priv.h"
-#include "io/link_reader.h"
+#include "machine/link_reader.h"
 #include "io/telemetry/telemetry_number.h"
 
 #include <errno.h>

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "io/port/port.h"
-#include "io/shared.h"
-#include "io/token.h"
+#include "machine/shared.h"
+#include "machine/token.h"
 #include "roce/wire.h"
 
 #define BURST     32

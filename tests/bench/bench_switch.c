@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "io/port/port.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 #include "roce/wire.h"
 #include "switch/net/net.h"
 

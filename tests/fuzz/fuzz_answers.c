@@ -5,8 +5,8 @@
  *
  * Input: who asks, then answers, each behind its length.
  */
-#include "io/link_reader.h"
-#include "io/telemetry_client.h"
+#include "machine/link_reader.h"
+#include "machine/telemetry_client.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * Input: lines "COMMAND,PARAMETERS", as they come through the socket.
  */
 #include "io/loop_impl.h"
-#include "io/page_server.h"
+#include "machine/page_server.h"
 #include "io/telemetry/telemetry.h"
 #include "tests/support/eal.h"
 #include "tests/fuzz/fuzz.h"

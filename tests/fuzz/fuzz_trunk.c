@@ -8,7 +8,7 @@
  * with this body; 1, a datagram of these bytes; 2, a sealed message, whose nonces and number are the first
  * 24 bytes; 3, n ms pass.
  */
-#include "io/page_server.h"
+#include "machine/page_server.h"
 #include "io/trunk/trunk_priv.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/eal.h"

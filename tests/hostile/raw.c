@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/hostile/raw.h"
 
-#include "io/token.h"
+#include "machine/token.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,9 +7,9 @@
 #define TESTS_SWITCH_RIM_GUEST_H
 
 #include "io/port/port.h"
-#include "io/rundir.h"
-#include "io/shared.h"
-#include "io/token.h"
+#include "machine/rundir.h"
+#include "machine/shared.h"
+#include "machine/token.h"
 #include "roce/endpoint.h"
 #include "roce/wire.h"
 

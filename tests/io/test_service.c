@@ -5,8 +5,8 @@
  */
 #include "base/own_path.h"
 #include "io/access.h"
-#include "io/port/port_counters.h"
-#include "io/port/port_state.h"
+#include "machine/port_counters.h"
+#include "machine/port_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

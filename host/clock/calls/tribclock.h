@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * libtribclock.so, preloaded by `trib exec --clock fabric`: the system's calls that read a clock or
- * wait on one, for all callers in the process but those who keep wall time (io/clock.c). Every call
+ * wait on one, for all callers in the process but those who keep wall time (machine/clock.c). Every call
  * here begins with APPLIES(), and hands over to the system's where that is false.
  *
  * TRIB_CLOCK says what it does: "fabric", or "fabric,scale-waits"; unset, "" or "wall": nothing.
@@ -108,7 +108,7 @@ bool tribclock_applies(const void *caller);
 /* The same for waits that are multiplied. */
 #define STRETCHES() (APPLIES() && tribclock.scale_waits)
 
-/* Called by io/clock.c of whatever is loaded or unloaded: the program or library that has this
+/* Called by machine/clock.c of whatever is loaded or unloaded: the program or library that has this
  * address in it keeps wall time. */
 CALL void tribclock_keep_wall_time(const void *address, bool loaded);
 

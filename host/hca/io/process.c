@@ -12,7 +12,7 @@
  * first open, so that the child can open them itself.
  */
 #include "host/hca/io/process_priv.h"
-#include "io/token.h"
+#include "machine/token.h"
 
 #include <signal.h>
 #include <stdio.h>

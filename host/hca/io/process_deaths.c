@@ -10,7 +10,7 @@
  * in the environment.
  */
 #include "host/hca/io/process_priv.h"
-#include "io/live/process_monitor.h"
+#include "machine/process_monitor.h"
 
 #include "base/log.h"
 

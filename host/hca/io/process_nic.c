@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The process that runs the NIC: which one it is, its bell, and that it has accepted this one. */
 #include "host/hca/io/process_priv.h"
-#include "io/silent.h"
+#include "machine/silent.h"
 
 #include <errno.h>
 #include <stdio.h>

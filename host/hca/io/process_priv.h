@@ -8,9 +8,9 @@
 
 #include "host/hca/hca_priv.h"
 #include "io/port/port.h"
-#include "io/port/port_counters.h"
-#include "io/rundir.h"
-#include "io/shared.h"
+#include "machine/port_counters.h"
+#include "machine/rundir.h"
+#include "machine/shared.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
  *
  * The address sanitizer ends a program whose runtime is not the first library, and a preloaded
  * library is before those that a program needs. Nothing here is in its way: of what it intercepts
- * this library has dlopen alone, which calls the next one. io/preload.c says the same by
+ * this library has dlopen alone, which calls the next one. machine/preload.c says the same by
  * ASAN_OPTIONS, for programs that have options of their own built in.
  *
  * This library's threads take turns by locks and doorbells that the thread sanitizer does not see,

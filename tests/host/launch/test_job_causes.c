@@ -7,7 +7,7 @@
 
 #include "tests/host/launch/far_ranks.h"
 
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -6,8 +6,8 @@
  */
 #include "base/process.h"
 #include "host/launch/job_processes.h"
-#include "io/live/suspect.h"
-#include "io/shared.h"
+#include "machine/suspect.h"
+#include "machine/shared.h"
 
 #include <errno.h>
 #include <poll.h>

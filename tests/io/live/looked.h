@@ -4,7 +4,7 @@
 #define TESTS_IO_LIVE_LOOKED_H
 
 #include "io/live/live.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 #include "tests/fabric/load.h"
 
 #include <errno.h>

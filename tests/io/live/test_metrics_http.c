@@ -5,7 +5,7 @@
  */
 #include "io/live/metrics.h"
 #include "io/live/metrics_http.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "io/memif/memif.h"
 #include "io/memif/memif_wire.h"
 #include "io/port/port.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 #include "tests/support/eal.h"
 
 #include <setjmp.h>

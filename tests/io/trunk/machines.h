@@ -6,7 +6,7 @@
 #ifndef TRIB_TESTS_IO_TRUNK_MACHINES_H
 #define TRIB_TESTS_IO_TRUNK_MACHINES_H
 
-#include "io/page_server.h"
+#include "machine/page_server.h"
 #include "io/trunk/trunk_priv.h"
 
 #include <setjmp.h>

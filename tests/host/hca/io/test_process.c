@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "io/loop.h"
-#include "io/page_server.h"
+#include "machine/page_server.h"
 #include "io/port/port.h"
 #include "roce/frame.h"
 
