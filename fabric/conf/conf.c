@@ -437,12 +437,3 @@ struct fabric *fabric_load(const char *path, struct fab_errors *errs)
     free(own);
     return f;
 }
-
-void fabric_free(struct fabric *f)
-{
-    if (!f)
-        return;
-    arena_free(f->arena);
-    routes_free(f->routes);
-    free(f);
-}

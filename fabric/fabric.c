@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of a fabric, whoever made it: a conf, or a copy with other routes. */
+#include "fabric/build.h"
+
+#include <stdlib.h>
+
+void fabric_free(struct fabric *f)
+{
+    if (!f)
+        return;
+    arena_free(f->arena);
+    routes_free(f->routes);
+    free(f);
+}
