@@ -369,7 +369,7 @@ $(filter $(BUILD)/tests/host/keep/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/t
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(SYS_LIBS) -o $@
 
-$(filter $(BUILD)/tests/host/sandbox/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/sandbox/trib_enter.c,$(wildcard host/sandbox/*.c))) $(BUILD)/libagent.a $(call lib,fabric base)
+$(filter $(BUILD)/tests/host/sandbox/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/sandbox/trib_enter.c,$(wildcard host/sandbox/*.c))) $(call lib,machine fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lconfig -lm -o $@
 

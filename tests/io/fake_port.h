@@ -4,7 +4,7 @@
 #define TRIB_TESTS_IO_FAKE_PORT_H
 
 #include "io/port/port_impl.h"
-#include "io/shared.h"
+#include "machine/shared.h"
 
 #include <rte_mbuf.h>
 #include <string.h>

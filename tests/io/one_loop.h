@@ -8,7 +8,7 @@
 #define TRIB_TESTS_IO_ONE_LOOP_H
 
 #include "io/loop_impl.h"
-#include "io/page_server.h"
+#include "machine/page_server.h"
 #include "roce/frame.h"
 #include "roce/wire.h"
 #include "tests/support/eal.h"

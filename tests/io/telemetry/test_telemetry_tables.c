@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "io/link_reader.h"
+#include "machine/link_reader.h"
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry/telemetry_tables.h"
 #include "switch/queue/egress_priv.h"
