@@ -190,6 +190,28 @@ class Coll(unittest.TestCase):
         comm.close()
         self.assertEqual(len(self.lib.calls), n)
 
+    def test_a_closed_communicator_leaves_its_requests_alone(self):
+        comm = self.comm()
+        request = comm.all_reduce(array.array("f", [0]))
+        comm.close()
+        n = len(self.lib.calls)
+        self.assertEqual((request.algo, request._keep, comm._running, len(self.lib.calls)), ("", None, set(), n))
+
+    def test_what_is_received_is_written_and_what_is_sent_is_read(self):
+        comm, one, many = self.comm(), bytearray(2), bytearray(8)
+        comm.all_gather(bytes(2), many)
+        with self.assertRaises(BufferError):
+            comm.all_gather(one, bytes(8))
+        view = coll._View(one, True)
+        with self.assertRaises(BufferError):
+            one.append(0)  # it stays where it is
+        del view
+        one.append(0)
+        self.lib.calls.clear()
+        comm.start("broadcast", 0, 9, 1, 7, root=2)
+        comm.start("broadcast", 8, 0, 1, 7)
+        self.assertEqual(self.lib.calls, [("broadcast", 77, 9, 1, 7, 2), ("broadcast", 77, 8, 1, 7, 0)])
+
     def test_one_that_cannot_be_made_says_why(self):
         self.lib.rc, self.lib.why = -errno.ENODEV, b"no fabric"
         with self.assertRaises(coll.Error) as e:

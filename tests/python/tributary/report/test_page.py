@@ -101,9 +101,9 @@ class Page(Noted):
         self.assertEqual(self.tables[0][2], [("lab", "all_reduce", "auto", "1 KiB", "float32", "", "in", 10.0, "1 to 2.5", 1.5, 2.5, None, "3", "lag, needs dilation 4")])
 
     def test_a_panel_is_of_a_collective_out_of_place_where_it_ran_so(self):
-        self.page(self.rows({}, {"in_place": True}, {"collective": "reduce_scatter", "in_place": True}))
-        self.assertEqual([label.split(" by ")[0] for _, label in self.drawn], ["Bus bandwidth of all reduce", "Time of all reduce", "Bus bandwidth of reduce scatter, in place",
-                                                                          "Time of reduce scatter, in place"])  # fmt: skip
+        self.page(self.rows({"collective": "reduce_scatter", "in_place": True}, {}, {"in_place": True}))
+        self.assertEqual([label.split(" by ")[0] for _, label in self.drawn], ["Bus bandwidth of reduce scatter, in place", "Time of reduce scatter, in place",
+                                                                          "Bus bandwidth of all reduce", "Time of all reduce"])  # fmt: skip
         self.assertEqual([m[1] for m in self.made], [1, 1, 1, 1])
 
     def test_titles_have_what_was_run_where(self):
@@ -142,7 +142,7 @@ class Page(Noted):
     def test_the_links_that_bind_are_shown(self):
         many = [link(f"h{i}", "l", i / 100) for i in range(13)]
         path = self.rows(
-            {"links": many[:1], "size_bytes": 8}, {"links": [*many, link("q", "l", None, drops={"x": 2, "y": 1}), link("r", "l", 0.0)]}, run={"files": [{"text": "CONF", "path": "p"}]}
+            {"links": many[:1], "size_bytes": 8}, {"links": [*many, link("q", "l", None, drops={"x": 2, "y": 1}), link("r", "l", 0.0)], "link_utilisation": 0.5, "link_bytes": 1}, run={"files": [{"text": "CONF", "path": "p"}]}
         )
         body = self.page(path)[1]["What binds"]
         name = "lab, all reduce by ring, 1 KiB"
@@ -241,6 +241,7 @@ class Page(Noted):
         to = self.folder / "o.html"
         page.write([self.rows({})], to, "t<")
         self.assertIn("<title>t&lt;</title>", to.read_text(encoding="utf-8"))
+        self.assertEqual([page._known(v) for v in (None, float("nan"), 0, [], {})], [None, None, 0, [], {}])
         report = page.Report()
         report.add("A", "")
         self.assertEqual((report.parts, report.body), ([], []))
