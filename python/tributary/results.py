@@ -151,7 +151,7 @@ def run(
 def _run_one(command: list[str], file: Path) -> None:
     code, stderr = call([*command, "-J", str(file)])
     if code == LEFT_OUT:
-        warnings.warn(f"trib left rows out: {why(code, stderr)}", stacklevel=4)
+        warnings.warn(f"trib left rows out: {why(code, stderr)}", stacklevel=3)
     elif code != 0:
         try:
             rows = read(file)
