@@ -9,6 +9,10 @@
 
 #define CHUNK_BYTES 65536u
 
+/* There where a program is linked with AddressSanitizer: what is beside an object's bytes is nobody's. */
+void __asan_poison_memory_region(const volatile void *at, size_t bytes) __attribute__((weak));
+void __asan_unpoison_memory_region(const volatile void *at, size_t bytes) __attribute__((weak));
+
 struct chunk {
     struct chunk *next;
     size_t used, size;
@@ -18,12 +22,12 @@ struct chunk {
 void *arena_alloc(void **arena, size_t n, size_t size)
 {
     struct chunk *c = *arena;
-    size_t bytes;
+    size_t own, bytes;
     void *p;
 
-    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
+    if (__builtin_mul_overflow(n, size, &own) || own > SIZE_MAX / 2)
         return NULL;
-    bytes = (bytes + alignof(max_align_t)) & ~(alignof(max_align_t) - 1);
+    bytes = (own + alignof(max_align_t)) & ~(alignof(max_align_t) - 1);
     if (!c || c->size - c->used < bytes) {
         size_t room = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
 
@@ -33,10 +37,14 @@ void *arena_alloc(void **arena, size_t n, size_t size)
         c->size = room;
         c->next = *arena;
         *arena = c;
+        if (__asan_poison_memory_region)
+            __asan_poison_memory_region(c->mem, room);
     }
     T_ASSERT_HOT(c->used <= c->size, "a chunk has given away more bytes than it has");
     p = c->mem + c->used;
     c->used += bytes;
+    if (__asan_unpoison_memory_region)
+        __asan_unpoison_memory_region(p, own);
     return p;
 }
 
