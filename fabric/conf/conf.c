@@ -263,6 +263,7 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
     int line = config_error_line(c);
     const char *why = config_error_text(c);
     bool secret = secret_named(text);
+    size_t shown;
 
     for (int i = 1; i < line && text; i++) {
         text = strchr(text, '\n');
@@ -275,6 +276,7 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
                     why ? why : "syntax error");
         return;
     }
+    shown = strcspn(text, "\r\n");
     if (secret)
         build_error(
             b, line,
@@ -286,7 +288,7 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
             b, line,
             "%s: found \"%.*s\", expected libconfig's name = value; (a mistake can also be in "
             "the line before)",
-            why ? why : "syntax error", (int)strcspn(text, "\r\n") % 80, text);
+            why ? why : "syntax error", (int)(shown < 80 ? shown : 80), text);
 }
 
 static void build_stages(struct build *b)
