@@ -59,15 +59,17 @@ static void refused(FILE *out)
     free(text);
 }
 
-static void of_fabric(char *line, FILE *out)
+#define NODES                                                                                      \
+    "nodes = ( { name = (\"a\", \"b\"); kind = \"host\"; }, { name = \"l\"; role = \"leaf\"; }"
+#define REST "link_defaults = { rate = \"400Gb/s\"; latency = \"300ns\"; };"
+
+/* The conf that a line stands for. */
+static void complete(char *line, char *all, size_t size)
 {
-    static const char base[] = "nodes = ( { name = (\"a\", \"b\"); kind = \"host\"; }, { name = "
-                               "\"l\"; role = \"leaf\"; }%s );"
-                               "links = ( { a = \"a\"; b = \"l\"; }, { a = \"b\"; b = \"l\"; }%s );"
-                               "link_defaults = { rate = \"400Gb/s\"; latency = \"300ns\"; };%s";
+    static const char base[] = NODES "%s ); links = ( { a = \"a\"; b = \"l\"; }, "
+                                     "{ a = \"b\"; b = \"l\"; }%s );" REST "%s";
     static const char *const lists[] = {"+ nodes = (", "+ links = ("};
-    char all[16384], more[2][4096] = {"", ""}, *rest = line + 1;
-    struct fabric *f;
+    char more[2][4096] = {"", ""}, *rest = line + 1;
 
     /* What is added to a list of the base goes into it. */
     for (unsigned i = 0; i < 2 && *line == '+'; i++)
@@ -79,8 +81,21 @@ static void of_fabric(char *line, FILE *out)
             rest = end + 2;
         }
     if (*line == '+')
-        snprintf(all, sizeof(all), base, more[0], more[1], rest);
-    f = fabric_load_string(*line == '+' ? all : line, "f.conf", &errs);
+        snprintf(all, size, base, more[0], more[1], rest);
+    else if (*line == '-')
+        snprintf(all, size, REST NODES " ); links = (%s%s", line + 1,
+                 line[strlen(line) - 1] == ';' ? "" : " );");
+    else
+        snprintf(all, size, "%s", line);
+}
+
+static void of_fabric(char *line, FILE *out)
+{
+    char all[16384];
+    struct fabric *f;
+
+    complete(line, all, sizeof(all));
+    f = fabric_load_string(all, "f.conf", &errs);
     if (!f) {
         refused(out);
         return;

@@ -91,7 +91,10 @@ static void crowds(void **state)
     static const struct {
         unsigned leaves, spines, hosts;
         const char *name;
-    } row[] = {{10, 10, 10, "crowd-200"}, {10, 11, 10, "crowd-220"}};
+    } row[] = {{10, 10, 10, "crowd-200"},
+               {10, 11, 10, "crowd-220"},
+               {15, 8, 4, "edges-240"},
+               {16, 8, 4, "edges-256"}};
     struct expected e;
 
     (void)state;
