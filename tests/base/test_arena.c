@@ -80,6 +80,28 @@ static void what_no_memory_can_hold_is_refused(void **state)
     assert_null(arena);
 }
 
+/* Where a sanitizer sees memory, the bytes of an object are its own, and no more: not what is beside them, nor what nobody has yet. */
+int __asan_address_is_poisoned(const volatile void *at) __attribute__((weak));
+
+static void what_is_beside_an_object_is_nobodys(void **state)
+{
+    static const size_t sizes[] = {1, 8, 15, 16, 17, 0, CHUNK - 16, CHUNK, 24};
+    void *arena = NULL;
+
+    (void)state;
+    if (!__asan_address_is_poisoned)
+        skip();
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        unsigned char *p = arena_alloc(&arena, sizes[i], 1);
+
+        assert_non_null(p);
+        for (size_t k = 0; k < sizes[i]; k++)
+            assert_false(__asan_address_is_poisoned(p + k));
+        assert_true(__asan_address_is_poisoned(p + sizes[i]));
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +109,7 @@ int main(void)
         cmocka_unit_test(small_objects_share_an_allocation),
         cmocka_unit_test(an_object_each_even_of_no_bytes),
         cmocka_unit_test(what_no_memory_can_hold_is_refused),
+        cmocka_unit_test(what_is_beside_an_object_is_nobodys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
