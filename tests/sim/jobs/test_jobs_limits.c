@@ -122,82 +122,80 @@ static void the_last_values_that_are_taken(void **state)
 #define HOST  "expected the name of a host, or FIRST:LAST of hosts"
 #define HOSTS "expected names of hosts, as [ \"h0\", \"h1\" ], \"h0:h7\" or \"all\""
 
+static const struct {
+    const char *keys, *text;
+} refused[] = {
+    {MIB "hosts = \"h1:h0\";", "hosts: found \"h1:h0\", " STEP},
+    {MIB "hosts = \"h0:h4:0\";", "hosts: found \"h0:h4:0\", " STEP},
+    {MIB "hosts = \"h0:h4:-1\";", "hosts: found \"h0:h4:-1\", " STEP},
+    {MIB "hosts = \"h0:h4:\";", "hosts: found \"h0:h4:\", " STEP},
+    {MIB "hosts = \"h0:h4:2x\";", "hosts: found \"h0:h4:2x\", " STEP},
+    {MIB "hosts = \"h0:h4:99999\";", "hosts: found \"h0:h4:99999\", " STEP},
+    {MIB "hosts = \"h0:h8\";", "hosts: found \"h8\", " HOST},
+    {MIB "hosts = \"h9:h8\";", "hosts: found \"h9\", " HOST},
+    {MIB "hosts = \"leaf0\";", "hosts: found \"leaf0\", " HOST},
+    {MIB "hosts = [ 1, 2 ];", "hosts: found an array [ ], " HOSTS},
+    {MIB "hosts = [ ];", "hosts: found an array [ ], " HOSTS},
+    {MIB "hosts = 7;", "hosts: found 7, " HOSTS},
+    {MIB "hosts = [ \"h3\" ];", "hosts: found 1 rank, expected at least 2"},
+    {MIB "hosts = \"h0:h3:5\";", "hosts: found 1 rank, expected at least 2"},
+    {MIB "hosts = [ \"h0:h3\", \"h3\" ];",
+     "hosts: found h3 twice, expected one rank of a job on a host"},
+    {MIB, "found no hosts, expected hosts = [ \"h0\", ... ]"},
+    {ALL, "found no size, expected size = \"1MiB\" or the like"},
+    {ALL "size = \"1025MiB\";", "size: found \"1025MiB\", expected a size from 1B to 1GiB: "
+                                "bytes, or with a unit, as \"64KiB\""},
+    {ALL "size = \"3B\";",
+     "size: found 3 bytes, expected at least 4, one element of float for each of 1"},
+    {ALL "size = \"31B\"; collective = \"all_gather\";",
+     "size: found 31 bytes, expected at least 32, one element of float for each of 8"},
+    {ALL MIB "repeat = 1000001;", "repeat: found 1000001, expected an integer from 1 to "
+                                  "1000000, or \"others\": until they have ended"},
+    {ALL MIB "repeat = \"other\";", "repeat: found \"other\", expected an integer from 1 to "
+                                    "1000000, or \"others\": until they have ended"},
+    {ALL MIB "window = 65537;", "window: found 65537, expected an integer from 1 to 65536"},
+    {ALL MIB "group = 0;", "group: found 0, expected an integer from 1 to 1048575"},
+    {ALL MIB "die_at = \"0s\";", "die_at: found 0us, expected a time after the start, 0us"},
+    {ALL MIB "start = \"2us\"; die_at = \"1.5us\";",
+     "die_at: found 1.5us, expected a time after the start, 2us"},
+    {ALL MIB "trees = [ 2 ];", "trees: found 2, expected a tree below 2"},
+    {ALL MIB "trees = [ -1 ];", "trees: found -1, expected a tree below 2"},
+    {ALL MIB "trees = [ 0, 1, 0 ];", "trees: found 0 twice, expected each once"},
+    {ALL MIB "trees = [ ];", "trees: found an array [ ], expected 1 to 8 numbers of trees that "
+                             "trib plan shows, as [ 0, 1 ]"},
+    {ALL MIB "trees = [ 0, 1, 0, 1, 0, 1, 0, 1, 0 ];",
+     "trees: found an array [ ], expected 1 to 8 numbers of trees that trib plan shows, as [ "
+     "0, "
+     "1 "
+     "]"},
+    {ALL MIB "trees = [ \"0\" ];", "trees: found an array [ ], expected 1 to 8 numbers of trees "
+                                   "that trib plan shows, as [ 0, 1 ]"},
+    {ALL MIB "policy = [ ];", "policy: found an array [ ], expected algorithms to fail over to, "
+                              "in order, as [ \"sharp\", \"ring\" ]"},
+    {ALL MIB "policy = \"ring\";", "policy: found \"ring\", expected algorithms to fail over "
+                                   "to, in order, as [ \"sharp\", \"ring\" ]"},
+    {ALL MIB "policy = [ \"tree\", \"ring\", \"tree\" ];",
+     "policy: found tree twice, expected each once"},
+    {ALL MIB "root = 8; collective = \"reduce\";", "root: found 8, expected a rank below 8"},
+    {ALL MIB "op = \"band\";", "op: found band, which float does not have"},
+    {ALL "operations = ( 7 );", "found 7, expected a group { collective = \"all_reduce\"; ... }"},
+    {ALL "type = \"float\"; operations = ( { size = \"1KiB\"; } );",
+     "type: found it beside operations, expected it in their entries"},
+};
+
 static void the_first_values_that_are_not(void **state)
 {
-    static const struct {
-        const char *keys, *text;
-    } rows[] = {
-        {MIB "hosts = \"h1:h0\";", "hosts: found \"h1:h0\", " STEP},
-        {MIB "hosts = \"h0:h4:0\";", "hosts: found \"h0:h4:0\", " STEP},
-        {MIB "hosts = \"h0:h4:-1\";", "hosts: found \"h0:h4:-1\", " STEP},
-        {MIB "hosts = \"h0:h4:\";", "hosts: found \"h0:h4:\", " STEP},
-        {MIB "hosts = \"h0:h4:2x\";", "hosts: found \"h0:h4:2x\", " STEP},
-        {MIB "hosts = \"h0:h4:99999\";", "hosts: found \"h0:h4:99999\", " STEP},
-        {MIB "hosts = \"h0:h8\";", "hosts: found \"h8\", " HOST},
-        {MIB "hosts = \"h9:h8\";", "hosts: found \"h9\", " HOST},
-        {MIB "hosts = \"leaf0\";", "hosts: found \"leaf0\", " HOST},
-        {MIB "hosts = [ 1, 2 ];", "hosts: found an array [ ], " HOSTS},
-        {MIB "hosts = [ ];", "hosts: found an array [ ], " HOSTS},
-        {MIB "hosts = 7;", "hosts: found 7, " HOSTS},
-        {MIB "hosts = [ \"h3\" ];", "hosts: found 1 rank, expected at least 2"},
-        {MIB "hosts = \"h0:h3:5\";", "hosts: found 1 rank, expected at least 2"},
-        {MIB "hosts = [ \"h0:h3\", \"h3\" ];",
-         "hosts: found h3 twice, expected one rank of a job on a host"},
-        {MIB, "found no hosts, expected hosts = [ \"h0\", ... ]"},
-        {ALL, "found no size, expected size = \"1MiB\" or the like"},
-        {ALL "size = \"1025MiB\";", "size: found \"1025MiB\", expected a size from 1B to 1GiB: "
-                                    "bytes, or with a unit, as \"64KiB\""},
-        {ALL "size = \"3B\";",
-         "size: found 3 bytes, expected at least 4, one element of float for each of 1"},
-        {ALL "size = \"31B\"; collective = \"all_gather\";",
-         "size: found 31 bytes, expected at least 32, one element of float for each of 8"},
-        {ALL MIB "repeat = 1000001;", "repeat: found 1000001, expected an integer from 1 to "
-                                      "1000000, or \"others\": until they have ended"},
-        {ALL MIB "repeat = \"other\";", "repeat: found \"other\", expected an integer from 1 to "
-                                        "1000000, or \"others\": until they have ended"},
-        {ALL MIB "window = 65537;", "window: found 65537, expected an integer from 1 to 65536"},
-        {ALL MIB "group = 0;", "group: found 0, expected an integer from 1 to 1048575"},
-        {ALL MIB "die_at = \"0s\";", "die_at: found 0us, expected a time after the start, 0us"},
-        {ALL MIB "start = \"2us\"; die_at = \"1.5us\";",
-         "die_at: found 1.5us, expected a time after the start, 2us"},
-        {ALL MIB "trees = [ 2 ];", "trees: found 2, expected a tree below 2"},
-        {ALL MIB "trees = [ -1 ];", "trees: found -1, expected a tree below 2"},
-        {ALL MIB "trees = [ 0, 1, 0 ];", "trees: found 0 twice, expected each once"},
-        {ALL MIB "trees = [ ];", "trees: found an array [ ], expected 1 to 8 numbers of trees that "
-                                 "trib plan shows, as [ 0, 1 ]"},
-        {ALL MIB "trees = [ 0, 1, 0, 1, 0, 1, 0, 1, 0 ];",
-         "trees: found an array [ ], expected 1 to 8 numbers of trees that trib plan shows, as [ "
-         "0, "
-         "1 "
-         "]"},
-        {ALL MIB "trees = [ \"0\" ];",
-         "trees: found an array [ ], expected 1 to 8 numbers of trees "
-         "that trib plan shows, as [ 0, 1 ]"},
-        {ALL MIB "policy = [ ];",
-         "policy: found an array [ ], expected algorithms to fail over to, "
-         "in order, as [ \"sharp\", \"ring\" ]"},
-        {ALL MIB "policy = \"ring\";", "policy: found \"ring\", expected algorithms to fail over "
-                                       "to, in order, as [ \"sharp\", \"ring\" ]"},
-        {ALL MIB "policy = [ \"tree\", \"ring\", \"tree\" ];",
-         "policy: found tree twice, expected each once"},
-        {ALL MIB "root = 8; collective = \"reduce\";", "root: found 8, expected a rank below 8"},
-        {ALL MIB "op = \"band\";", "op: found band, which float does not have"},
-        {ALL "operations = ( 7 );",
-         "found 7, expected a group { collective = \"all_reduce\"; ... }"},
-        {ALL "type = \"float\"; operations = ( { size = \"1KiB\"; } );",
-         "type: found it beside operations, expected it in their entries"},
-    };
     unsigned failed = 0;
 
     (void)state;
-    for (unsigned i = 0; i < LEN(rows); i++) {
+    for (unsigned i = 0; i < LEN(refused); i++) {
         struct jobs_plan p;
-        int rc = read_one(&p, rows[i].keys);
+        int rc = read_one(&p, refused[i].keys);
 
-        if (rc == -EINVAL && errs.n == 1 && !strcmp(errs.e[0].text, rows[i].text))
+        if (rc == -EINVAL && errs.n == 1 && !strcmp(errs.e[0].text, refused[i].text))
             continue;
-        print_error("%s: %d, %u mistakes\n  %s\nexpected\n  %s\n", rows[i].keys, rc, errs.n,
-                    errs.n ? errs.e[0].text : "", rows[i].text);
+        print_error("%s: %d, %u mistakes\n  %s\nexpected\n  %s\n", refused[i].keys, rc, errs.n,
+                    errs.n ? errs.e[0].text : "", refused[i].text);
         failed++;
         if (!rc)
             jobs_free(&p);
