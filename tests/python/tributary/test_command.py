@@ -3,6 +3,7 @@
 import contextlib
 import getopt
 import io
+import os
 import unittest
 from unittest import mock
 
@@ -40,6 +41,12 @@ class Text(unittest.TestCase):
             "  2                             a mistake",
         ]))  # fmt: skip
 
+    def test_help_has_lines_of_68_characters(self):
+        for n, lines in ((33, 1), (34, 2)):
+            text = f"{'x' * 34} {'y' * n}"
+            usage = COMMAND._replace(options=(Option("a", "", "", "", text),)).usage()
+            self.assertEqual(sum(line.strip().startswith(("--a", "yyy")) for line in usage.split("\n")), lines)
+
     def test_the_manual_page_is_escaped(self):
         self.assertEqual(COMMAND.answered(["--help=man", "more"]), "\n".join([
             '.TH TRIB-X 1 "" "Tributary 1.2" "Tributary manual"', ".SH NAME", "trib\\-x \\- does x", ".SH SYNOPSIS",
@@ -56,6 +63,7 @@ class Text(unittest.TestCase):
             "--kind\t\tKIND\tred blue\tof the result, of which there are two that a line of the help has no room for",
             "--help\t-h\t\t\tprint this text", "--version\t\t\t\tprint the version",
         ])  # fmt: skip
+        self.assertEqual(COMMAND.answered(["--help=complete", "more"]), COMMAND.answered(["--help=complete"]))
         for argv in ([], ["--help"], ["x", "--help=man"]):
             self.assertIsNone(COMMAND.answered(argv))
 
@@ -77,6 +85,7 @@ class Text(unittest.TestCase):
             (["--knd", "x"], "found --knd, expected an option of trib-x; did you mean --kind?"),
             (["--zzz"], "found --zzz, expected an option of trib-x"),
             (["-z"], "found -z, expected an option of trib-x"),
+            (["--zz"], "found --zz, expected an option of trib-x"),
             (["-o"], "found -o at the end, expected its value"),
             (["--output"], "found --output at the end, expected its value"),
             (["--kin\x1b"], "found --kin?, expected an option of trib-x; did you mean --kind?"),
@@ -112,6 +121,9 @@ class Text(unittest.TestCase):
         self.assertEqual(self.run_it([], raises(KeyboardInterrupt())), (130, "", ""))
         with self.assertRaises(KeyError):
             self.run_it([], raises(KeyError()))
+        with mock.patch.object(os, "dup2") as to, mock.patch.object(os, "open", lambda path, how: (path, how)):
+            self.assertEqual(self.run_it([], raises(BrokenPipeError())), (1, "", ""))
+        to.assert_called_once_with(("/dev/null", os.O_WRONLY), 1)
 
 
 if __name__ == "__main__":

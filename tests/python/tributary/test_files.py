@@ -4,6 +4,7 @@ import os
 import stat
 import tempfile
 import threading
+import types
 import unittest
 from unittest import mock
 
@@ -55,6 +56,7 @@ class Files(unittest.TestCase):
     def test_a_link_is_replaced_and_not_followed(self):
         with open(os.path.join(self.folder.name, "kept"), "w", encoding="utf-8") as f:
             f.write("kept")
+        os.chmod(os.path.join(self.folder.name, "kept"), 0o600)  # which is not taken over
         os.symlink("kept", self.path)
         _files.write_whole(self.path, "new")
         self.assertEqual((self.content(), self.content("kept")), ("new", "kept"))
@@ -65,7 +67,10 @@ class Files(unittest.TestCase):
         os.mkdir(self.path)
         with self.assertRaises(OSError) as e:
             _files.write_whole(self.path, "x")
-        self.assertEqual((e.exception.errno, e.exception.filename), (21, self.path))
+        self.assertEqual((e.exception.errno, e.exception.strerror, e.exception.filename), (21, "Is a directory", self.path))
+        with mock.patch("os.replace") as replaced, self.assertRaises(IsADirectoryError):
+            _files.write_whole(self.path, "x")
+        replaced.assert_not_called()
         with self.assertRaises(OSError) as e:
             _files.write_whole(os.path.join(self.folder.name, "none/x"), "x")
         self.assertEqual((e.exception.errno, e.exception.filename), (2, os.path.join(self.folder.name, "none/x")))
@@ -80,6 +85,26 @@ class Files(unittest.TestCase):
         self.assertEqual(got, ["through"])
         self.assertTrue(stat.S_ISFIFO(os.stat(self.path).st_mode))
         _files.write_whole("/dev/null", "x")
+
+    def test_a_descriptor_is_written_to_and_none_stays_open(self):
+        read, write = os.pipe()
+        before = len(os.listdir("/proc/self/fd"))
+        _files.write_whole(f"/dev/fd/{write}", "x")
+        _files.write_whole(self.path, "y")
+        self.assertEqual((os.read(read, 9), len(os.listdir("/proc/self/fd"))), (b"x", before))
+        os.close(read)
+        os.close(write)
+
+    def test_another_user_s_fifo_is_not_written_to(self):
+        for owner, user, written in ((7, 7, True), (0, 7, True), (7, 8, False), (1, 8, False)):
+            asked = []
+            found = types.SimpleNamespace(st_uid=owner, st_mode=stat.S_IFIFO | 0o644)
+            with mock.patch("os.stat", lambda name, dir_fd, follow_symlinks, found=found: (asked.append((name, dir_fd, follow_symlinks)), found)[1]):
+                with mock.patch("os.geteuid", lambda user=user: user), mock.patch("os.open", side_effect=BlockingIOError), self.assertRaises(OSError) as e:
+                    _files._append(b"n", b"d", 5)
+            self.assertEqual(asked, [(b"n", 5, False)])
+            self.assertEqual(isinstance(e.exception, BlockingIOError), written)
+        self.assertEqual((e.exception.errno, e.exception.strerror, e.exception.filename), (1, "found prw-r--r-- of user 1, expected a file of this user's", "n"))
 
     def test_when_writing_fails_all_is_as_it_was(self):
         _files.write_whole(self.path, "old")

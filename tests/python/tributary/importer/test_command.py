@@ -153,6 +153,10 @@ class Import(unittest.TestCase):
             with self.assertRaises(Refused) as e:
                 verdict.check(lines, "x", {"n1": "f:3"}, "p", lambda a, b: f"{a} to {b}" if b == "n2" else "")
             self.assertEqual(str(e.exception), says)
+        for n, where in ((0, "p"), (1, "f:1"), (2, "f:2"), (3, "p")):
+            self.stderr = f"x.conf:{n}: no\n"
+            with self.assertRaisesRegex(Refused, f"^{where}: no, as trib plan says of the conf$"):
+                verdict.check([Line("a", "f:1"), Line("b", "f:2")], "x", {}, "p", lambda a, b: "")
         self.assertEqual(self.planned[0], ("/bin/trib-plan", "x.conf", "a\nb\nc\n"))
         self.stderr = 'found no path between "n0g0" and "n0g2"\n'
         self.assertEqual(self.main("m.xml")[2].split(",")[0], "m.xml:3: found GPU 0 without a link to GPU 2 (m.xml:7)")
