@@ -176,6 +176,23 @@ static void a_path_without_room_is_no_secret(void **state)
     unsetenv("XDG_RUNTIME_DIR");
 }
 
+/* Where a relative path that is wrong would end. */
+static struct rundir here;
+
+static int enter_own(void **state)
+{
+    (void)state;
+    listed_run(&here);
+    return chdir(here.path);
+}
+
+static int leave_own(void **state)
+{
+    (void)state;
+    listed_remove(here.path);
+    return chdir("/");
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, clear, clear)
 
 int main(void)
@@ -190,5 +207,5 @@ int main(void)
         TEST(a_path_without_room_is_no_secret),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, enter_own, leave_own);
 }
