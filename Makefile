@@ -44,7 +44,7 @@ endif
 
 CFLAGS_release := -O2 -g
 CFLAGS_checked := -O2 -g -DTRIB_CHECKED
-CFLAGS_coverage := -O0 -g -DTRIB_CHECKED --coverage
+CFLAGS_coverage := -O1 -g -DTRIB_CHECKED --coverage
 CFLAGS_debug   := -O0 -g -DTRIB_CHECKED
 CFLAGS_fuzz    := -O1 -gline-tables-only -DTRIB_CHECKED -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # gcc reports false uninitialised variables under this sanitizer.

@@ -2,15 +2,16 @@
 """make mutate ROOM=...: plants small bugs, one at a time, and lists those that no test finds.
 
 A mutant is one changed operator, constant, condition, operand or statement in a line that the compiler sees. It is compiled as make
-would compile its file, and linked in place of the file's object to the room's unit tests, then to the tests in virtual time, then to chaos,
-until one of them finds it; nothing in the tree changes. Unit tests are linked with LeakSanitizer; those that find nothing run once more with
-the mutant's file under AddressSanitizer, as `make asan` runs them. What compiles to the same object is no mutant. A survivor is a missing test, or
-it is in tests/mutate/equivalent.txt with the reason why no test can tell it from the code.
+would compile its file, and linked in place of the file's object to the room's unit tests, to the other tests of `make test` that reach its line
+(those in virtual time, other rooms' unit tests, end-to-end scripts), and to chaos, until one of them finds it; nothing in the tree changes.
+Unit tests are linked with LeakSanitizer; those that find nothing run once more with the mutant's file under AddressSanitizer, as
+`make asan` runs them. What compiles to the same object is no mutant. A survivor is a missing test, or it is in tests/mutate/equivalent.txt
+with the reason why no test can tell it from the code.
 
   ROOM=FOLDER[,FOLDER]  the room, a file of it, or "all"; a folder's own files, without those below it
   N=20                  how many, drawn by SEED (today's date unless set); 0: all
-  UNIT=1                asks the room's unit tests alone
-  LIMIT=60              seconds of CPU time for a mutant's tests, and as many for chaos; SEEDS=600 of it at most
+  UNIT=1                asks the room's unit tests alone; without it all tests of the first tier run once beside gcov first, 10 minutes
+  LIMIT=60              seconds of CPU time for a mutant's unit tests, as many for its scripts, and as many for chaos; SEEDS=600 of it at most
 """
 import collections
 import datetime
@@ -25,7 +26,9 @@ sys.dont_write_bytecode = True
 import c_mutants  # noqa: E402
 import finders  # noqa: E402
 import python_mutants  # noqa: E402
+import reached  # noqa: E402
 import recipes  # noqa: E402
+import scripts  # noqa: E402
 
 EQUIVALENT = "tests/mutate/equivalent.txt"
 # Programs' main files are in no archive; what runs in a real process alone has no unit test by its nature.
@@ -134,6 +137,32 @@ class Planter:
         return objects
 
 
+class FirstTier:
+    """What of `make test` is not of a mutant's own room."""
+
+    def __init__(self, files, c_tests, links, scratch):
+        python = sorted({t for f in files if f.endswith(".py") for t in finders.tests_of(f)})
+        self.c_tests, self.script_files = c_tests, reached.first_tier()
+        self.reached = reached.Reached(files, c_tests + python + self.script_files, scratch)
+        self.scripts = scripts.Scripts(links, scratch, finders.LIMIT)
+
+    def tests(self, mutant):
+        return [] if mutant.file.endswith(".py") else self.reached.by(mutant, self.c_tests)
+
+    def ask_scripts(self, mutant, objects):
+        return self.scripts.ask(mutant, objects, self.reached.by(mutant, self.script_files))
+
+
+def print_rooms(planted, found):
+    kinds = ("unit", "other", "script", "chaos")
+    print(f"#\n# {'room':24} {'planted':>7} {'unit':>6} {'others':>7} {'script':>6} {'chaos':>6} {'none':>5}")
+    for room in sorted(planted):
+        counts = [found[room, kind] for kind in kinds]
+        print(f"# {room:24} {planted[room]:7} {counts[0]:6} {counts[1]:7} {counts[2]:6} {counts[3]:6} {planted[room] - sum(counts):5}")
+    total, counts = sum(planted.values()), [sum(found[room, kind] for room in planted) for kind in kinds]
+    print(f"# {'all':24} {total:7} {counts[0]:6} {counts[1]:7} {counts[2]:6} {counts[3]:6} {total - sum(counts):5}")
+
+
 def main():
     os.chdir(recipes.ROOT)
     rooms = [r.strip("/") for r in os.environ.get("ROOM", "").split(",") if r]
@@ -149,17 +178,19 @@ def main():
     if n:
         print(f"# {n} of {len(drawn)} mutants; the same again: make mutate ROOM={','.join(rooms)} N={n} SEED={seed}", flush=True)
     chosen_files = sorted({m.file for m in drawn[: 2 * n if n else None]})
+    c_files = [f for f in chosen_files if f.endswith(".c")]
     tests = {f: finders.tests_of(f) for f in chosen_files}
-    later = [] if unit else finders.virtual_tests()
-    c_tests = sorted({t for f in chosen_files if f.endswith(".c") for t in tests[f] + later})
-    programs = [finders.program_of(t) for t in c_tests + ([] if unit or not c_tests else ["chaos"])]
-    compilers, links = recipes.ask([f for f in chosen_files if f.endswith(".c")], programs) if programs else ({}, {})
+    later = [] if unit else finders.all_unit_tests()
+    c_tests = sorted({t for f in c_files for t in tests[f] + later}) if c_files else []
+    programs = [finders.program_of(t) for t in c_tests + ([] if unit or not c_files else ["chaos"])]
+    compilers, links, all_links = recipes.ask(c_files, programs) if programs else ({}, {}, {})
     for file in chosen_files:
         if file.endswith(".c") and file not in compilers:
             print(f"# {file}: no test has it, so none of its mutants is planted", file=sys.stderr)
     planted, found, survivors = collections.Counter(), collections.Counter(), []
     with tempfile.TemporaryDirectory() as scratch:
         planter, asked = Planter(compilers, scratch), finders.Finders(links, scratch)
+        first_tier = None if unit else FirstTier(chosen_files, c_tests, all_links, scratch)
         for mutant in drawn:
             if n and sum(planted.values()) == n:
                 break
@@ -170,25 +201,23 @@ def main():
                 continue
             start, room = time.monotonic(), finders.room_of(mutant.file)
             mine = tests[mutant.file]
-            also = [] if unit or mutant.file.endswith(".py") else [t for t in asked.order(later) if t not in mine] + ["chaos"]
-            by, says = asked.ask(mutant, objects, mine[:1] + asked.order(mine[1:]) + also)
+            others = [t for t in asked.order(first_tier.tests(mutant)) if t not in mine] if first_tier else []
+            by, says = asked.ask(mutant, objects, mine[:1] + asked.order(mine[1:]) + others)
             if not by and objects:
                 by, says = asked.ask_sanitized(mine, planter.sanitized(mutant, mutant.source()), lambda m=mutant: planter.sanitized(m, m.text))
+            if not by and first_tier and objects:
+                by, says = asked.ask(mutant, objects, ["chaos"])
+            if not by and first_tier:
+                by, says = first_tier.ask_scripts(mutant, objects)
             planted[room] += 1
             if by:
-                found[room] += 1
-                kind = "chaos" if by == "chaos" else "unit" if by in mine else "virtual"
+                kind = "chaos" if by == "chaos" else "unit" if by in mine else "script" if by.endswith(".sh") else "other"
                 found[room, kind] += 1
             else:
                 survivors.append(mutant)
             print(f"{'found' if by else 'SURVIVES':8} {mutant.file}:{mutant.line} {mutant.kind}: {mutant.was}  ->  {mutant.now}"
                   + (f"  ({by.removeprefix('tests/')}{': ' + says if says else ''}, {time.monotonic() - start:.0f} s)" if by else ""), flush=True)
-    print(f"#\n# {'room':24} {'planted':>7} {'unit':>6} {'virtual':>7} {'chaos':>6} {'none':>5}")
-    for room in sorted(planted):
-        print(f"# {room:24} {planted[room]:7} {found[room, 'unit']:6} {found[room, 'virtual']:7} {found[room, 'chaos']:6} {planted[room] - found[room]:5}")
-    total = sum(planted.values())
-    kinds = [sum(v for k, v in found.items() if isinstance(k, tuple) and k[1] == kind) for kind in ("unit", "virtual", "chaos")]
-    print(f"# {'all':24} {total:7} {kinds[0]:6} {kinds[1]:7} {kinds[2]:6} {len(survivors):5}")
+    print_rooms(planted, found)
     return 1 if survivors or stale else 0
 
 

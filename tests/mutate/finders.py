@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may find a mutant: unit tests of its room, tests in virtual time, chaos. Each has so many seconds of CPU time, so that other
+"""What may find a mutant: unit tests of its room and of others, chaos. Each has so many seconds of CPU time, so that other
 load of the machine does not decide."""
 import glob
 import os
@@ -54,8 +54,8 @@ def tests_of(file):
     return sorted(found, key=lambda t: os.path.basename(t) != f"test_{name}")
 
 
-def virtual_tests():
-    return sorted(f[:-2] for f in glob.glob("tests/sim/test_*.c") + glob.glob("tests/sim/*/test_*.c"))
+def all_unit_tests():
+    return sorted(f[:-2] for f in glob.glob("tests/**/test_*.c", recursive=True))
 
 
 def program_of(finder):

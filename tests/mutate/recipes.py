@@ -21,10 +21,11 @@ def build(link):
 
 
 def ask(files, programs):
-    """Two maps: of each source its compilers' commands (a room can be built twice), of each program its link command."""
+    """Three maps: of each source its compilers' commands (a room can be built twice), of each of the programs its link command, and the same of
+    what make builds for all."""
     what_if = [word for f in files for word in ("-W", f)]
-    ran = subprocess.run(MAKE + ["-n", "-j1", *what_if, *programs], env=ENV, capture_output=True, text=True, check=True)
-    compilers, links = {}, {}
+    ran = subprocess.run(MAKE + ["-n", "-j1", *what_if, "all", *programs], env=ENV, capture_output=True, text=True, check=True)
+    compilers, links, of_all = {}, {}, {}
     for line in ran.stdout.replace("\\\n", " ").splitlines():
         if " -o " not in line or line.startswith(("echo", "@")):
             continue
@@ -34,7 +35,9 @@ def ask(files, programs):
             compilers.setdefault(words[words.index("-c") + 1], []).append([w for w in words if w not in ("-MMD", "-MP")])
         elif to in programs:
             links[to] = words
-    return compilers, links
+        if "-c" not in words and to.startswith(f"{BUILD}/") and not to.startswith((f"{BUILD}/tests/", f"{BUILD}/images/")):
+            of_all[to] = words
+    return compilers, links, of_all
 
 
 def object_of(compiler):
