@@ -107,20 +107,22 @@ static void workloads(void **state)
         "model = { layers = 8; d_model = 1024; d_ff = 4096; heads = 16; vocabulary = 32000; gated "
         "= %s; %s };\n"
         "training = { sequence = 2048; batch_tokens = 1048576; %s utilisation = 0.4; };\n"
-        "parallel = { tp = %u; dp = %u; pp = %u; ep = %u; zero = %u; microbatches = 4; };\n";
+        "parallel = { tp = %u; dp = %u; pp = %u; ep = %u; zero = %u; microbatches = 4; %s };\n";
     static const struct {
         const char *device, *gated, *model, *training;
         unsigned tp, dp, pp, ep, zero;
+        const char *parallel;
     } row[] = {
         {"h100", "true",
          "experts = 8; experts_per_token = 2; shared_experts = 1; dense_layers = 2;",
-         "tokens = 1e12;", 2, 2, 2, 4, 3},
+         "tokens = 1e12;", 2, 2, 2, 4, 3, ""},
         {"h100", "false",
          "experts = 16; experts_per_token = 4; nodes_per_token = 1; expert_d_ff = 512;",
-         "type = \"fp8\"; wire = \"bf16\";", 1, 8, 1, 8, 1},
-        {"a100", "true", "kv_heads = 4; tied = true;", "wire = \"fp32\";", 8, 1, 1, 1, 0},
-        {"b200", "false", "", "type = \"fp4\";", 1, 2, 4, 1, 2},
-        {"h200", "false", "", "", 1, 1, 1, 1, 0},
+         "type = \"fp8\"; wire = \"bf16\";", 1, 8, 1, 8, 1, ""},
+        {"a100", "true", "kv_heads = 4; tied = true;", "wire = \"fp32\";", 8, 1, 1, 1, 0, ""},
+        {"b200", "false", "", "type = \"fp4\";", 1, 2, 4, 1, 2, ""},
+        {"h200", "false", "", "", 1, 1, 1, 1, 0, ""},
+        {"h100", "false", "", "", 2, 2, 2, 1, 0, "order = [ \"pp\", \"tp\", \"dp\" ];"},
     };
     struct fabric *f = load_file(REPORT "gpus.conf");
     struct cost_levels l;
@@ -135,7 +137,8 @@ static void workloads(void **state)
         struct expected e;
 
         snprintf(conf, sizeof(conf), text, row[i].device, row[i].gated, row[i].model,
-                 row[i].training, row[i].tp, row[i].dp, row[i].pp, row[i].ep, row[i].zero);
+                 row[i].training, row[i].tp, row[i].dp, row[i].pp, row[i].ep, row[i].zero,
+                 row[i].parallel);
         if (workload_load_string(&w, conf, "small.conf", &errs))
             fab_errors_print(&errs, stderr);
         assert_int_equal(errs.total, 0);
