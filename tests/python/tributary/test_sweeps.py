@@ -92,7 +92,7 @@ class Sweeps(unittest.TestCase):
         for out, result in (
             ("# trib sim x k --seed 1\n", self.result()), ("x k\n", self.result()), ("# trib sim x k", self.result()),
             ("# trib sim x k\n", "not finished"), ("# trib sim x k\n", {"results": {}}), ("# trib sim x k\n", {}),
-            ("# trib sim x k\n", {"results": [{"wrong": 1}]}), ("# trib sim x k\n", {"results": [7]}), ("# trib sim x k\n", self.result(error="e")),
+            ("# trib sim x k\n", {"results": [{"wrong": 1}]}), ("# trib sim x k\n", {"results": [{"wrong": 0}, {"wrong": 1}]}), ("# trib sim x k\n", {"results": [7]}), ("# trib sim x k\n", self.result(error="e")),
         ):  # fmt: skip
             self.assertFalse(self.done(out, result), (out, result))
 

@@ -38,7 +38,7 @@ class Checks(unittest.TestCase):
         for shape, strides, wrong in (
             ((4,), (1,), False), ((4,), (0,), True), ((4,), (2,), False), ((1,), (0,), False), ((2, 3), (3, 1), False), ((2, 3), (1, 2), False), ((2, 3), (2, 1), True), ((2, 3), (1, 1), True),
             ((2, 3), (0, 1), True), ((1, 3), (0, 1), False), ((0, 3), (0, 0), False), ((2, 2), (3, 2), False), ((2, 2), (4, 2), False), ((3, 2), (2, 3), False), ((3, 2), (2, 4), True),
-            ((4, 2), (2, 3), False), ((4, 2), (2, 6), True),
+            ((4, 2), (2, 3), False), ((4, 2), (2, 6), True), ((2,), (0,), True), ((2, 2), (1, 1), True),
         ):  # fmt: skip
             t = torch.Tensor(torch.Storage(range(32)), shape, torch.float32, strides)
             text = f"found an output whose elements overlap in memory, of size {list(shape)} and stride {list(strides)}, expected a place for each (clone() makes one)"
@@ -73,6 +73,12 @@ class Moves(unittest.TestCase):
         flat.data.copy_(torch.tensor([9] * 6))
         flat.back()
         self.assertEqual(t.tolist(), [9] * 6)
+
+    def test_what_is_used_as_it_is_needs_no_way_back(self):
+        t = torch.tensor([1])
+        t.read_only = True
+        tensors.Flat.of([t]).back()
+        self.assertEqual(t.tolist(), [1])
 
     def test_others_are_copied_and_brought_back(self):
         a, b = torch.tensor([1, 2], torch.int64), columns([1, 4, 2, 5, 3, 6], 2, 3, torch.int64)
