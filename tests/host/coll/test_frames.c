@@ -5,6 +5,7 @@
  * more or less, later, or with another bit is a change of behaviour. A line that differs is printed as it is now.
  */
 #include "host/coll/comm.h"
+#include "host/coll/transport/conn.h"
 #include "tests/host/coll/coll_fixture.h"
 #include "tests/host/coll/frames.h"
 
@@ -83,7 +84,34 @@ static void fault(struct fixture *g, const struct row *w)
     g->an_dead = false;
 }
 
-/* The ranks' last events and memory as one number. */
+/* What a queue pair was set up with. */
+static uint64_t note_qp(uint64_t noted, struct ibv_qp *qp)
+{
+    struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
+    struct ibv_qp_attr q = {.qp_state = IBV_QPS_RESET};
+
+    assert_int_equal(ibv_query_qp(qp, &q, IBV_QP_STATE, &init), 0);
+    const uint32_t what[] = {init.cap.max_send_wr,
+                             init.cap.max_recv_wr,
+                             init.cap.max_send_sge,
+                             init.cap.max_recv_sge,
+                             init.cap.max_inline_data,
+                             q.timeout,
+                             q.retry_cnt,
+                             q.rnr_retry,
+                             q.min_rnr_timer,
+                             q.max_rd_atomic,
+                             q.max_dest_rd_atomic,
+                             q.path_mtu,
+                             q.qp_access_flags,
+                             q.ah_attr.grh.hop_limit,
+                             q.ah_attr.grh.sgid_index,
+                             q.port_num};
+
+    return fixture_note(noted, what, sizeof(what));
+}
+
+/* The ranks' queue pairs, last events and memory as one number. */
 static uint64_t recorded(const struct fixture *g)
 {
     uint64_t noted = 1;
@@ -98,6 +126,12 @@ static uint64_t recorded(const struct fixture *g)
 
             noted = fixture_note(noted, what, sizeof(what));
         }
+        for (unsigned i = 0; i < g->comm[r]->n_conns; i++)
+            noted = note_qp(noted, g->comm[r]->conn[i]->qp);
+        for (unsigned i = 0; i < g->comm[r]->n_aggs; i++)
+            if (g->comm[r]->agg[i].qp)
+                noted = note_qp(noted, g->comm[r]->agg[i].qp);
+        noted = note_qp(noted, g->comm[r]->ctl.port[0].qp);
         for (unsigned k = 0; k < OPS; k++)
             noted = fixture_note(noted, run.mem[r][k], run.bytes);
     }
