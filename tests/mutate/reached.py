@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -64,6 +65,24 @@ def command(test, tree, build):
     return [f"{build}/{test}"], {}
 
 
+def run(words, env, seconds):
+    """Runs a test that may start others; its status, None where it did not end in time, and its output. It has time to stop what it started."""
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env,
+                          start_new_session=True) as p:
+        try:
+            out = p.communicate(timeout=seconds)[0]
+            return p.returncode, out
+        except subprocess.TimeoutExpired:
+            pass
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            os.killpg(p.pid, sig)
+            try:
+                return None, p.communicate(timeout=20)[0]
+            except subprocess.TimeoutExpired:
+                pass
+        return None, ""
+
+
 class Reached:
     def __init__(self, files, tests, scratch):
         """Runs TESTS, two at a time, and keeps which lines of FILES each reaches."""
@@ -86,9 +105,7 @@ class Reached:
         os.chmod(here, 0o1777)
         words, more = command(test, tree, BUILD)
         env = {**os.environ, **more, "GCOV_PREFIX": here, "MUTATE_REACHED": here, "TEST_SLOT": str(50 + n % 100)}
-        try:
-            subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, timeout=SECONDS, check=False)
-        except subprocess.TimeoutExpired:
+        if run(words, env, SECONDS)[0] is None:
             print(f"# {test} took more than {SECONDS} s where lines are counted", file=sys.stderr)
         lines = {}
         for part in glob.glob(f"{here}/*.json"):

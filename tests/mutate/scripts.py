@@ -4,7 +4,6 @@ import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
 
 import reached
@@ -25,19 +24,9 @@ class Scripts:
     def _run(self, script, build):
         words, more = reached.command(script, self.tree, build)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              env={**os.environ, **more, "TEST_SLOT": "49"}, start_new_session=True) as p:
-            try:
-                out = p.communicate(timeout=240)[0]
-            except subprocess.TimeoutExpired:
-                os.killpg(p.pid, signal.SIGTERM)  # which lets it stop its fabrics
-                try:
-                    out = p.communicate(timeout=20)[0]
-                except subprocess.TimeoutExpired:
-                    os.killpg(p.pid, signal.SIGKILL)
-                    out = ""
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            return p.returncode, out, reached.seconds_of_cpu(after) - reached.seconds_of_cpu(before)
+        rc, out = reached.run(words, {**os.environ, **more, "TEST_SLOT": "49"}, 240)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return rc, out, reached.seconds_of_cpu(after) - reached.seconds_of_cpu(before)
 
     def _baseline(self, script):
         if script not in self.base:
