@@ -53,12 +53,12 @@ static void *run_loop(void *arg)
 
 static int fabric_start(void **state)
 {
-    static const char conf[] = "name = \"ranks\"; dilation = 20; mtu = 1024;\n"
+    static const char conf[] = "name = \"ranks\"; dilation = 100; mtu = 1024;\n"
                                "single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; "
                                "latency = \"300ns\"; }; };\n"
                                "reduce = { groups = 4; slots = 16; window = 16; };\n";
     struct fab_errors errs;
-    struct page_server_cfg pc = {.name = "test", .dilation = 20};
+    struct page_server_cfg pc = {.name = "test", .dilation = 100};
     struct loop_cfg lc = {.rd = &net.rd};
     FILE *f;
 
