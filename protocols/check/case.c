@@ -51,7 +51,7 @@ static int draw_type(const struct trib_protocol *p, uint64_t *state, struct case
 /* A few elements, some packets, or many, and not always whole ones. */
 static uint64_t draw_count(uint64_t *state, const struct check_case *c, enum trib_type type)
 {
-    uint64_t per = c->payload / trib_size(type);
+    uint64_t per = c->payload / trib_size(type), whole;
 
     switch (draw(state, 0, 5)) {
     case 0:
@@ -63,7 +63,8 @@ static uint64_t draw_count(uint64_t *state, const struct check_case *c, enum tri
     case 3:
         return draw(state, 1, 8 * per);
     default:
-        return draw(state, 4, c->property == P_KEYS ? 200 : 100) * per + draw(state, 0, per - 1);
+        whole = draw(state, 4, c->property == P_KEYS ? 200 : 100) * per;
+        return whole + draw(state, 0, per - 1);
     }
 }
 

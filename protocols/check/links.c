@@ -316,8 +316,11 @@ void links_forge(struct fabric *f, const struct packet *real)
     else if (random_next(&f->random) % 2)
         p->from = any_sender(f, p);
     /* A few bytes of the head, or all of it. */
-    for (unsigned n = (unsigned)(random_next(&f->random) % 4); n && head_bytes; n--)
-        p->bytes[random_next(&f->random) % head_bytes] = (uint8_t)(random_next(&f->random) >> 24);
+    for (unsigned n = (unsigned)(random_next(&f->random) % 4); n && head_bytes; n--) {
+        uint8_t byte = (uint8_t)(random_next(&f->random) >> 24);
+
+        p->bytes[random_next(&f->random) % head_bytes] = byte;
+    }
     if (random_next(&f->random) % 16 == 0)
         for (uint32_t i = 0; i < head_bytes; i++)
             p->bytes[i] = (uint8_t)(random_next(&f->random) >> 24);
