@@ -217,8 +217,8 @@ static uint32_t window_open(struct duo *d, struct ibv_mr **mr, struct ibv_mw **m
 static void one_builder(int op)
 {
     static uint8_t before[8192];
+    struct side *from, *to;
     struct duo d;
-    struct side *from = &d.p.s[0], *to = &d.p.s[1];
     struct ibv_mr *mr = NULL;
     struct ibv_mw *mw = NULL;
     struct ibv_sge r;
@@ -226,6 +226,7 @@ static void one_builder(int op)
     uint32_t key;
 
     duo_open(&d, IBV_QPT_RC, ops_rc);
+    from = &d.p.s[0], to = &d.p.s[1];
     d.p.now_ps = 777 * PS_PER_NS;
     memcpy(before, to->buf, sizeof(before));
     memcpy(&old, to->buf + 64, 8);
