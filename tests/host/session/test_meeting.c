@@ -63,6 +63,7 @@ static void options_say_what_is_set_up_and_in_which_order(void **state)
 
             assert_int_equal(trib_comm_rank(c), r);
             assert_int_equal(trib_comm_size(c), RANKS);
+            assert_string_equal(rank[r].err, "");
             assert_false(c->automatic);
             assert_int_equal(c->cfg.algos, rows[i].algos);
             assert_int_equal(c->cfg.n_policy, rows[i].n);
@@ -104,14 +105,21 @@ static void automatic_choices_are_remembered(void **state)
     assert_int_equal(c->choice[3].op, OP_MAX);
     c->choice[0].algo = rank[1].comm->choice[0].algo = ALGO_TREE; /* what is known is taken */
     assert_string_equal(all_reduce(5, TRIB_INT32, TRIB_SUM), "tree");
-    for (unsigned i = 4; i <= CHOICES; i++)
-        all_reduce(6 + i, TRIB_INT32, TRIB_SUM);
+    for (unsigned twice = 0; twice < 2; twice++)
+        for (unsigned i = 4; i < CHOICES; i++)
+            all_reduce(6 + i, TRIB_INT32, TRIB_SUM);
+    assert_int_equal(c->n_choices, CHOICES);
+    all_reduce(6 + CHOICES, TRIB_INT32, TRIB_SUM);
     assert_int_equal(c->n_choices, CHOICES + 1); /* the first has gone */
     assert_int_equal(c->choice[0].count, 6 + CHOICES);
     all_reduce(5, TRIB_INT32, TRIB_SUM);
     assert_int_equal(c->n_choices, CHOICES + 2);
     all_reduce(6, TRIB_INT32, TRIB_SUM);
     assert_int_equal(c->n_choices, CHOICES + 3);
+    for (unsigned i = 0; i < CHOICES; i++)
+        c->choice[i].kind = COLL_ALLGATHER; /* what is known of another kind is not taken */
+    all_reduce(6, TRIB_INT32, TRIB_SUM);
+    assert_int_equal(c->n_choices, CHOICES + 4);
     ranks_close();
 }
 

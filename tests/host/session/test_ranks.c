@@ -123,6 +123,15 @@ static bool gets(int kind, unsigned r)
     return kind != BARRIER && ((kind != REDUCE && kind != GATHER) || r == 1);
 }
 
+static unsigned borrowed(unsigned r)
+{
+    unsigned n = 0;
+
+    for (const struct borrowed *b = rank[r].comm->borrowed; b; b = b->next)
+        n++;
+    return n;
+}
+
 static void every_collective_moves_what_it_says(void **state)
 {
     struct trib_request *req[RANKS];
@@ -135,6 +144,8 @@ static void every_collective_moves_what_it_says(void **state)
             if (begin(kind, r, sends(kind, r) ? input[r] : NULL, gets(kind, r) ? output[r] : NULL,
                       1, &req[r]))
                 fail_msg("%d at %u: %s", kind, r, rank[r].err);
+        for (unsigned r = 0; r < RANKS; r++) /* each buffer once, for as long as it runs */
+            assert_int_equal(borrowed(r), sends(kind, r) + gets(kind, r));
         both_end(req);
         for (unsigned r = 0; r < RANKS; r++) {
             for (unsigned i = 0; i < 2 * COUNT; i++)
@@ -155,15 +166,6 @@ static void every_collective_moves_what_it_says(void **state)
 }
 
 /* ---- requests and memory ---- */
-
-static unsigned borrowed(unsigned r)
-{
-    unsigned n = 0;
-
-    for (const struct borrowed *b = rank[r].comm->borrowed; b; b = b->next)
-        n++;
-    return n;
-}
 
 /* A request that is freed goes on, and its communicator forgets it at its end. */
 static void requests_may_be_freed_while_they_run(void **state)
