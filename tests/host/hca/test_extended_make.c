@@ -78,6 +78,8 @@ static void queue_pairs_are_made_as_asked_or_not_at_all(void **state)
         struct ibv_qp *qp;
 
         ia.comp_mask = qps[i].comp_mask, ia.create_flags = qps[i].create_flags;
+        if (!(qps[i].comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+            ia.send_ops_flags = IBV_QP_EX_WITH_TSO; /* not read, either */
         errno = 0;
         qp = hca_create_qp_ex(p.s[0].ctx, &ia);
         assert_int_equal(errno, qps[i].err);

@@ -71,7 +71,9 @@ static void a_change_is_taken_whole_or_not_at_all(void **state)
         uint32_t max_after, limit_after;
         bool reached;
     } rows[] = {
-        {2, 0, 0, 0, 0, 8, 2, false},
+        {2, 0, 0, 9, 0, 8, 2, false}, /* what the mask does not name is not read */
+        {0, IBV_SRQ_MAX_WR, 5, 9, 0, 5, 0, false},
+        {0, IBV_SRQ_LIMIT, 3, 1, 0, 8, 1, false},
         {2, 4, 16, 3, EINVAL, 8, 2, false}, /* no such attribute */
         {2, IBV_SRQ_LIMIT, 0, 0, 0, 8, 0, false},
         {0, IBV_SRQ_LIMIT, 0, 4, 0, 8, 4, false},

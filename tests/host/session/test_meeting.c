@@ -13,26 +13,46 @@
 
 static int32_t input[RANKS][64], output[RANKS][64];
 
-/* By an algorithm: the one that its ranks report. */
-static const char *all_reduce(size_t count, enum trib_type type, int op)
+/* Drives both until both have ended, and drops the requests; the algorithm that has run. */
+static const char *both_end(struct trib_request **req)
 {
-    struct trib_request *req[RANKS];
     const char *algo;
 
-    for (unsigned r = 0; r < RANKS; r++)
-        if (trib_all_reduce(rank[r].comm, input[r], output[r], count, type, op, &req[r],
-                            rank[r].err))
-            fail_msg("rank %u: %s", r, rank[r].err);
     for (unsigned ended = 0; ended != 3;)
         for (unsigned r = 0; r < RANKS; r++) {
+            int rc;
+
             trib_progress(rank[r].comm);
-            ended |= (unsigned)trib_test(req[r]) << r;
+            rc = trib_test(req[r]);
+            if (rc < 0)
+                fail_msg("rank %u: %s", r, trib_comm_error(rank[r].comm));
+            ended |= (unsigned)rc << r;
         }
     algo = trib_request_algo(req[0]);
     assert_string_equal(trib_request_algo(req[1]), algo);
     for (unsigned r = 0; r < RANKS; r++)
         trib_free(req[r]);
     return algo;
+}
+
+static void barrier_of_both(void)
+{
+    struct trib_request *req[RANKS];
+
+    for (unsigned r = 0; r < RANKS; r++)
+        assert_int_equal(trib_barrier(rank[r].comm, &req[r], NULL), 0);
+    both_end(req);
+}
+
+static const char *all_reduce(size_t count, enum trib_type type, int op)
+{
+    struct trib_request *req[RANKS];
+
+    for (unsigned r = 0; r < RANKS; r++)
+        if (trib_all_reduce(rank[r].comm, input[r], output[r], count, type, op, &req[r],
+                            rank[r].err))
+            fail_msg("rank %u: %s", r, rank[r].err);
+    return both_end(req);
 }
 
 /* ---- options ---- */
@@ -99,6 +119,8 @@ static void automatic_choices_are_remembered(void **state)
         all_reduce(5, TRIB_INT32, TRIB_MAX);
         assert_int_equal(c->n_choices, 4);
     }
+    barrier_of_both(); /* of which there is one, always */
+    assert_int_equal(c->n_choices, 4);
     assert_int_equal(c->choice[0].kind, COLL_ALLREDUCE);
     assert_int_equal(c->choice[1].count, 6);
     assert_int_equal(c->choice[2].type, DT_UINT32);
