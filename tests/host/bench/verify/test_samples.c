@@ -129,6 +129,83 @@ static void integers_wrap(void **state)
     assert_in_range(wraps, SAMPLES_MAX / 8, SAMPLES_MAX / 2);
 }
 
+static const unsigned many[] = {2, 8, 64};
+
+/* However many ranks there are, a result has bits of both kinds: neither is what every wrong result has. */
+static void bits_of_results_are_mixed(void **state)
+{
+    static const enum redop ops[] = {OP_BAND, OP_BOR, OP_BXOR};
+
+    (void)state;
+    for (unsigned o = 0; o < 3; o++)
+        for (unsigned n = 0; n < 3; n++) {
+            unsigned set = 0;
+
+            for (uint64_t at = 0; at < 1000; at++) {
+                uint64_t v = samples_value(DT_UINT64, ops[o], many[n], 0, at), r;
+
+                for (unsigned k = 1; k < many[n]; k++) {
+                    r = samples_value(DT_UINT64, ops[o], many[n], k, at);
+                    v = ops[o] == OP_BAND ? v & r : ops[o] == OP_BOR ? v | r : v ^ r;
+                }
+                set += (unsigned)__builtin_popcountll(v);
+            }
+            assert_in_range(set, 64000 / 5, 64000 * 4 / 5);
+        }
+}
+
+/* So are truths; a true number is mostly even, so that its lowest bit alone does not say so. */
+static void truths_of_results_are_mixed(void **state)
+{
+    static const enum redop ops[] = {OP_LAND, OP_LOR, OP_LXOR};
+
+    (void)state;
+    for (unsigned o = 0; o < 3; o++)
+        for (unsigned n = 0; n < 3; n++) {
+            unsigned result = 0, truths = 0, odd = 0;
+
+            for (uint64_t at = 0; at < 1000; at++) {
+                unsigned is = 0;
+
+                for (unsigned k = 0; k < many[n]; k++) {
+                    uint64_t v = samples_value(DT_UINT64, ops[o], many[n], k, at);
+
+                    is += v != 0;
+                    odd += v & 1;
+                }
+                truths += is;
+                result += ops[o] == OP_LAND ? is == many[n] : ops[o] == OP_LOR ? is > 0 : is & 1;
+            }
+            assert_in_range(result, 300, 700);
+            assert_in_range(odd, 1, truths / 8);
+        }
+}
+
+/* Of pairs some are equal in value, or in both: at even positions values are few, and indexes everywhere. */
+static void pairs_are_near_each_other(void **state)
+{
+    unsigned values = 0, indexes = 0, large = 0;
+
+    (void)state;
+    for (uint64_t at = 0; at < 2000; at++) {
+        uint64_t v = samples_value(DT_INT32_LOC, OP_MINLOC, 4, 1, at);
+        int32_t value = (int32_t)v;
+
+        assert_in_range(v >> 32, 0, 15);
+        indexes |= 1u << (v >> 32);
+        if (at & 1) {
+            large += value > 1000000 || value < -1000000;
+            continue;
+        }
+        assert_true(value >= -3 && value <= 4);
+        values |= 1u << (value + 3);
+        assert_in_range(samples_value(DT_FP32_LOC, OP_MINLOC, 4, 1, at) >> 32, 0, 15);
+    }
+    assert_int_equal(values, 0xff);
+    assert_int_equal(indexes, 0xffff);
+    assert_in_range(large, 990, 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +214,9 @@ int main(void)
         cmocka_unit_test(the_middle_is_sampled_evenly),
         cmocka_unit_test(floats_show_roundings),
         cmocka_unit_test(integers_wrap),
+        cmocka_unit_test(bits_of_results_are_mixed),
+        cmocka_unit_test(truths_of_results_are_mixed),
+        cmocka_unit_test(pairs_are_near_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
