@@ -10,7 +10,7 @@ with the reason why no test can tell it from the code.
 
   ROOM=FOLDER[,FOLDER]  the room, a file of it, or "all"; a folder's own files, without those below it
   N=20                  how many, drawn by SEED (today's date unless set); 0: all
-  UNIT=1                asks the room's unit tests alone; without it all tests of the first tier run once beside gcov first, 10 minutes
+  UNIT=1                asks the room's unit tests alone; without it all tests of the first tier run once beside gcov, 10 minutes
   LIMIT=60              seconds of CPU time for a mutant's unit tests, as many for its scripts, and as many for chaos; SEEDS=600 of it at most
 """
 import collections
@@ -137,20 +137,68 @@ class Planter:
         return objects
 
 
-class FirstTier:
-    """What of `make test` is not of a mutant's own room."""
+class Campaign:
+    """Asks the room's unit tests about each mutant, and then, of those that are left, all else of `make test` and chaos: of many files nothing is
+    left."""
 
-    def __init__(self, files, c_tests, links, scratch):
-        python = sorted({t for f in files if f.endswith(".py") for t in finders.tests_of(f)})
-        self.c_tests, self.script_files = c_tests, reached.first_tier()
-        self.reached = reached.Reached(files, c_tests + python + self.script_files, scratch)
-        self.scripts = scripts.Scripts(links, scratch, finders.LIMIT)
+    def __init__(self, files, unit, scratch):
+        self.unit, self.scratch, c_files = unit, scratch, [f for f in files if f.endswith(".c")]
+        self.tests = {f: finders.tests_of(f) for f in files}
+        self.c_tests = sorted({t for f in c_files for t in self.tests[f] + ([] if unit else finders.all_unit_tests())})
+        programs = [finders.program_of(t) for t in self.c_tests + ([] if unit or not c_files else ["chaos"])]
+        compilers, links, self.programs = recipes.ask(c_files, programs) if programs else ({}, {}, {})
+        for file in c_files:
+            if file not in compilers:
+                print(f"# {file}: no test has it, so none of its mutants is planted", file=sys.stderr)
+        self.planter, self.asked = Planter(compilers, scratch), finders.Finders(links, scratch)
+        self.planted, self.found, self.survivors = collections.Counter(), collections.Counter(), []
 
-    def tests(self, mutant):
-        return [] if mutant.file.endswith(".py") else self.reached.by(mutant, self.c_tests)
+    def plant(self, mutant):
+        """Asks its room's unit tests about what the compiler sees as a mutant."""
+        objects = self.planter.plant(mutant)
+        if objects is None:
+            return
+        start, mine = time.monotonic(), self.tests[mutant.file]
+        by, says = self.asked.ask(mutant, objects, mine[:1] + self.asked.order(mine[1:]))
+        if not by and objects:
+            by, says = self.asked.ask_sanitized(mine, self.planter.sanitized(mutant, mutant.source()), lambda: self.planter.sanitized(mutant, mutant.text))
+        self.planted[finders.room_of(mutant.file)] += 1
+        if by:
+            self._count(mutant, "unit", by, says, start)
+        else:
+            self.survivors.append(mutant)
+            if self.unit:
+                tell("SURVIVES", mutant)
 
-    def ask_scripts(self, mutant, objects):
-        return self.scripts.ask(mutant, objects, self.reached.by(mutant, self.script_files))
+    def ask_first_tier(self):
+        """Of the survivors: other tests that reach them, chaos, scripts."""
+        files = sorted({m.file for m in self.survivors})
+        python = sorted({t for f in files if f.endswith(".py") for t in self.tests[f]})
+        script_files = reached.first_tier()
+        tiers = reached.Reached(files, self.c_tests + python + script_files, self.scratch)
+        asked, left = scripts.Scripts(self.programs, self.scratch, finders.LIMIT), []
+        for mutant in self.survivors:
+            start, objects = time.monotonic(), self.planter.plant(mutant)
+            others = [t for t in tiers.by(mutant, self.c_tests) if t not in self.tests[mutant.file]] if objects else []
+            kind, (by, says) = "other", self.asked.ask(mutant, objects, self.asked.order(others))
+            if not by and objects:
+                kind, (by, says) = "chaos", self.asked.ask(mutant, objects, ["chaos"])
+            if not by:
+                kind, (by, says) = "script", asked.ask(mutant, objects, tiers.by(mutant, script_files))
+            if by:
+                self._count(mutant, kind, by, says, start)
+            else:
+                left.append(mutant)
+                tell("SURVIVES", mutant)
+        self.survivors = left
+
+    def _count(self, mutant, kind, by, says, start):
+        self.found[finders.room_of(mutant.file), kind] += 1
+        tell("found", mutant, f"  ({by.removeprefix('tests/')}{': ' + says if says else ''}, {time.monotonic() - start:.0f} s)")
+
+
+def tell(verdict, mutant, by=""):
+    print(f"{verdict:8} {mutant.file}:{mutant.line} {mutant.kind}: {mutant.was}  ->  {mutant.now}{by}", flush=True)
 
 
 def print_rooms(planted, found):
@@ -178,47 +226,18 @@ def main():
     if n:
         print(f"# {n} of {len(drawn)} mutants; the same again: make mutate ROOM={','.join(rooms)} N={n} SEED={seed}", flush=True)
     chosen_files = sorted({m.file for m in drawn[: 2 * n if n else None]})
-    c_files = [f for f in chosen_files if f.endswith(".c")]
-    tests = {f: finders.tests_of(f) for f in chosen_files}
-    later = [] if unit else finders.all_unit_tests()
-    c_tests = sorted({t for f in c_files for t in tests[f] + later}) if c_files else []
-    programs = [finders.program_of(t) for t in c_tests + ([] if unit or not c_files else ["chaos"])]
-    compilers, links, all_links = recipes.ask(c_files, programs) if programs else ({}, {}, {})
-    for file in chosen_files:
-        if file.endswith(".c") and file not in compilers:
-            print(f"# {file}: no test has it, so none of its mutants is planted", file=sys.stderr)
-    planted, found, survivors = collections.Counter(), collections.Counter(), []
     with tempfile.TemporaryDirectory() as scratch:
-        planter, asked = Planter(compilers, scratch), finders.Finders(links, scratch)
-        first_tier = None if unit else FirstTier(chosen_files, c_tests, all_links, scratch)
+        campaign = Campaign(chosen_files, unit, scratch)
         for mutant in drawn:
-            if n and sum(planted.values()) == n:
+            if n and sum(campaign.planted.values()) == n:
                 break
-            if mutant.file not in chosen_files or mutant.key in argued:
-                continue
-            objects = planter.plant(mutant)
-            if objects is None:
-                continue
-            start, room = time.monotonic(), finders.room_of(mutant.file)
-            mine = tests[mutant.file]
-            others = [t for t in asked.order(first_tier.tests(mutant)) if t not in mine] if first_tier else []
-            by, says = asked.ask(mutant, objects, mine[:1] + asked.order(mine[1:]) + others)
-            if not by and objects:
-                by, says = asked.ask_sanitized(mine, planter.sanitized(mutant, mutant.source()), lambda m=mutant: planter.sanitized(m, m.text))
-            if not by and first_tier and objects:
-                by, says = asked.ask(mutant, objects, ["chaos"])
-            if not by and first_tier:
-                by, says = first_tier.ask_scripts(mutant, objects)
-            planted[room] += 1
-            if by:
-                kind = "chaos" if by == "chaos" else "unit" if by in mine else "script" if by.endswith(".sh") else "other"
-                found[room, kind] += 1
-            else:
-                survivors.append(mutant)
-            print(f"{'found' if by else 'SURVIVES':8} {mutant.file}:{mutant.line} {mutant.kind}: {mutant.was}  ->  {mutant.now}"
-                  + (f"  ({by.removeprefix('tests/')}{': ' + says if says else ''}, {time.monotonic() - start:.0f} s)" if by else ""), flush=True)
-    print_rooms(planted, found)
-    return 1 if survivors or stale else 0
+            if mutant.file in chosen_files and mutant.key not in argued:
+                campaign.plant(mutant)
+        if campaign.survivors and not unit:
+            print(f"# {len(campaign.survivors)} are left for the other tests of the first tier", flush=True)
+            campaign.ask_first_tier()
+    print_rooms(campaign.planted, campaign.found)
+    return 1 if campaign.survivors or stale else 0
 
 
 sys.exit(main())

@@ -62,6 +62,25 @@ def program_of(finder):
     return f"{recipes.BUILD}/trib-sim" if finder == "chaos" else f"{recipes.BUILD}/{finder}"
 
 
+PATIENCE = 15  # seconds of a look at a program that may wait for ever
+
+
+def work_of(group):
+    """What the processes of a group have done so far; None while one could run, whatever other load leaves it."""
+    ticks = 0
+    for stat in glob.glob("/proc/[0-9]*/task/[0-9]*/stat"):
+        try:
+            with open(stat, encoding="utf-8", errors="replace") as f:
+                words = f.read().rsplit(")", 1)[1].split()
+        except (OSError, IndexError):
+            continue
+        if int(words[2]) == group:
+            if words[0] in "RD":
+                return None
+            ticks += int(words[11]) + int(words[12])
+    return ticks
+
+
 def run(words, seconds, **more):
     """Runs a program for so many seconds of CPU time; its status, negative for a signal, and its output."""
     limit = max(1, round(seconds))
@@ -69,11 +88,15 @@ def run(words, seconds, **more):
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
         preexec_fn=lambda: (resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)), resource.setrlimit(resource.RLIMIT_CORE, (0, 0))), **more,
     ) as p:
-        try:
-            out = p.communicate(timeout=8 * limit)[0]
-        except subprocess.TimeoutExpired:  # it waits for something
-            os.killpg(p.pid, signal.SIGKILL)
-            out = p.communicate()[0]
+        out, worked, until = None, None, time.monotonic() + 8 * limit
+        while out is None:
+            try:
+                out = p.communicate(timeout=PATIENCE)[0]
+            except subprocess.TimeoutExpired:
+                before, worked = worked, work_of(p.pid)
+                if (worked is not None and worked == before) or time.monotonic() > until:  # it waits for something
+                    os.killpg(p.pid, signal.SIGKILL)
+                    out = p.communicate()[0]
         return p.returncode, out
 
 
