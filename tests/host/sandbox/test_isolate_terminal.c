@@ -12,6 +12,7 @@
 #include "host/sandbox/isolate.h"
 #include "tests/host/sandbox/world.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -21,10 +22,15 @@ static int master, slave; /* the user's */
 
 /* ---- inside ---- */
 
-static volatile sig_atomic_t got;
+/* At once, so that none is lost between two reads. */
 static void on_signal(int sig)
 {
-    got = sig;
+    struct winsize size;
+
+    if (sig == SIGWINCH && !ioctl(STDERR_FILENO, TIOCGWINSZ, &size))
+        dprintf(STDERR_FILENO, "size %d %d\n", size.ws_row, size.ws_col);
+    else
+        dprintf(STDERR_FILENO, "signal %d\n", sig);
 }
 
 /* Says each line and signal that it gets, at the terminal. */
@@ -32,7 +38,8 @@ static int echo(const char *how)
 {
     struct sigaction sa = {.sa_handler = on_signal};
     const int tty = STDERR_FILENO; /* always the terminal */
-    struct winsize size;
+    bool has_keys = tcgetpgrp(tty) == getpgrp();
+    struct termios t;
     char line[64];
     ssize_t n;
 
@@ -42,19 +49,18 @@ static int echo(const char *how)
     sigaction(SIGWINCH, &sa, NULL);
     sigaction(SIGCONT, &sa, NULL);
     sigaction(SIGHUP, &sa, NULL);
+    if (has_keys && !tcgetattr(tty, &t)) { /* a terminal drops what is written as Ctrl-C comes */
+        t.c_lflag |= NOFLSH;
+        tcsetattr(tty, TCSANOW, &t);
+    }
     dprintf(tty, "ready %d%d%d %s\n", isatty(0), isatty(1), isatty(2),
-            tcgetpgrp(tty) == getpgrp() ? "with keys" : "without keys");
+            has_keys ? "with keys" : "without keys");
     for (;;) {
-        got = 0;
         n = read(tty, line, sizeof(line) - 1);
-        if (got == SIGWINCH && !ioctl(tty, TIOCGWINSZ, &size))
-            dprintf(tty, "size %d %d\n", size.ws_row, size.ws_col);
-        else if (got)
-            dprintf(tty, "signal %d\n", (int)got);
-        else if (n < 0)
-            return 9;
-        if (n <= 0)
+        if (n < 0 && errno == EINTR)
             continue;
+        if (n <= 0) /* hung up */
+            return 9;
         line[n - 1] = 0;
         if (!strcmp(line, "end"))
             return 3;
