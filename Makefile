@@ -93,7 +93,7 @@ src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 # In order: a room uses those named before it (scripts/arrows.sh reads every include).
-ROOM_base        := $(addprefix base,/ /shortage)
+ROOM_base        := $(addprefix base,/ /shortage) system
 ROOM_fabric      := $(addprefix fabric,/ /conf /routing /report /theory)
 ROOM_aggregation := aggregation
 ROOM_protocols   := $(addprefix protocols,/ /host)
@@ -167,13 +167,13 @@ $(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh
 	@echo "  MAN   $(@D)"
 	$(Q)scripts/manuals.sh $(BUILD)
 
-# What is built, for results (base/provenance.h): touched only when it changes.
+# What is built, for results (system/provenance.h): touched only when it changes.
 COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 $(BUILD)/commit: FORCE
 	$(Q)mkdir -p $(@D) && echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
 FORCE:
-$(BUILD)/base/provenance.o: $(BUILD)/commit
-$(BUILD)/base/provenance.o: private CFLAGS += -DTRIB_COMMIT='"$(COMMIT)"'
+$(BUILD)/system/provenance.o: $(BUILD)/commit
+$(BUILD)/system/provenance.o: private CFLAGS += -DTRIB_COMMIT='"$(COMMIT)"'
 
 define room_rule
 $(BUILD)/lib$(1).a: $(call obj,$(SRC_$(1)))

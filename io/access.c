@@ -5,7 +5,7 @@
  */
 #include "io/access.h"
 
-#include "base/own_path.h"
+#include "system/own_path.h"
 
 #include <dirent.h>
 #include <endian.h>

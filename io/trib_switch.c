@@ -3,7 +3,7 @@
  * trib-switch: runs nodes of a fabric, by default all of them, until it receives SIGINT or SIGTERM.
  */
 #include "base/options.h"
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "io/access.h"
 #include "io/loop.h"
 #include "machine/page_server.h"

@@ -5,8 +5,8 @@
  */
 #include "machine/page_server.h"
 
-#include "base/own_clear.h"
-#include "base/own_path.h"
+#include "system/own_clear.h"
+#include "system/own_path.h"
 
 #include "machine/rundir.h"
 

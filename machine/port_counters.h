@@ -30,7 +30,7 @@ struct port_counters {
 };
 
 /* Creates missing files, all zero. 0 or -errno. */
-/* Where they are in the run directory; in a service's, each user has its own (base/own_path.h). */
+/* Where they are in the run directory; in a service's, each user has its own (system/own_path.h). */
 void port_counters_dir(char *buf, size_t size, const struct rundir *rd, const char *host,
                        unsigned port);
 int port_counters_make(const struct rundir *rd, const char *host, unsigned port);

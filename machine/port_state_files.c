@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "machine/port_state_files.h"
 
-#include "base/temp_file.h"
+#include "system/temp_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "machine/process_monitor.h"
 
-#include "base/process.h"
+#include "system/process.h"
 #include "machine/suspect.h"
 
 #include <dirent.h>

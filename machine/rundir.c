@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The run directory. Files that several processes may create at once (the conf copy) are written
- * under a temporary name and renamed to the real one, unless that is there (base/temp_file.h):
+ * under a temporary name and renamed to the real one, unless that is there (system/temp_file.h):
  * renameat2(2) decides which process is first, and no process sees half a file, or one with two names.
  */
 #include "machine/rundir.h"
-#include "base/input.h"
-#include "base/own_clear.h"
-#include "base/own_path.h"
-#include "base/temp_file.h"
+#include "system/input.h"
+#include "system/own_clear.h"
+#include "system/own_path.h"
+#include "system/temp_file.h"
 #include "machine/shared.h"
 
 #include <errno.h>

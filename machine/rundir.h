@@ -43,7 +43,7 @@ struct rundir {
 
 /* dir NULL: the default for this fabric's name. create: creates a missing directory (0700), and sh
  * is NULL until page_server_start(); otherwise joins the processes that run there. The directory and
- * those above it must be such that no other user can exchange anything (base/own_path.h); root is
+ * those above it must be such that no other user can exchange anything (system/own_path.h); root is
  * refused another user's, too. 0 or -errno, with a message on stderr. */
 int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create);
 void rundir_close(struct rundir *rd);
@@ -76,7 +76,7 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
 /* Names the calling process in proc/<name>.pid until it ends or closes *fd. -EBUSY, with a message:
  * another one runs. */
 int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd);
-/* Pid of the running trib-switch `name`, PROCESS_AWAY (base/process.h), 0: none, -errno: not known, as where no descriptor is left.
+/* Pid of the running trib-switch `name`, PROCESS_AWAY (system/process.h), 0: none, -errno: not known, as where no descriptor is left.
  * A process must not pass its own name: closing the file would drop its lock. */
 int rundir_proc_pid(const struct rundir *rd, const char *name);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Locks of a run directory: process slots of hosts' ports, and the pid files of trib-switch processes. */
-#include "base/own_path.h"
-#include "base/process.h"
+#include "system/own_path.h"
+#include "system/process.h"
 #include "machine/rundir.h"
 
 #include <errno.h>

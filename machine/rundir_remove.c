@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Removes a run directory: only files that its processes create, so that a wrong path does no harm, and
- * by descriptors alone (base/own_clear.h): what a host's process has put in their place leads nowhere.
+ * by descriptors alone (system/own_clear.h): what a host's process has put in their place leads nowhere.
  */
-#include "base/own_clear.h"
-#include "base/own_path.h"
+#include "system/own_clear.h"
+#include "system/own_path.h"
 #include "machine/rundir.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
  */
 #include "machine/shared.h"
 
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "machine/page_server.h"
 #include "machine/silent.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "machine/silent.h"
 
-#include "base/own_path.h"
-#include "base/process.h"
+#include "system/own_path.h"
+#include "system/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  */
 #include "machine/telemetry_client.h"
 
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "machine/rundir.h"
 #include "machine/silent.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "machine/token.h"
 
-#include "base/credential.h"
-#include "base/own_path.h"
+#include "system/credential.h"
+#include "system/own_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,6 +11,7 @@ include/sharp/api
 include/nccl
 plugins/common plugins/openmpi plugins/sharp
 base base/shortage
+system
 plugins/nccl plugins/check
 fabric fabric/routing fabric/conf fabric/report fabric/theory
 aggregation

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# inputs.sh [FOLDER]: every file that a user names is read through one helper, base/input.h in C and tributary/_input.py in Python, which wait for
+# inputs.sh [FOLDER]: every file that a user names is read through one helper, system/input.h in C and tributary/_input.py in Python, which wait for
 # no FIFO and refuse what is no file of a sound size. Fails on what opens files otherwise. Exceptions are files with their reason; one that is
 # not needed fails too.
 set -u
@@ -8,8 +8,8 @@ cd "${1:-$(dirname "$0")/..}" || exit 1
 
 # FILE REASON
 exceptions='
-base/input.c the helper
-base/process.c /proc
+system/input.c the helper
+system/process.c /proc
 host/bench/host_resources.c /sys, /proc
 host/launch/ranks_timeline_ports.c /sys of the machine, or the run directory
 host/sandbox/clock_reach.c /proc, programs that are run
@@ -19,7 +19,7 @@ host/keep/procs.c /proc
 io/live/live_read.c /proc
 io/port/port_pci.c /sys
 io/trunk/trunk_orders.c /proc
-base/shared_object.c a shared object, by O_NONBLOCK
+system/shared_object.c a shared object, by O_NONBLOCK
 scripts/trib-capture parts of its own, by descriptors, and the file that is written
 python/tributary/_input.py the helper
 python/tributary/_files.py the helper of files that are written
@@ -44,7 +44,7 @@ git ls-files --cached --others --exclude-standard '*.c' '*.py' 'scripts/trib-*' 
     {
         file = $0; sub(/:.*/, "", file)
         if (file in allowed) { used[file] = 1; next }
-        print "inputs: " $0 ": found a file that is opened here, expected base/input.h, or tributary/_input.py"; bad = 1
+        print "inputs: " $0 ": found a file that is opened here, expected system/input.h, or tributary/_input.py"; bad = 1
     }
     END {
         for (f in allowed)

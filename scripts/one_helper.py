@@ -3,10 +3,10 @@
 """one_helper.py [FILE...]: fails on what maps, removes, renames or makes files in the making, or draws, compares and wipes secrets, outside of the
 helper that does it safely.
 
-C       mmap() of a file, memfd_create(), shm_open(): machine/shared.h, which checks seals. unlink(), rmdir(), remove() and their like: base/own_clear.h,
-        by descriptors. rename(), mkstemp() and their like, and names made of getpid(): base/temp_file.h, base/own_clear.h.
+C       mmap() of a file, memfd_create(), shm_open(): machine/shared.h, which checks seals. unlink(), rmdir(), remove() and their like: system/own_clear.h,
+        by descriptors. rename(), mkstemp() and their like, and names made of getpid(): system/temp_file.h, system/own_clear.h.
         getrandom(), CRYPTO_memcmp(), explicit_bzero() and their like, memcmp() or a loop over what is called a secret, and getenv() of one:
-        base/credential.h.
+        system/credential.h.
 Python  os.replace(), Path.rename(), write_text() and their like, os.unlink(), shutil.rmtree(): tributary/_files.py.
 Shell   names made of $$ or with .new or .tmp at the end, that are written to: mktemp.
 
@@ -22,9 +22,9 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 C_CALLS = {
     "map": ("machine/shared.h", r"mmap64|mmap|mremap|shm_open|memfd_create|shmat"),
-    "remove": ("base/own_clear.h", r"unlinkat|unlink|rmdir|remove|nftw|ftw"),
-    "rename": ("base/temp_file.h or base/own_clear.h", r"renameat2|renameat|rename|mkstemps?|mkostemps?|mkdtemp|mktemp|tmpnam|tempnam"),
-    "secret": ("base/credential.h", r"getrandom|getentropy|CRYPTO_memcmp|timingsafe_bcmp|explicit_bzero|memset_s|OPENSSL_cleanse"),
+    "remove": ("system/own_clear.h", r"unlinkat|unlink|rmdir|remove|nftw|ftw"),
+    "rename": ("system/temp_file.h or system/own_clear.h", r"renameat2|renameat|rename|mkstemps?|mkostemps?|mkdtemp|mktemp|tmpnam|tempnam"),
+    "secret": ("system/credential.h", r"getrandom|getentropy|CRYPTO_memcmp|timingsafe_bcmp|explicit_bzero|memset_s|OPENSSL_cleanse"),
 }
 SECRET = r"\w*(?:secret|token|digest|passw|passphrase)\w*"
 PYTHON = "python/tributary/_files.py"
@@ -34,17 +34,17 @@ EXCEPTIONS = {  # (file, what): reason
     ("host/hca/memory/mr.c", "map"): "a dma-buf that the program itself hands over; its pages may go, as any memory region's (memory/gone.c)",
     ("base/shortage/fault.h", "map"): "a macro that calls what it is put in place of",
     ("plugins/check/board.c", "map"): "of a check and its own ranks, sealed",
-    ("base/credential.c", "secret"): "the helper",
-    ("base/own_clear.c", "remove"): "the helper",
-    ("base/own_clear.c", "rename"): "the helper",
-    ("base/temp_file.c", "remove"): "the helper",
-    ("base/temp_file.c", "rename"): "the helper",
+    ("system/credential.c", "secret"): "the helper",
+    ("system/own_clear.c", "remove"): "the helper",
+    ("system/own_clear.c", "rename"): "the helper",
+    ("system/temp_file.c", "remove"): "the helper",
+    ("system/temp_file.c", "rename"): "the helper",
     (PYTHON, "write"): "the helper",
     (PYTHON, "remove"): "the helper",
     (PYTHON, "rename"): "the helper",
     ("python/tributary/plot.py", "rename"): "a series of pandas",
     ("scripts/trib-capture", "remove"): "its own part of a capture, in a directory that it has just made",
-    ("scripts/trib-capture", "write"): "grows while it is read; the rules of base/own_path.h are in its own words there",
+    ("scripts/trib-capture", "write"): "grows while it is read; the rules of system/own_path.h are in its own words there",
 }
 
 
@@ -75,15 +75,15 @@ def in_c(text):
             yield plain.count("\n", 0, m.start()) + 1, what, "%s(), expected %s" % (m[1], helper)
     for m in re.finditer(r"\b(memcmp|bcmp|strn?cmp)\s*\(", plain):
         if re.search(r"(?:^|[^\w(])%s(?:\[|,|$)" % SECRET, re.sub(r"sizeof\([^)]*\)", "", arguments(plain, m.end() - 1))):
-            yield plain.count("\n", 0, m.start()) + 1, "secret", "%s() of a secret, expected credential_same() of base/credential.h" % m[1]
+            yield plain.count("\n", 0, m.start()) + 1, "secret", "%s() of a secret, expected credential_same() of system/credential.h" % m[1]
     for n, line in enumerate(plain.split("\n"), 1):
         if re.search(r"%s\[\w+\] *(?:\^|[!=]=)(?! *(?:0|'))" % SECRET, line):
-            yield n, "secret", "a secret byte by byte, expected credential_same() of base/credential.h"
+            yield n, "secret", "a secret byte by byte, expected credential_same() of system/credential.h"
     for n, line in enumerate(text.split("\n"), 1):
         if re.search(r'getenv\("\w*(?:SECRET|TOKEN|PASSW|PASSPHRASE)', line):
-            yield n, "secret", "getenv() of a secret, expected credential_from_env() of base/credential.h"
+            yield n, "secret", "getenv() of a secret, expected credential_from_env() of system/credential.h"
         if re.search(r"printf\(.*%s[^\"]*\.%[du]\b.*getpid\(\)", line):
-            yield n, "rename", "a name that can be guessed, of getpid(), expected base/temp_file.h"
+            yield n, "rename", "a name that can be guessed, of getpid(), expected system/temp_file.h"
 
 
 def mode_of(call):

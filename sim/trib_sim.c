@@ -3,9 +3,9 @@
  * trib-sim: trib-perf in virtual time. The same options, rows, tables and checks; the fabric, its
  * ranks and their clock are in this process, and nothing that is measured depends on the machine.
  */
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "sim/world/stopwatch.h"
-#include "base/provenance.h"
+#include "system/provenance.h"
 #include "base/shortage/enough.h"
 #include "host/bench/perf_protocols.h"
 #include "host/bench/report.h"

@@ -4,7 +4,7 @@
 #include "base/random.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stdatomic.h>
 
 _Static_assert(FAULT_ENOMEM == ENOMEM && FAULT_EMFILE == EMFILE, "as the system numbers them");
 
@@ -17,7 +17,7 @@ static struct {
 } asked;
 static struct fault_site *_Atomic reached;
 static _Atomic uint64_t drawn;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic int asking; /* 1: the environment is being read, 2: it has been */
 
 static void list_sites(void)
 {
@@ -30,6 +30,7 @@ static void refuse(const char *found)
     fprintf(stderr,
             "TRIB_FAULT: found \"%s\", expected list, FILE:LINE[:CALL] or seed:SEED:ONE-IN\n",
             found);
+    asking = 2; /* what runs at the exit asks, too */
     exit(2);
 }
 
@@ -56,6 +57,19 @@ static void read_environment(void)
     }
 }
 
+/* A second thread waits for the first one. */
+static void read_once(void)
+{
+    int none = 0;
+
+    if (atomic_compare_exchange_strong(&asking, &none, 1)) {
+        read_environment();
+        atomic_store(&asking, 2);
+    }
+    while (atomic_load(&asking) != 2)
+        ;
+}
+
 static bool is_asked(const struct fault_site *s, unsigned long call)
 {
     if (asked.one_in)
@@ -67,7 +81,7 @@ bool fault_at(struct fault_site *s)
 {
     unsigned long call = ++s->calls;
 
-    pthread_once(&once, read_environment);
+    read_once();
     if (call == 1 && asked.list) {
         struct fault_site *first = reached;
 

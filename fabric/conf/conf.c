@@ -22,7 +22,7 @@
  *   processes                                 how nodes are spread over trib-switch processes
  * (conf_procs.c)
  */
-#include "base/input.h"
+#include "system/input.h"
 #include "base/printable.h"
 #include "base/secret.h"
 #include "fabric/build.h"

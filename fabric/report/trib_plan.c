@@ -2,8 +2,8 @@
 /*
  * trib-plan CONF: prints the fabric that a conf file describes; starts nothing.
  */
-#include "base/atomic_output.h"
-#include "base/input.h"
+#include "system/atomic_output.h"
+#include "system/input.h"
 #include "base/nearest.h"
 #include "base/options.h"
 #include "base/printable.h"

@@ -2,7 +2,7 @@
 /*
  * trib-model: predictions for a fabric by closed forms; starts and simulates nothing.
  */
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "base/shortage/enough.h"
 #include "base/options.h"
 #include "fabric/theory/cost_links.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/perf_protocols.h"
 
-#include "base/input.h"
-#include "base/provenance.h"
+#include "system/input.h"
+#include "system/provenance.h"
 #include "fabric/fabric.h"
 #include "protocols/host/load.h"
 

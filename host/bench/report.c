@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/report.h"
 
-#include "base/atomic_output.h"
-#include "base/provenance.h"
+#include "system/atomic_output.h"
+#include "system/provenance.h"
 #include "base/version.h"
 
 #include <errno.h>

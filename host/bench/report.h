@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Results for programs: the JSON object that -J writes (base/atomic_output.h).
+ * Results for programs: the JSON object that -J writes (system/atomic_output.h).
  */
 #ifndef TRIB_HOST_BENCH_REPORT_H
 #define TRIB_HOST_BENCH_REPORT_H

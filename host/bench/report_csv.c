@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows as CSV (RFC 4180): a line for each, a column for each key of the JSON that is no list. */
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "host/bench/report.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The time line of an operation (--timeline): what each rank's lanes did and when, in the Trace
- * Event Format (base/trace_events.h). A rank is a process there, its lanes are threads; nodes, whose
+ * Event Format (system/trace_events.h). A rank is a process there, its lanes are threads; nodes, whose
  * events others add, come behind the ranks. Times are fabric time since the operation's start.
  *
  * Steps are kept as two times each until their rank's operation ends; at most TIMELINE_STEPS of all
@@ -10,7 +10,7 @@
 #ifndef TRIB_HOST_BENCH_TIMELINE_H
 #define TRIB_HOST_BENCH_TIMELINE_H
 
-#include "base/trace_events.h"
+#include "system/trace_events.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/row.h"
 #include "host/coll/comm_watch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file of a time line. */
-#include "base/provenance.h"
+#include "system/provenance.h"
 #include "host/bench/report.h"
 #include "host/bench/timeline.h"
 

@@ -4,7 +4,7 @@
  * which everybody may read (unless /proc is mounted with hidepid), the nodes from the run
  * directory, which only its owner and root may read.
  */
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "host/keep/keep.h"
 
 #include <errno.h>

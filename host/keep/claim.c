@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/claim.h"
 
-#include "base/own_clear.h"
-#include "base/own_path.h"
+#include "system/own_clear.h"
+#include "system/own_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run directory, by its descriptor: its path may name another directory at any moment. */
-#include "base/own_clear.h"
-#include "base/own_path.h"
+#include "system/own_clear.h"
+#include "system/own_path.h"
 #include "host/keep/keep.h"
 #include "host/session/store_secret.h"
 

@@ -12,8 +12,8 @@
  * perf) is stopped when a pidfd of that process reports its end; its switches also get a signal
  * when the keeper dies. A fabric that stays up outlives every other process, the keeper included.
  */
-#include "base/own_clear.h"
-#include "base/own_path.h"
+#include "system/own_clear.h"
+#include "system/own_path.h"
 #include "host/keep/claim.h"
 #include "host/keep/keep.h"
 

@@ -3,7 +3,7 @@
  * A trib-switch that has ended has taken its hosts' NICs along. Nobody else may be left who says so to
  * readers of sysfs (machine/port_state_files.h): where one process runs the whole fabric, nobody is.
  */
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "host/keep/keep.h"
 #include "machine/port_state_files.h"
 

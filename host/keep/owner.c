@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "host/keep/claim.h"
 #include "host/keep/keep.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/procs.h"
 
-#include "base/own_path.h"
-#include "base/process.h"
+#include "system/own_path.h"
+#include "system/process.h"
 
 #include <dirent.h>
 #include <errno.h>

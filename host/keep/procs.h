@@ -16,7 +16,7 @@
 #ifndef TRIB_HOST_KEEP_PROCS_H
 #define TRIB_HOST_KEEP_PROCS_H
 
-#include "base/process.h"
+#include "system/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>

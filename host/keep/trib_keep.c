@@ -4,7 +4,7 @@
  * after them, finds them, ends them.
  */
 #include "base/options.h"
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "host/keep/claim.h"
 #include "host/keep/keep.h"
 

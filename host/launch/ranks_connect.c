@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connects the ranks of a sweep into one communicator. */
-#include "base/credential.h"
+#include "system/credential.h"
 #include "host/coll/alg/sched_file.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"

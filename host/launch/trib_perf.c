@@ -6,8 +6,8 @@
  * standard input), and the device is that machine's own; so it does on another machine of the conf
  * (--away-rank FABRIC HOST), where the device is the emulated one.
  */
-#include "base/atomic_output.h"
-#include "base/provenance.h"
+#include "system/atomic_output.h"
+#include "system/provenance.h"
 #include "host/bench/buffer.h"
 #include "host/bench/host_resources.h"
 #include "host/bench/perf_options.h"

@@ -11,7 +11,7 @@
 #include "base/options.h"
 #include "host/sandbox/clock_reach.h"
 #include "host/sandbox/enter_secret.h"
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "host/sandbox/isolate.h"
 #include "host/sandbox/nccl_env.h"
 #include "host/sandbox/sandbox.h"

@@ -4,7 +4,7 @@
  * calls: where they are, their blobs, and whether they are connected. A rank that has failed takes
  * part with its reason, so that nobody waits for it.
  */
-#include "base/credential.h"
+#include "system/credential.h"
 #include "host/bench/dilation_control.h"
 #include "host/bench/trees.h"
 #include "host/coll/alg/sched.h"

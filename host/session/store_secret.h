@@ -3,7 +3,7 @@
 #ifndef TRIB_HOST_SESSION_STORE_SECRET_H
 #define TRIB_HOST_SESSION_STORE_SECRET_H
 
-#include "base/credential.h"
+#include "system/credential.h"
 
 #define STORE_SECRET_ENV  "TRIB_STORE_SECRET" /* and TRIB_STORE_SECRET_FILE */
 #define STORE_SECRET_FILE "store.secret"      /* in the directory of the user's run directories */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/live/live.h"
 
-#include "base/own_path.h"
+#include "system/own_path.h"
 
 #include <dirent.h>
 #include <fcntl.h>

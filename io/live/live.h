@@ -11,7 +11,7 @@
 #ifndef TRIB_IO_LIVE_H
 #define TRIB_IO_LIVE_H
 
-#include "base/process.h"
+#include "system/process.h"
 #include "machine/rundir.h"
 #include "io/telemetry/telemetry_tables.h"
 

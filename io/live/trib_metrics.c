@@ -5,7 +5,7 @@
 #include "io/live/metrics.h"
 #include "io/live/metrics_http.h"
 
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "base/options.h"
 
 struct metrics_opts {

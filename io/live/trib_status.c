@@ -4,7 +4,7 @@
  */
 #include "io/live/live.h"
 
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "base/options.h"
 
 #include <jansson.h>

@@ -7,8 +7,8 @@
 #include "io/memif/memif.h"
 
 #include "base/assert.h"
-#include "base/credential.h"
-#include "base/own_clear.h"
+#include "system/credential.h"
+#include "system/own_clear.h"
 #include "machine/shared.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/port/port_spec.h"
 
-#include "base/own_clear.h"
+#include "system/own_clear.h"
 #include "io/port/port_pci.h"
 
 #include <errno.h>

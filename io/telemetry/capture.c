@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/telemetry/capture.h"
 
-#include "base/own_path.h"
+#include "system/own_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "io/telemetry/telemetry_server.h"
 
 #include "base/assert.h"
-#include "base/own_clear.h"
+#include "system/own_clear.h"
 #include "machine/shared.h"
 
 #include <errno.h>

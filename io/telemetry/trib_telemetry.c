@@ -2,7 +2,7 @@
 /*
  * trib-telemetry DIR [COMMAND]: queries the telemetry of running trib-switch processes.
  */
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "base/options.h"
 #include "machine/telemetry_client.h"
 

@@ -6,8 +6,8 @@
  */
 #include "io/trunk/trunk_priv.h"
 
-#include "base/credential.h"
-#include "base/input.h"
+#include "system/credential.h"
+#include "system/input.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>

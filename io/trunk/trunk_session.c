@@ -2,7 +2,7 @@
 #include "io/trunk/trunk_session.h"
 
 #include "base/assert.h"
-#include "base/credential.h"
+#include "system/credential.h"
 
 #include <endian.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/trunk/trunk_wire.h"
 
-#include "base/credential.h"
+#include "system/credential.h"
 
 #include <endian.h>
 #include <openssl/evp.h>

@@ -4,7 +4,7 @@
  * a case that takes too long, is that case's failure; what follows it gets new ranks.
  */
 #include "plugins/check/session.h"
-#include "base/shared_object.h"
+#include "system/shared_object.h"
 #include "plugins/check/rank.h"
 
 #include <dlfcn.h>

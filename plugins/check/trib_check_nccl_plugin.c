@@ -3,7 +3,7 @@
  * trib-check-nccl-plugin: does to a network plug-in of NCCL's what NCCL does, without NCCL and GPUs,
  * and says which cases it fails.
  */
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "base/options.h"
 #include "plugins/check/fabric_up.h"
 #include "plugins/check/rank.h"

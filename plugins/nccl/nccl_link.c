@@ -3,7 +3,7 @@
  * A connection: a reliable queue pair in one direction. A peer that dies is noticed by what is sent
  * to it; an end that only waits sends something empty each second, which the peer's NIC answers.
  */
-#include "base/credential.h"
+#include "system/credential.h"
 #include "plugins/nccl/nccl_priv.h"
 
 #include <stdio.h>

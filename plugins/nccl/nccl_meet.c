@@ -10,7 +10,7 @@
  *
  * What NCCL's handle has room for is the connecting end's own memory between calls of connect().
  */
-#include "base/credential.h"
+#include "system/credential.h"
 #include "plugins/nccl/nccl_priv.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * trib-check-protocol: runs an aggregation protocol against everything that its interface allows, in
  * a small fabric of its own, and says which properties it has.
  */
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "base/options.h"
 #include "protocols/check/property.h"
 #include "protocols/host/load.h"

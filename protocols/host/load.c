@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/host/load.h"
 
-#include "base/own_path.h"
-#include "base/shared_object.h"
+#include "system/own_path.h"
+#include "system/shared_object.h"
 #include "protocols/host/call.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A chaos case, written as a file. */
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "host/coll/alg/sched.h"
 #include "sim/chaos/case.h"
 

@@ -2,7 +2,7 @@
 #include "sim/report/pcapng.h"
 
 #include "base/assert.h"
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "roce/frame.h"
 
 #include <errno.h>

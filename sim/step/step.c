@@ -5,8 +5,8 @@
  */
 #include "sim/step/step.h"
 
-#include "base/atomic_output.h"
-#include "base/provenance.h"
+#include "system/atomic_output.h"
+#include "system/provenance.h"
 #include "base/table.h"
 #include "host/bench/perf_options.h"
 #include "host/coll/alg/sched.h"

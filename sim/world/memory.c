@@ -2,7 +2,7 @@
 #include "sim/world/memory.h"
 
 #include "base/assert.h"
-#include "base/own_clear.h"
+#include "system/own_clear.h"
 #include "host/bench/host_resources.h"
 #include "roce/frame.h"
 

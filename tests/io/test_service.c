@@ -3,7 +3,7 @@
  * A service's run directory with a host whose user has put links into it: what root, and the service,
  * make there stays there, and nobody is let through a link. In a /run of its own; needs root.
  */
-#include "base/own_path.h"
+#include "system/own_path.h"
 #include "io/access.h"
 #include "machine/port_counters.h"
 #include "machine/port_state.h"

@@ -2,7 +2,7 @@
 /* Counters of a port are the sums of its processes', and whatever one of these does to the shared file, the others go on. */
 #include "machine/port_counters.h"
 
-#include "base/own_clear.h"
+#include "system/own_clear.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* A conf's protocols are loaded before options that name them are read; its mistakes are told first. */
 #include "host/bench/perf_protocols.h"
 
-#include "base/provenance.h"
+#include "system/provenance.h"
 
 #include <errno.h>
 #include <setjmp.h>

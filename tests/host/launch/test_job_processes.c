@@ -4,7 +4,7 @@
  * gathered, that a process that dies is named to all others, and that nothing hangs or is left
  * over.
  */
-#include "base/process.h"
+#include "system/process.h"
 #include "host/launch/job_processes.h"
 #include "machine/suspect.h"
 #include "machine/shared.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Apart from credential.c, so that programs without libcrypto can have that. */
-#include "base/credential.h"
+#include "system/credential.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

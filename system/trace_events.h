@@ -6,8 +6,8 @@
  *
  * Times are picoseconds here and microseconds, to the picosecond, in the file.
  */
-#ifndef TRIB_BASE_TRACE_EVENTS_H
-#define TRIB_BASE_TRACE_EVENTS_H
+#ifndef TRIB_SYSTEM_TRACE_EVENTS_H
+#define TRIB_SYSTEM_TRACE_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/temp_file.h"
+#include "system/temp_file.h"
 
-#include "base/credential.h"
+#include "system/credential.h"
 
 #include <errno.h>
 #include <fcntl.h>

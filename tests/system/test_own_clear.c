@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is removed is what is in the directory, and never what a link leads to. */
-#include "base/own_clear.h"
+#include "system/own_clear.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A file in the making has a name that cannot be guessed, and is there whole, with the permissions of what it replaces, or not at all. */
-#include "base/atomic_output.h"
-#include "base/own_clear.h"
-#include "base/temp_file.h"
+#include "system/atomic_output.h"
+#include "system/own_clear.h"
+#include "system/temp_file.h"
 
 #include <dirent.h>
 #include <errno.h>

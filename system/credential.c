@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/credential.h"
+#include "system/credential.h"
 
-#include "base/input.h"
-#include "base/own_path.h"
-#include "base/temp_file.h"
+#include "system/input.h"
+#include "system/own_path.h"
+#include "system/temp_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/input.h"
+#include "system/input.h"
 
 #include <errno.h>
 #include <fcntl.h>

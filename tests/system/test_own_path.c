@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A directory in which others could exchange files is refused, by name; a file is opened only where
  * it is a plain one of this user's; output follows no link of another user's. */
-#include "base/own_path.h"
+#include "system/own_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
  * Virtual time depends on neither machine nor date; its results leave both out, and are the same to
  * the byte in every run.
  */
-#ifndef TRIB_BASE_PROVENANCE_H
-#define TRIB_BASE_PROVENANCE_H
+#ifndef TRIB_SYSTEM_PROVENANCE_H
+#define TRIB_SYSTEM_PROVENANCE_H
 
 #include <stdbool.h>
 

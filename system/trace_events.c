@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/trace_events.h"
+#include "system/trace_events.h"
 
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 #include "base/units.h"
 
 #include <errno.h>

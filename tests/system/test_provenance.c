@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/provenance.h"
+#include "system/provenance.h"
 
 #include <jansson.h>
 #include <setjmp.h>

@@ -5,8 +5,8 @@
  * whatever is there may have been exchanged for a link to elsewhere. All that the tree removes goes
  * through here (scripts/one_helper.py).
  */
-#ifndef TRIB_BASE_OWN_CLEAR_H
-#define TRIB_BASE_OWN_CLEAR_H
+#ifndef TRIB_SYSTEM_OWN_CLEAR_H
+#define TRIB_SYSTEM_OWN_CLEAR_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * Output of results: a JSON file is replaced as a whole or not at all, and a write error on standard
  * output is reported.
  */
-#ifndef TRIB_BASE_ATOMIC_OUTPUT_H
-#define TRIB_BASE_ATOMIC_OUTPUT_H
+#ifndef TRIB_SYSTEM_ATOMIC_OUTPUT_H
+#define TRIB_SYSTEM_ATOMIC_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ int atomic_output_can_write(const char *path);
  * renamed over path (over the target, where path is a link), so a reader never sees half of it; it has
  * the permissions of the file that it replaces.
  * Anything but a file is appended to. 0 or -errno; -EPERM: a link, a FIFO or a file of another
- * user's is in the way (base/own_path.h).
+ * user's is in the way (system/own_path.h).
  */
 int atomic_output_json(const char *path, const struct json_t *j, size_t flags);
 /* The same for all that is in a file, from its beginning. */

@@ -7,8 +7,8 @@
  * FIFO that nobody has open for writing, and a writer that is silent for INPUT_SILENT_S, are
  * refused.
  */
-#ifndef TRIB_BASE_INPUT_H
-#define TRIB_BASE_INPUT_H
+#ifndef TRIB_SYSTEM_INPUT_H
+#define TRIB_SYSTEM_INPUT_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results are written completely or not at all, links and devices are not replaced, and a path can
  * be checked before a run. */
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 
 #include <dirent.h>
 #include <errno.h>

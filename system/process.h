@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What can be known of another process: whether it is stopped, and which one holds a lock. */
-#ifndef TRIB_BASE_PROCESS_H
-#define TRIB_BASE_PROCESS_H
+#ifndef TRIB_SYSTEM_PROCESS_H
+#define TRIB_SYSTEM_PROCESS_H
 
 #include <limits.h>
 #include <stdbool.h>

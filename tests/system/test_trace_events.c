@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A file of trace events, read back: which fields each kind of event has, that separators are where JSON
  * wants them, what is left out, and that events move from one process's file to another's. */
-#include "base/trace_events.h"
+#include "system/trace_events.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that users name: no FIFO, device or endless file is waited for; pipes with a writer are read. */
-#include "base/input.h"
+#include "system/input.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/process.h"
+#include "system/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

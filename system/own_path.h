@@ -7,8 +7,8 @@
  * a directory has passed, only its owner and root can change any component of its path, and the
  * path itself may be used too (a unix socket has no other name).
  */
-#ifndef TRIB_BASE_OWN_PATH_H
-#define TRIB_BASE_OWN_PATH_H
+#ifndef TRIB_SYSTEM_OWN_PATH_H
+#define TRIB_SYSTEM_OWN_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/own_clear.h"
+#include "system/own_clear.h"
 
-#include "base/own_path.h"
+#include "system/own_path.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * somebody may exchange a component; and realpath(3) reads links by readlink(2), to which
  * fs.protected_symlinks does not apply.
  */
-#include "base/own_path.h"
+#include "system/own_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

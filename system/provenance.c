@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/provenance.h"
+#include "system/provenance.h"
 
-#include "base/input.h"
+#include "system/input.h"
 #include "base/secret.h"
 #include "base/version.h"
 

@@ -3,8 +3,8 @@
  * Secrets by which somebody proves who he is: where they are found, how they are compared and wiped. A
  * secret is a text; it is never in a message, a log or a result, and a message names its source.
  */
-#ifndef TRIB_BASE_CREDENTIAL_H
-#define TRIB_BASE_CREDENTIAL_H
+#ifndef TRIB_SYSTEM_CREDENTIAL_H
+#define TRIB_SYSTEM_CREDENTIAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 int credential_from_env(const char *name, char text[CREDENTIAL_TEXT], char why[CREDENTIAL_WHY]);
 
 /*
- * The secret of this user's file `name` in a directory of this user's (base/own_path.h); what is
+ * The secret of this user's file `name` in a directory of this user's (system/own_path.h); what is
  * missing of both is made, the secret by chance. As credential_from_env(), but -ENOENT has a why, too.
  */
 int credential_own(const char *dir, const char *name, char text[CREDENTIAL_TEXT],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A secret comes from where nobody else can read or write it, or is refused by name and never shown. */
-#include "base/credential.h"
+#include "system/credential.h"
 
 #include <errno.h>
 #include <fcntl.h>

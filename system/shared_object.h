@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that dlopen() is to load. */
-#ifndef TRIB_BASE_SHARED_OBJECT_H
-#define TRIB_BASE_SHARED_OBJECT_H
+#ifndef TRIB_SYSTEM_SHARED_OBJECT_H
+#define TRIB_SYSTEM_SHARED_OBJECT_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The holder of a lock is named, also where this PID namespace does not show it; a process is known to
  * be stopped. */
-#include "base/process.h"
+#include "system/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

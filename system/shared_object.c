@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/shared_object.h"
+#include "system/shared_object.h"
 
 #include <elf.h>
 #include <errno.h>

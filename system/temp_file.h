@@ -5,8 +5,8 @@
  * sees half of one, and when something fails none stays. Every file that is renamed is written so
  * (scripts/one_helper.py).
  */
-#ifndef TRIB_BASE_TEMP_FILE_H
-#define TRIB_BASE_TEMP_FILE_H
+#ifndef TRIB_SYSTEM_TEMP_FILE_H
+#define TRIB_SYSTEM_TEMP_FILE_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/atomic_output.h"
+#include "system/atomic_output.h"
 
-#include "base/own_path.h"
-#include "base/temp_file.h"
+#include "system/own_path.h"
+#include "system/temp_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
