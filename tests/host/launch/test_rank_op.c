@@ -11,19 +11,12 @@
 
 #include "host/launch/msg_read.h"
 #include "host/launch/rank.h"
-#include "io/loop.h"
-#include "machine/page_server.h"
-#include "io/port/port.h"
 #include "machine/shared.h"
-#include "roce/frame.h"
+#include "tests/host/live_fabric.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define RANKS 2
 #define COUNT 1000
@@ -33,73 +26,10 @@ static const char conf[] = "name = \"rankop\"; dilation = 10; mtu = 1024;\n"
                            "latency = \"300ns\"; }; };\n"
                            "reduce = { groups = 4; slots = 16; window = 16; };\n";
 
-/* Runs the fabric, in a thread, until stop. */
-static struct {
-    struct rundir rd;
-    struct page_server *pages;
-    struct fabric *fab;
-    struct loop *loop;
-    pthread_t thread;
-    volatile sig_atomic_t stop;
-    char dir[64], file[80];
-} net;
-
-static void ready(void *ctx)
-{
-    (void)ctx;
-}
-
-static void *run_loop(void *arg)
-{
-    (void)arg;
-    loop_run(net.loop, &net.stop, ready, NULL);
-    return NULL;
-}
-
 static int fabric_start(void **state)
 {
-    struct fab_errors errs;
-    struct page_server_cfg pc = {.name = "test", .dilation = 10};
-    struct loop_cfg lc = {.rd = &net.rd};
-    FILE *f;
-
     (void)state;
-    snprintf(net.dir, sizeof(net.dir), "/tmp/rankop.XXXXXX"); /* a short path */
-    if (!mkdtemp(net.dir))
-        return -1;
-    snprintf(net.file, sizeof(net.file), "%s.conf", net.dir);
-    f = fopen(net.file, "w");
-    if (!f || fputs(conf, f) < 0 || fclose(f))
-        return -1;
-    net.fab = fabric_load(net.file, &errs);
-    if (!net.fab || rundir_open(&net.rd, net.dir, NULL, true) || rundir_install(&net.rd, net.fab) ||
-        io_eal_init("test", NULL, 128, NULL, 0))
-        return -1;
-    pc.dir = net.rd.path;
-    pc.fab = net.fab;
-    if (page_server_start(&net.pages, &net.rd.sh, &pc))
-        return -1;
-    lc.fab = net.fab;
-    lc.pool = frame_pool_create("rankop", 8191, 0);
-    if (!lc.pool || loop_create(&net.loop, &lc))
-        return -1;
-    setenv("TRIB_RUN", net.dir, 1);
-    setenv("TRIB_HOST", "h1", 1);
-    return pthread_create(&net.thread, NULL, run_loop, NULL);
-}
-
-static int fabric_stop(void **state)
-{
-    (void)state;
-    net.stop = 1;
-    pthread_join(net.thread, NULL);
-    loop_destroy(net.loop);
-    page_server_stop(net.pages);
-    rundir_remove(&net.rd);
-    unlink(net.file);
-    rundir_close(&net.rd);
-    fabric_free(net.fab);
-    return 0;
+    return live_fabric_start(conf, 10);
 }
 
 /* ---- a job ---- */
@@ -494,5 +424,5 @@ int main(void)
         cmocka_unit_test(what_is_malformed_is_refused),
     };
 
-    return cmocka_run_group_tests_name("launch/rank_op", tests, fabric_start, fabric_stop);
+    return cmocka_run_group_tests_name("launch/rank_op", tests, fabric_start, live_fabric_stop);
 }

@@ -326,5 +326,5 @@ int main(void)
         cmocka_unit_test(failures_wait_for_their_reason),
     };
 
-    return cmocka_run_group_tests_name("session/meeting", tests, fabric_start, fabric_stop);
+    return cmocka_run_group_tests_name("session/meeting", tests, fabric_start, live_fabric_stop);
 }

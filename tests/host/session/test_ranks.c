@@ -325,5 +325,5 @@ int main(void)
         cmocka_unit_test(arguments_are_checked_before_anything_else),
     };
 
-    return cmocka_run_group_tests_name("session/ranks", tests, fabric_start, fabric_stop);
+    return cmocka_run_group_tests_name("session/ranks", tests, fabric_start, live_fabric_stop);
 }

@@ -5,10 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "io/telemetry/telemetry.h"
 #include "switch/queue/egress_priv.h"
-#include "tests/io/one_loop.h"
-#include "tests/io/told.h"
+#include "tests/io/telemetry/ask.h"
 
 #include <pthread.h>
 
@@ -21,14 +19,6 @@ static const char conf[] = "name = \"told\"; slots_per_host = 2;"
                            " { a = \"s0\"; b = \"s1\"; cables = 2; } );";
 
 static struct io_port *a, *b; /* programs of h0 and h1 */
-
-static json_t *ask(const char *cmd, const char *params)
-{
-    struct rte_tel_data d = {NULL};
-
-    telemetry_answer(o.l, cmd, params, &d);
-    return d.v;
-}
 
 static int setup(void **state)
 {

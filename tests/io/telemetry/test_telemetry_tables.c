@@ -6,11 +6,9 @@
 #include <cmocka.h>
 
 #include "machine/link_reader.h"
-#include "io/telemetry/telemetry.h"
 #include "io/telemetry/telemetry_tables.h"
 #include "switch/queue/egress_priv.h"
-#include "tests/io/one_loop.h"
-#include "tests/io/told.h"
+#include "tests/io/telemetry/ask.h"
 
 #define CABLES 270
 
@@ -20,14 +18,6 @@ static const char conf[] = "name = \"told\"; slots_per_host = 3;"
                            "link_defaults = { rate = \"100Gb/s\"; latency = \"300ns\"; };"
                            "links = ( { a = \"h0\"; b = \"s0\"; }, { a = \"h1\"; b = \"s1\"; },"
                            " { a = \"s0\"; b = \"s1\"; cables = 270; } );";
-
-static json_t *ask(const char *cmd, const char *params)
-{
-    struct rte_tel_data d = {NULL};
-
-    telemetry_answer(o.l, cmd, params, &d);
-    return d.v;
-}
 
 static int setup(void **state)
 {

@@ -10,22 +10,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/loop.h"
-#include "machine/page_server.h"
-#include "io/port/port.h"
-#include "roce/frame.h"
+#include "tests/host/live_fabric.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MSG     20000
 #define THREADS 4
@@ -35,74 +28,17 @@ static const char conf[] = "name = \"rimtest\"; dilation = 10; mtu = 4096;\n"
                            "latency = \"300ns\"; }; };\n"
                            "reduce = { groups = 1; slots = 16; window = 16; };\n";
 
-/* Runs the fabric, in a thread, until stop. */
-static struct {
-    struct rundir rd;
-    struct page_server *pages;
-    struct fabric *fab;
-    struct loop *loop;
-    struct rte_mempool *pool;
-    pthread_t thread;
-    volatile sig_atomic_t stop;
-    char dir[64], file[80];
-} net;
-
-static void ready(void *ctx)
-{
-    (void)ctx;
-}
-
-static void *run(void *arg)
-{
-    (void)arg;
-    loop_run(net.loop, &net.stop, ready, NULL);
-    return NULL;
-}
-
 static int fabric_start(void **state)
 {
-    struct fab_errors errs;
-    struct page_server_cfg pc = {.name = "test", .dilation = 10};
-    struct loop_cfg lc = {.rd = &net.rd};
-    FILE *f;
-
     (void)state;
-    snprintf(net.dir, sizeof(net.dir), "/tmp/rimtest.XXXXXX"); /* a short path */
-    if (!mkdtemp(net.dir))
-        return -1;
-    snprintf(net.file, sizeof(net.file), "%s.conf", net.dir);
-    f = fopen(net.file, "w");
-    if (!f || fputs(conf, f) < 0 || fclose(f))
-        return -1;
-    net.fab = fabric_load(net.file, &errs);
-    if (!net.fab) {
-        fab_errors_print(&errs, stderr);
-        return -1;
-    }
-    if (rundir_open(&net.rd, net.dir, NULL, true) || rundir_install(&net.rd, net.fab) ||
-        io_eal_init("test", NULL, 128, NULL, 0))
-        return -1;
-    pc.dir = net.rd.path;
-    pc.fab = net.fab;
-    if (page_server_start(&net.pages, &net.rd.sh, &pc))
-        return -1;
-    net.pool = frame_pool_create("rimtest", 8191, 0);
-    lc.fab = net.fab;
-    lc.pool = net.pool;
-    if (!net.pool || loop_create(&net.loop, &lc))
-        return -1;
-    setenv("TRIB_RUN", net.dir, 1);
-    setenv("TRIB_HOST", "h1", 1);
-    return pthread_create(&net.thread, NULL, run, NULL);
+    return live_fabric_start(conf, 10);
 }
 
+/* A case has stopped the loop. */
 static int fabric_stop(void **state)
 {
     (void)state;
-    page_server_stop(net.pages);
-    rundir_remove(&net.rd);
-    unlink(net.file);
-    rundir_close(&net.rd);
+    live_fabric_remove();
     return 0;
 }
 
