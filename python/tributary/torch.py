@@ -37,9 +37,10 @@ from torch._C._distributed_c10d import Store
 
 from . import _lib, coll
 from ._torch_callbacks import level
+from ._torch_engine import Engine, Job
 from ._torch_store import StoreOob
 from ._torch_tensors import Flat, Movable, check, gathered, overlap, reduction, scattered
-from ._torch_work import Engine, Job, Work
+from ._torch_work import Work
 
 
 @dataclasses.dataclass

@@ -5,6 +5,7 @@ import threading
 
 import torch
 
+from tributary import _torch_engine as engines
 from tributary import _torch_work as work
 
 
@@ -57,10 +58,10 @@ class Oob:
 
 def run(why):
     threading.excepthook = lambda args: print("a thread has died:", args.exc_value)
-    engine = work.Engine("pg", Oob(), lambda oob: Communicator(why), 5.0, 0)
+    engine = engines.Engine("pg", Oob(), lambda oob: Communicator(why), 5.0, 0)
     tensor = torch.zeros(4)
     w = work.Work("all_reduce", [tensor], 5.0, 0, engine.completer)
-    engine.submit(work.Job("all_reduce", w, 4, send=tensor, recv=tensor))
+    engine.submit(engines.Job("all_reduce", w, 4, send=tensor, recv=tensor))
     try:
         w.wait()
         return "well"
