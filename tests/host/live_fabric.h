@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fabric whose loop runs in a thread of the test; the test is its host h1, as any preloaded program is. A program includes this
- * once, after cmocka.h.
+ * A fabric whose loop runs in a thread of the test; the test is its host h1, as any preloaded
+ * program is. A program includes this once, after cmocka.h.
  */
 #ifndef TRIB_TESTS_HOST_LIVE_FABRIC_H
 #define TRIB_TESTS_HOST_LIVE_FABRIC_H

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "machine/link_reader.h"
 #include "io/telemetry/telemetry_tables.h"
+#include "machine/link_reader.h"
 #include "switch/queue/egress_priv.h"
 #include "tests/io/telemetry/ask.h"
 
