@@ -163,7 +163,7 @@ programs: $(PROGS) $(BUILD)/man/trib.1
 
 # Manual pages and completion, from what the programs print of their tables.
 $(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl completion.bash completion.zsh) \
-    $(wildcard python/tributary/_command.py python/tributary/*/command.py)
+    $(wildcard python/tributary/_cli.py python/tributary/*/command.py)
 	@echo "  MAN   $(@D)"
 	$(Q)scripts/manuals.sh $(BUILD)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 kind, folder = sys.argv[1], Path(sys.argv[2])
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
-from tributary._command import Refused  # noqa: E402
+from tributary._cli import Refused  # noqa: E402
 
 
 def imported(words):

@@ -12,7 +12,7 @@ import tempfile
 from typing import Mapping, Optional, Sequence
 
 from .. import _secret
-from .._command import HELP, Command, Option, Refused, clean, program
+from .._cli import HELP, Command, Option, Refused, clean, program
 from .._files import write_whole
 from .._input import text_of
 from .._trib import trib

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Iterable, Mapping, Optional, Sequence
 
-from .._command import Refused
+from .._cli import Refused
 from .conf_text import Conf
 from .paths import Path, seconds
 from .predict import Simulator, predicted

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional, Sequence
 
-from .._command import clean
+from .._cli import clean
 from .launchers import FOREIGN
 from .rows import Row, Series, bad, cut_off, number, size_text, whole
 

@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any, Mapping, Optional
 
-from .._command import Refused, clean
+from .._cli import Refused, clean
 from .._input import WrongFile, json_of_text, whole
 from . import nccl_algo, perftest
 from .nccl import TESTS, test_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Optional, Sequence
 
-from .._command import Refused, clean
+from .._cli import Refused, clean
 from . import nccl_algo
 from .launchers import FOREIGN
 from .rows import MIB, Options, Series, bad, number, size_text, steps, take, whole

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Optional, Sequence
 
-from .._command import Refused
+from .._cli import Refused
 from .conf_text import Conf
 from .rows import Series
 

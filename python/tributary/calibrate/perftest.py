@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, Optional, Sequence
 
-from .._command import Refused, clean
+from .._cli import Refused, clean
 from .rows import MIB, Row, Series, bad, cut_off, number, whole
 
 # MB/sec is 2^20 bytes a second. Bytes per us of each unit.

@@ -7,7 +7,7 @@ import os
 import subprocess
 from typing import Mapping, Sequence
 
-from .._command import Refused, program
+from .._cli import Refused, program
 from .._files import discard, write_whole
 from .._input import json_of
 from .conf_text import Conf

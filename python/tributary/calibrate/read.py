@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .._command import Refused, clean
+from .._cli import Refused, clean
 from .._input import WrongFile, data_of
 from . import imb, json_results, nccl, osu, perftest
 from .launchers import untagged

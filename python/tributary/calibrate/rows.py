@@ -7,7 +7,7 @@ import os
 import re
 from typing import Mapping, Optional, Sequence
 
-from .._command import Refused, clean
+from .._cli import Refused, clean
 
 MIB = 1 << 20
 UNITS = ((1 << 30, "GiB"), (MIB, "MiB"), (1024, "KiB"))

@@ -9,7 +9,7 @@ import re
 import sys
 from typing import Mapping, Optional, Sequence
 
-from .._command import HELP, Command, Option, clean
+from .._cli import HELP, Command, Option, clean
 from .._files import write_whole
 from . import gpus, ibnetdiscover, iblinkinfo, verdict
 from .source import Line, Names, Notes, text_of

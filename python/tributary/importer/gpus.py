@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from .._command import Refused
+from .._cli import Refused
 from .network import listed
 from .source import Line, Notes
 from .topology import Machine

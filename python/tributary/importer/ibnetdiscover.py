@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .._command import Refused
+from .._cli import Refused
 from .lanes import rate_of_name
 from .network import Network, Node
 from .source import Notes

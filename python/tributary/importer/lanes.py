@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .._command import Refused
+from .._cli import Refused
 
 # Data rate of a lane in Gb/s, less the line code where the name has it (8b/10b up to QDR, 64b/66b of FDR and FDR10).
 LANE = {"SDR": 2.0, "DDR": 4.0, "QDR": 8.0, "FDR10": 10.0, "FDR": 13.64, "EDR": 25.0, "HDR": 50.0, "NDR": 100.0, "XDR": 200.0}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Mapping, Sequence
 
-from .._command import Refused
+from .._cli import Refused
 from .source import Line, Names, Notes
 
 End = tuple[str, int]  # GUID, port

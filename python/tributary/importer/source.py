@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .._command import Refused
+from .._cli import Refused
 from .._input import WrongFile, data_of, shown
 
 MOST_BYTES = 64 << 20

@@ -7,7 +7,7 @@ import re
 import xml.parsers.expat
 from typing import Iterator, Optional
 
-from .._command import Refused, clean
+from .._cli import Refused, clean
 from .source import Notes
 
 # GB/s of one NVLink in one direction, by compute capability; of one xGMI link of 16 lanes, by architecture.

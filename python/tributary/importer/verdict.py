@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Callable, Mapping, Sequence
 
-from .._command import Refused, program
+from .._cli import Refused, program
 from .._files import write_whole
 from .network import Network
 from .source import Line

@@ -16,7 +16,7 @@ import tempfile
 from typing import Any, Mapping, Optional, Sequence
 
 from .. import _sizes
-from .._command import HELP, Command, Option, Refused, clean
+from .._cli import HELP, Command, Option, Refused, clean
 from .._files import write_whole
 from .._input import text_of
 from .._trib import said, trib

@@ -14,7 +14,7 @@ import tempfile
 import time
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
-from .._command import Refused
+from .._cli import Refused
 from .._trib import trib, why
 
 ENDING = 10  # seconds that ranks have after a signal

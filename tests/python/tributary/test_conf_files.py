@@ -8,8 +8,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from tributary import _command, conf
-from tributary._command import Refused
+from tributary import _cli, conf
+from tributary._cli import Refused
 from tributary.conf import Conf
 
 
@@ -95,7 +95,7 @@ class Programs(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.top = Path(folder.name)
-        patch = mock.patch.object(_command, "trib", lambda: self.top / "scripts" / "trib")
+        patch = mock.patch.object(_cli, "trib", lambda: self.top / "scripts" / "trib")
         patch.start()
         self.addCleanup(patch.stop)
         patch = mock.patch.dict(os.environ)
@@ -112,17 +112,17 @@ class Programs(unittest.TestCase):
 
     def test_a_program_is_where_it_was_built_or_installed(self):
         with self.assertRaises(Refused) as e:
-            _command.program("p")
+            _cli.program("p")
         self.assertEqual(str(e.exception), f"found no program p beside {self.top}/scripts or in its build folder; run make first")
         for path in ("build/p", "scripts/p"):
             at = self.put(path)
-            self.assertEqual(_command.program("p"), at)
+            self.assertEqual(_cli.program("p"), at)
         os.environ["TRIB_BUILD"] = str(self.top / "other")
-        self.assertEqual(_command.program("p"), at)
+        self.assertEqual(_cli.program("p"), at)
         at = self.put("other/p")
-        self.assertEqual(_command.program("p"), at)
+        self.assertEqual(_cli.program("p"), at)
         os.chmod(at, 0o644)
-        self.assertEqual(_command.program("p"), str(self.top / "scripts" / "p"))
+        self.assertEqual(_cli.program("p"), str(self.top / "scripts" / "p"))
 
     def test_the_version_is_what_trib_plan_says(self):
         at, calls = self.put("build/trib-plan"), []
@@ -133,10 +133,10 @@ class Programs(unittest.TestCase):
 
         with mock.patch.object(subprocess, "run", ran):
             code = 0
-            self.assertEqual((_command.version(), calls), ("1.2.3", [([at, "--version"], {"capture_output": True, "text": True})]))
+            self.assertEqual((_cli.version(), calls), ("1.2.3", [([at, "--version"], {"capture_output": True, "text": True})]))
             code = 1
             with self.assertRaisesRegex(Refused, "^no$"):
-                _command.version()
+                _cli.version()
 
 
 if __name__ == "__main__":

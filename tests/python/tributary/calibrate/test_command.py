@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import command
 from tributary.calibrate.conf_text import Conf
 from tributary.calibrate.paths import seconds

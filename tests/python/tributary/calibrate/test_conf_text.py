@@ -2,7 +2,7 @@
 """A conf as text: values are found and changed where they are, and all else stays; the paths that a conf has."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import paths
 from tributary.calibrate.conf_text import Conf
 from tributary.calibrate.rows import Series

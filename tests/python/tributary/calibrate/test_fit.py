@@ -2,7 +2,7 @@
 """Launch, step and efficiency come back from times made of them; outliers, bounds and what the rows do not tell."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import fit
 from tributary.calibrate.conf_text import Conf
 from tributary.calibrate.paths import path_of, seconds

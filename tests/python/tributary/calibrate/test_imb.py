@@ -2,7 +2,7 @@
 """Tables of the Intel MPI Benchmarks: which tests and rows count, and what is refused by its line."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import imb
 
 PART = "#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part"

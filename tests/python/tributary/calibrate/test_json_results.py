@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import json_results, read
 from tributary.calibrate.rows import Options
 

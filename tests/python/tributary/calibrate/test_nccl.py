@@ -2,7 +2,7 @@
 """nccl-tests' tables, line by line: what each kind of line changes, which rows count, and what is refused."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import nccl
 from tributary.calibrate.rows import MIB, Options
 

@@ -2,7 +2,7 @@
 """perftest's tables and JSON: which column and unit count, and what is refused."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import perftest
 from tributary.calibrate.rows import MIB
 

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import predict
 from tributary.calibrate.conf_text import Conf
 from tributary.calibrate.rows import MIB, Row, Series

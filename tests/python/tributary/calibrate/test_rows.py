@@ -2,7 +2,7 @@
 """What all readers of results need: numbers, sizes, places, steps."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.calibrate import launchers, nccl_algo, osu, rows
 
 

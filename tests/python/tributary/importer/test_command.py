@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.importer import command, gpus, verdict
 from tributary.importer.source import Line, Notes
 from tributary.importer.topology import Machine

@@ -2,7 +2,7 @@
 """Data rates of links, by the names and by the signalling rates that tools print."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.importer import lanes
 
 

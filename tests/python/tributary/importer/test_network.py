@@ -2,7 +2,7 @@
 """InfiniBand fabrics line by line: nodes, links, levels and names, what is left out with which note, and what is refused by its line."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.importer import ibnetdiscover, iblinkinfo, verdict
 from tributary.importer.network import Network, Node
 from tributary.importer.source import Notes

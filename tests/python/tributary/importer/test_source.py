@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.importer import source
 
 

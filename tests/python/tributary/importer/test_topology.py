@@ -2,7 +2,7 @@
 """GPUs, their links and NICs of NCCL's topology, and by which line it is refused."""
 import unittest
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.importer.source import Notes
 from tributary.importer.topology import Machine
 

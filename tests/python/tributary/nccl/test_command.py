@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.nccl import command
 from tributary.nccl.needs import Found, Missing
 

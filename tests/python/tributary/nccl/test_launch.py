@@ -10,7 +10,7 @@ import types
 import unittest
 from unittest import mock
 
-from tributary._command import Refused
+from tributary._cli import Refused
 from tributary.nccl import launch
 
 

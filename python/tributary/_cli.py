@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands of this package have in common: a table of options gives the help, the manual page, completion and parsing."""
+"""What the commands of this package have in common: a table of options gives the help, the manual page, completion and parsing; how a command
+ends and what it says then; which Python it runs in."""
 
 from __future__ import annotations
 
 import difflib
 import getopt
+import importlib
 import os
 import re
 import subprocess
@@ -90,35 +92,45 @@ class Command(NamedTuple):
         hint = f"; did you mean --{near[0]}?" if near else ""
         return getopt.GetoptError(f"found {word}, expected an option of {self.name}{hint}")
 
-    def run(self, argv: Sequence[str], work: Callable[[dict[str, str], list[str]], None]) -> int:
+    def run(self, argv: Sequence[str], work: Callable[[dict[str, str], list[str]], Optional[int]]) -> int:
         """The command: its exit status. work does what is not help."""
-        try:
-            text = self.answered(argv)
+        return ended(self.say, lambda: self._answer(argv, work))
+
+    def _answer(self, argv: Sequence[str], work: Callable[[dict[str, str], list[str]], Optional[int]]) -> Optional[int]:
+        text = self.answered(argv)
+        if text is None:
+            given, args = self.parse(argv)
+            text = self.usage() if "help" in given else f"{self.name} (Tributary) {version()}" if "version" in given else None
             if text is None:
-                given, args = self.parse(argv)
-                text = self.usage() if "help" in given else f"{self.name} (Tributary) {version()}" if "version" in given else None
-                if text is None:
-                    work(given, args)
-            if text is not None:
-                print(text)
-            sys.stdout.flush()
-            return 0
-        except getopt.GetoptError as e:
-            self.say(e)
-            return 2
-        except (Refused, WrongFile) as e:
-            self.say(e)
-        except BrokenPipeError:
+                return work(given, args)
+        print(text)
+        return 0
+
+
+def ended(say: Callable[[object], None], work: Callable[[], Optional[int]], broken_pipe: int = 1) -> int:
+    """The exit status of a program that does this work: that of work, or of what ended it, which is said. broken_pipe: that of a reader who has
+    enough, as head."""
+    try:
+        code = work()
+        sys.stdout.flush()
+        return code or 0
+    except getopt.GetoptError as e:
+        say(e)
+        return 2
+    except (Refused, WrongFile) as e:
+        say(e)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return broken_pipe
+    except OSError as e:
+        say(f"{shown(e.filename or 'cannot write')}: {e.strerror}")
+        try:
+            sys.stdout.close()
+        except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        except OSError as e:
-            self.say(f"{shown(e.filename or 'cannot write')}: {e.strerror}")
-            try:
-                sys.stdout.close()
-            except OSError:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        except KeyboardInterrupt:
-            return 130
-        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 1
 
 
 HELP = (Option("help", "h", "", "", "print this text"), Option("version", "", "", "", "print the version"))
@@ -156,3 +168,17 @@ def version() -> str:
     if run.returncode:
         raise Refused(run.stderr.strip())
     return run.stdout.split()[-1]
+
+
+SYSTEM = "/usr/bin/python3"  # for which Debian's pandas and matplotlib are
+_MARK = "TRIB_REPORT_PYTHON"
+
+
+def need_modules(*names: str) -> None:
+    """Goes on in the system's Python where this one lacks a module; where both do, who uses it says so."""
+    try:
+        for name in names:
+            importlib.import_module(name)
+    except ImportError:
+        if os.access(SYSTEM, os.X_OK) and not os.environ.get(_MARK):
+            os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, _MARK: SYSTEM})

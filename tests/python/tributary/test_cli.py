@@ -7,8 +7,8 @@ import os
 import unittest
 from unittest import mock
 
-from tributary import _command
-from tributary._command import Command, Option, Refused
+from tributary import _cli
+from tributary._cli import Command, Option, Refused
 from tributary._input import WrongFile
 
 COMMAND = Command(
@@ -16,7 +16,7 @@ COMMAND = Command(
     (
         Option("output", "o", "FILE", "", "where the results go"),
         Option("kind", "", "KIND", "red blue", "of the result, of which there are two that a line of the help has no room for"),
-        *_command.HELP,
+        *_cli.HELP,
     ),
     (("0", "done"), ("2", "a mistake")), "trib(1)",
 )  # fmt: skip
@@ -24,7 +24,7 @@ COMMAND = Command(
 
 class Text(unittest.TestCase):
     def setUp(self):
-        patch = mock.patch.object(_command, "version", lambda: "1.2")
+        patch = mock.patch.object(_cli, "version", lambda: "1.2")
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -68,10 +68,10 @@ class Text(unittest.TestCase):
             self.assertIsNone(COMMAND.answered(argv))
 
     def test_a_text_of_others_becomes_a_line(self):
-        self.assertEqual(_command.clean("a\x1b\nb"), "a??b")
-        self.assertEqual(_command.clean("x" * 60), "x" * 60)
-        self.assertEqual(_command.clean("x" * 61), "x" * 57 + "...")
-        self.assertEqual(_command.clean("abcde", 4), "a...")
+        self.assertEqual(_cli.clean("a\x1b\nb"), "a??b")
+        self.assertEqual(_cli.clean("x" * 60), "x" * 60)
+        self.assertEqual(_cli.clean("x" * 61), "x" * 57 + "...")
+        self.assertEqual(_cli.clean("abcde", 4), "a...")
 
     def test_options_are_parsed_by_any_spelling(self):
         for argv in (["-o", "x", "--kind=red", "f"], ["f", "--kind", "red", "-ox"], ["--kin=red", "--output=x", "f"]):
@@ -124,6 +124,38 @@ class Text(unittest.TestCase):
         with mock.patch.object(os, "dup2") as to, mock.patch.object(os, "open", lambda path, how: (path, how)):
             self.assertEqual(self.run_it([], raises(BrokenPipeError())), (1, "", ""))
         to.assert_called_once_with(("/dev/null", os.O_WRONLY), 1)
+        self.assertEqual(self.run_it([], lambda _given, _args: 3), (3, "", ""))
+
+    def test_a_reader_who_has_enough_may_be_no_failure(self):
+        def breaks():
+            raise BrokenPipeError
+
+        with mock.patch.object(os, "dup2"), mock.patch.object(os, "open", lambda path, how: (path, how)):
+            self.assertEqual([_cli.ended(print, breaks, code) for code in (0, 141)], [0, 141])
+
+
+class Python(unittest.TestCase):
+    """In which Python a command goes on."""
+
+    def goes_on_in(self, names, env, executable=True):
+        def run(path, argv, env):
+            ran.append((path, argv, env.get("TRIB_REPORT_PYTHON")))
+
+        ran = []
+        with mock.patch.object(os, "execve", run), mock.patch.object(os, "access", lambda path, how: executable), mock.patch.dict(os.environ, env), \
+                mock.patch.object(_cli.sys, "argv", ["bin/trib-x", "a b"]):
+            _cli.need_modules(*names)
+        return ran
+
+    def test_this_one_where_it_has_the_modules(self):
+        self.assertEqual(self.goes_on_in(("json", "os"), {}), [])
+
+    def test_the_systems_where_one_is_missing(self):
+        self.assertEqual(self.goes_on_in(("json", "no_such_module"), {}), [("/usr/bin/python3", ["/usr/bin/python3", "bin/trib-x", "a b"], "/usr/bin/python3")])
+
+    def test_this_one_where_the_systems_lacks_it_too(self):
+        self.assertEqual(self.goes_on_in(("no_such_module",), {"TRIB_REPORT_PYTHON": "x"}), [])
+        self.assertEqual(self.goes_on_in(("no_such_module",), {}, executable=False), [])
 
 
 if __name__ == "__main__":
