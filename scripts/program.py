@@ -7,6 +7,7 @@ import sys
 
 COMMANDS = {
     "trib-calibrate": "calibrate",
+    "trib-explain": "explain",
     "trib-import": "importer",
     "trib-nccl": "nccl",
     "trib-report": "report",

@@ -7,8 +7,6 @@ READER: results, report, timeline, explain, calibrate, import, conf. FILE...: ri
 """
 import contextlib
 import copy
-import importlib.machinery
-import importlib.util
 import io
 import json
 import os
@@ -126,14 +124,6 @@ def mutants(seed, n, files):
 # ---- the readers: each returns, or raises what its command says in a sentence ----
 
 
-def script(name):
-    path = os.path.join(ROOT, "scripts", name)
-    spec = importlib.util.spec_from_loader(name.replace("-", "_"), importlib.machinery.SourceFileLoader(name.replace("-", "_"), path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def reader_of(name):
     if name == "results":
         import tributary.results as r
@@ -151,8 +141,9 @@ def reader_of(name):
 
         return lambda p: closed(t.timeline(p))
     if name == "explain":
-        module = script("trib-explain")
-        return lambda p: module.explain([p])
+        from tributary.explain.command import explain
+
+        return explain
     if name == "calibrate":
         from tributary.calibrate.read import read_results
         from tributary.calibrate.rows import Options
