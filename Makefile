@@ -26,7 +26,7 @@
 #   container-test                          the steps of packaging/Containerfile, run by a user without privileges under chroot (root)
 #   system-test                             built and unit-tested for SUITE=trixie ARCH=amd64, or for ARCH=arm64 under qemu-user (root)
 #   deb deb-test                            the Debian package, in $(BUILD)/deb; installed, run and removed in a bare Debian (root)
-#   docs-test                               commands, what they print, and links of README.md and docs/
+#   docs-test docs-check                    commands of README.md and docs/, and what they print; links, and pages that are too long
 #   format lint                             clang-format, cppcheck
 #
 # Every room is one archive; a test is any tests/<room>/test_*.c and links what it needs of them.
@@ -154,7 +154,7 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo help test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo help test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test docs-check format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -730,6 +730,9 @@ docs-test:
 	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) tests/docs.sh
 
+docs-check:
+	$(Q)scripts/docs_links.py
+
 # Each target, or those of FUZZ_TARGETS="memif arp", runs FUZZ_SECONDS under libFuzzer; the corpus is tests/fuzz/corpus.
 FUZZ_SECONDS ?= 30
 fuzz:
@@ -749,7 +752,7 @@ format:
 	$(Q)clang-format-14 -i $(C_FILES)
 # cppcheck takes an assertion that is compiled out for a test of its pointer (world_port.c), one branch of fabric_latency()'s condition for a test of the other's pointer, and the address of a struct's array for
 # what is in it (ctuuninitvar); it sees no loop behind a _Pragma (arith_loops.h, reduce_refs.h), where vectors are loaded by float's pointers.
-lint:
+lint: docs-check
 	$(Q)scripts/setup.sh lint
 	$(Q)scripts/arrows.sh $(if $(wildcard $(BUILD)/libbase.a),$(BUILD))
 	$(Q)scripts/spdx.sh
@@ -768,6 +771,7 @@ lint:
 BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libnccl-net-tributary.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
+DOC_DIRS := img labs decisions
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched conf/grafana/*.json)
 PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl trib-check-protocol trib-check-nccl-plugin)
 # Of aggregation protocols that are built outside of the tree.
@@ -787,15 +791,14 @@ CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules g
 # Those that others put files in too; uninstall removes the empty ones, but none that a system has below /usr and /usr/local itself.
 SHARED_DIRS := lib/pkgconfig lib/python3/dist-packages lib/python3 share/man/man1 share/man/man3 $(COMPLETIONS) share/bash-completion share/zsh/site-functions share/zsh
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") "$(TO)/share/doc/tributary/img" "$(TO)/share/doc/tributary/labs"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") $(DOC_DIRS:%="$(TO)/share/doc/tributary/%")
 	install -m 755 $(BIN) "$(TO)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
 	install -m 755 $(LIB) "$(TO)/lib/tributary"
 	install -D -m 755 host/sandbox/bin/rdma "$(TO)/lib/tributary/bin/rdma"
 	for f in $(CONFS); do install -m 644 "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 $(DOCS) "$(TO)/share/doc/tributary"
-	install -m 644 $(wildcard docs/img/*) "$(TO)/share/doc/tributary/img"
-	install -m 644 $(wildcard docs/labs/*) "$(TO)/share/doc/tributary/labs"
+	for d in $(DOC_DIRS); do install -m 644 docs/$$d/* "$(TO)/share/doc/tributary/$$d" || exit 1; done
 	install -d "$(TO)/lib/systemd/system"
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/systemd/tributary@.service.in >"$(TO)/lib/systemd/system/tributary@.service"
 	install -d "$(TO)/share/man/man1" "$(TO)/share/man/man3" "$(TO)/$(COMPLETIONS)" "$(TO)/share/zsh/site-functions"
@@ -829,13 +832,13 @@ uninstall:
 	for f in $(notdir $(SHARP_HEADERS)); do rm -f "$(TO)/$(SHARP)/include/sharp/api/$$f"; done
 	rm -f "$(TO)/share/zsh/site-functions/_trib" "$(TO)/lib/systemd/system/tributary@.service"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
-	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/* docs/labs/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
+	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard $(DOC_DIRS:%=docs/%/*))); do rm -f "$(TO)/share/doc/tributary/$$f"; done
 	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
 	rm -f "$(TO)/lib/pkgconfig/tributary.pc" "$(TO)/share/tributary/wireshark/tributary.lua"
 	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
 	rm -rf "$(TO)/$(PACKAGE)/__pycache__" $(foreach d,$(SUBPACKAGES),"$(TO)/$(PACKAGE)/$(d)/__pycache__")
-	for d in lib/systemd/system lib/systemd $(addprefix $(PACKAGE)/,$(SUBPACKAGES)) $(PACKAGE) include/tributary lib/tributary/bin lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary share/doc/tributary/img share/doc/tributary/labs share/doc/tributary $(SHARED_DIRS) $(if $(filter /usr /usr/local,$(PREFIX)),,share/man share/doc bin lib include share ""); do \
+	for d in lib/systemd/system lib/systemd $(addprefix $(PACKAGE)/,$(SUBPACKAGES)) $(PACKAGE) include/tributary lib/tributary/bin lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary $(DOC_DIRS:%=share/doc/tributary/%) share/doc/tributary $(SHARED_DIRS) $(if $(filter /usr /usr/local,$(PREFIX)),,share/man share/doc bin lib include share ""); do \
 	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:

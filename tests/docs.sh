@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs every command block of README.md, docs/*.md and docs/labs/*.md and checks every link of every *.md. usage: tests/docs.sh [FILE...]
+# Runs every command block of README.md, docs/, and scripts/docs_links.py. usage: tests/docs.sh [FILE...]
 #
 # A block fenced as ```sh is run by `bash -eu -o pipefail` with a time limit; it must exit with 0 and leave no fabric up. Its working
 # directory has the checkout's files by link, so that files written there stay out of the checkout; `trib` is on the PATH and
 # XDG_RUNTIME_DIR is its own. ```sh skip: REASON marks a block that cannot be run here. A block of another kind must not begin with a
-# command. A relative link must lead to a file, and its anchor to a heading.
+# command.
 #
 # ```output after a block that was run has what it printed: every line of it must be among the printed ones, in this order; runs of
 # blanks count as one, and a line ... stands for any. A claim that stands in a sentence is checked likewise by a command that readers do
@@ -18,9 +18,9 @@ root=$PWD
 build=$(cd "${BUILD:-build}" 2>/dev/null && pwd) || { echo "docs: found no ${BUILD:-build}; run make first" >&2; exit 1; }
 limit=${LIMIT:-60}
 docs=("$@")
-[ ${#docs[@]} -gt 0 ] || docs=(README.md docs/*.md docs/labs/*.md)
+[ ${#docs[@]} -gt 0 ] || docs=(README.md docs/*.md docs/labs/*.md docs/decisions/*.md)
 tmp=$(mktemp -d /tmp/td.XXXXXX)
-failed=0 ran=0 skipped=0 links=0 compared=0
+failed=0 ran=0 skipped=0 compared=0
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
@@ -125,32 +125,8 @@ for file in "${docs[@]}"; do
 done
 took=$((($(date +%s%N) - begin) / 1000000))
 
-# ---- links ----
+scripts/docs_links.py || bad "scripts/docs_links.py"
 
-# The anchors of a file's headings as they are rendered: lower case, punctuation gone, a dash for a space, -1 for the second of a name.
-anchors() {
-    awk '/^ *```/ { on = !on; next }
-         !on && /^#+ / { s = tolower($0); sub(/^#+ +/, "", s); gsub(/\]\([^)]*\)/, "", s); gsub(/[^a-z0-9 _-]/, "", s); gsub(/ /, "-", s)
-                         print s (n[s]++ ? "-" n[s] - 1 : "") }' "$1"
-}
-# LINE<tab>TARGET of every link outside of code.
-targets() {
-    awk '/^ *```/ { on = !on; next }
-         !on { s = $0; gsub(/`[^`]*`/, "", s)
-               while (match(s, /\]\([^) ]+/)) { print NR "\t" substr(s, RSTART + 2, RLENGTH - 2); s = substr(s, RSTART + RLENGTH) } }' "$1"
-}
-
-while IFS= read -r file; do
-    while IFS=$'\t' read -r line target; do
-        case "$target" in http://* | https://* | mailto:*) continue ;; esac
-        links=$((links + 1))
-        path=${target%%#*}
-        [ -n "$path" ] && to=$(dirname "$file")/$path || to=$file
-        [ -e "$to" ] || { bad "$file:$line: the link leads to no file: $target"; continue; }
-        [[ "$target" != *'#'* ]] || anchors "$to" | grep -Fxq -- "${target#*#}" || bad "$file:$line: no such heading: $target"
-    done < <(targets "$file")
-done < <(find . -name '*.md' -not -path './build*' -not -path './.git/*' | sed 's|^\./||' | sort)
-
-printf '%d blocks run in %d.%01d s, %d skipped, %d outputs compared, %d links, %d failed\n' $ran $((took / 1000)) $((took % 1000 / 100)) \
-    $skipped $compared $links $failed
+printf '%d blocks run in %d.%01d s, %d skipped, %d outputs compared, %d failed\n' $ran $((took / 1000)) $((took % 1000 / 100)) \
+    $skipped $compared $failed
 [ $failed = 0 ] && [ $ran -gt 0 ]

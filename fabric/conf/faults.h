@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fault plan: what goes wrong in a fabric, and when, from a libconfig file (docs/confs.md). Plain
+ * A fault plan: what goes wrong in a fabric, and when, from a libconfig file (docs/conf-plans.md). Plain
  * data; sim/world/fault_player.c applies it to a running fabric.
  */
 #ifndef TRIB_FABRIC_CONF_FAULTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A training workload: a transformer, its training and its parallelism, from a libconfig file
- * (docs/confs.md). Plain data, checked. Counts of parameters and FLOPs are computed from the shape.
+ * (docs/conf-plans.md). Plain data, checked. Counts of parameters and FLOPs are computed from the shape.
  *
  * There are dp * tp * pp GPUs. Experts are spread over ep of the dp * tp GPUs of a pipeline stage,
  * so dp * tp / ep GPUs hold copies of the same experts. A global rank is

@@ -87,7 +87,7 @@ def conf_word(conf: PathLike, folder: str = "") -> str:
 
 
 def write_plan(faults: Plan, path: Path) -> None:
-    """Writes a fault plan, a list of its entries (docs/confs.md), to a file."""
+    """Writes a fault plan, a list of its entries (docs/conf-plans.md), to a file."""
     write_whole(path, libconfig({"faults": tuple(faults)}))  # type: ignore[arg-type]
 
 

@@ -225,7 +225,7 @@ static struct cost_levels levels_of(const char *conf)
     return l;
 }
 
-/* The table of docs/virtual-time.md: bytes of one collective, and its bound in ms, by hand: bytes
+/* The table of docs/training-step.md: bytes of one collective, and its bound in ms, by hand: bytes
  * that a member must receive over 50 GB/s of its NIC or 450 GB/s of its NVLinks (H800 in a fabric
  * of H100 nodes: the fabric's). */
 static void bounds_are_those_of_hand(void **state)
