@@ -2,69 +2,23 @@
 #include "sim/world/memory.h"
 
 #include "base/assert.h"
-#include "system/own_clear.h"
 #include "host/bench/host_resources.h"
 #include "roce/frame.h"
+#include "sim/eal/sim_eal.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #define MIB     (1u << 20)
 #define CACHE   512u /* frames freed last are taken next, while they are in the CPU's caches */
 #define EAL_MIB 64u  /* for its own lists, and rings of pools */
-
-static int first_core(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof(set), &set) == 0)
-        for (int c = 0; c < CPU_SETSIZE; c++)
-            if (CPU_ISSET(c, &set))
-                return c;
-    return 0;
-}
-
-int memory_start_eal(unsigned mib)
-{
-    char prog[] = "trib-sim", no_huge[] = "--no-huge", no_shconf[] = "--no-shconf",
-         no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", m[] = "-m", mb[16],
-         iova[] = "--iova-mode=va", log[] = "--log-level=*:error", prefix[48], l[] = "-l", core[16];
-    char *argv[] = {prog, no_huge, no_shconf, no_pci, no_telemetry, m,   mb,
-                    iova, log,     prefix,    l,      core,         NULL};
-
-    cpu_set_t set;
-    bool known = sched_getaffinity(0, sizeof(set), &set) == 0;
-
-    snprintf(mb, sizeof(mb), "%u", mib);
-    snprintf(prefix, sizeof(prefix), "--file-prefix=trib%d", (int)getpid());
-    snprintf(core, sizeof(core), "%d", first_core());
-    if (rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0)
-        return -1;
-    if (known) /* the EAL binds this process, and others like it, to that one core */
-        sched_setaffinity(0, sizeof(set), &set);
-    return 0;
-}
-
-void memory_end_eal(void)
-{
-    char dir[256];
-
-    /* The EAL creates it even where nothing is shared, and does not remove it. */
-    snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
-    rte_eal_cleanup();
-    (void)own_rmdir(AT_FDCWD, dir);
-}
 
 /* glibc.malloc.hugetlb=1, which scripts/trib sets, needs a kernel with such pages. */
 bool memory_can_be_dense(void)
@@ -132,7 +86,7 @@ struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads
     snprintf(what, sizeof(what), " for %u frames (--frames)", n);
     if (!host_resources_has(m->bytes, m->bytes, what, err, size))
         return NULL;
-    if (!memory_start_eal(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
+    if (!sim_eal_start(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
         m->at = take(m->bytes);
     if (m->at)
         p = frame_pool_create_at("frames", n, cache, lengths, m->at, m->bytes);
@@ -148,5 +102,5 @@ void memory_end(struct memory *m)
     rte_mempool_free(m->pool);
     if (m->at)
         munmap(m->at, m->bytes);
-    memory_end_eal();
+    sim_eal_end();
 }

@@ -12,10 +12,6 @@ struct memory {
     size_t bytes;
 };
 
-/* The EAL on one core, without privileges, huge pages, devices or files that others see; 0, or -1
- * and rte_errno. */
-int memory_start_eal(unsigned mib);
-void memory_end_eal(void);
 /*
  * Page size of malloc(): pages of 2 MiB where the kernel has them, which is faster (dense); or
  * small pages for more than MEMORY_DENSE_RANKS or where memory is short, so that rings of thousands

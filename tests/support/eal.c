@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/support/eal.h"
 
-#include "sim/world/memory.h"
+#include "sim/eal/sim_eal.h"
 
 #include <rte_errno.h>
 #include <rte_mempool.h>
@@ -57,12 +57,12 @@ void test_eal_init(void)
     if (done)
         return;
     done = 1;
-    if (memory_start_eal(1024)) {
+    if (sim_eal_start(1024)) {
         fprintf(stderr, "rte_eal_init: %s\n", rte_strerror(rte_errno));
         exit(2);
     }
     tell_of_pools();
-    atexit(memory_end_eal);
+    atexit(sim_eal_end);
 }
 
 struct rte_mempool *test_pool(unsigned n)
