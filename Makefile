@@ -29,7 +29,7 @@
 #   docs-test docs-check                    commands of README.md and docs/, and what they print; links, and pages that are too long
 #   format lint                             clang-format, cppcheck
 #
-# Every room is one archive; a test is any tests/<room>/test_*.c and links what it needs of them.
+# Every room (rooms.mk) is one archive; a test is any tests/<room>/test_*.c and links its room and what that uses.
 
 BUILD  ?= build
 PREFIX ?= /usr/local
@@ -92,52 +92,18 @@ MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c i
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
-# In order: a room uses those named before it (scripts/arrows.sh reads every include).
-ROOM_base        := $(addprefix base,/ /shortage) system
-ROOM_fabric      := $(addprefix fabric,/ /conf /routing /report /theory)
-ROOM_aggregation := aggregation
-ROOM_protocols   := $(addprefix protocols,/ /host)
-ROOM_check       := protocols/check
-ROOM_roce        := $(addprefix roce,/ /cc)
-ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /protocol /net)
-ROOM_machine     := machine
-ROOM_io          := $(addprefix io,/ /port /memif /telemetry /trunk)
-ROOM_live        := io/live
-ROOM_clock       := host/clock
-ROOM_hca         := $(addprefix host/hca,/ /memory /io)
-ROOM_kernels     := host/kernels
-ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
-ROOM_bench       := $(addprefix host/bench,/ /verify)
-ROOM_session     := host/session
-ROOM_sharp       := plugins/sharp plugins/common
-ROOM_nccl        := plugins/nccl plugins/common
-ROOM_plugcheck   := plugins/check
-ROOM_launch      := host/launch
-ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step /jobs)
-ROOM_support     := tests/support
-ROOMS := base fabric aggregation protocols check roce machine switch io live clock hca kernels coll bench session sharp nccl plugcheck launch sim support
-$(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
-$(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
-lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
-
-# The rooms that each room uses, itself included.
-ON_base        := base
-ON_fabric      := fabric $(ON_base)
-ON_aggregation := aggregation $(ON_fabric)
-ON_protocols   := protocols $(ON_aggregation)
-ON_check       := check $(ON_protocols)
-ON_roce        := roce $(ON_aggregation)
-ON_machine     := machine $(ON_roce)
-ON_switch      := switch protocols $(ON_roce)
-ON_io          := io machine $(ON_switch)
-ON_live        := live $(ON_io)
-ON_clock       := clock $(ON_io)
-ON_hca         := hca io machine roce aggregation fabric base
-ON_coll        := coll kernels protocols aggregation fabric base
-ON_bench       := bench $(ON_coll)
-ON_session     := session live bench machine $(ON_coll)
-ON_launch      := launch live bench machine $(ON_coll)
-ON_sim         := sim launch live bench coll kernels hca clock $(ON_io)
+# An archive for each room, libhost-hca.a of host/hca, and what a room needs to be linked: those that it uses, those that they use, and so on.
+include rooms.mk
+ROOMS := $(patsubst USES_%,%,$(filter USES_%,$(.VARIABLES)))
+$(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(r))))
+archives = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(subst /,-,$(r)).a))
+with_used = $(sort $(1) $(foreach r,$(1),$(USES_$(r)) $(UP_$(r))))
+closure   = $(if $(filter-out $(1),$(call with_used,$(1))),$(call closure,$(call with_used,$(1))),$(1))
+$(foreach r,$(ROOMS),$(eval ON_$(r) := $(call closure,$(r))))
+on   = $(sort $(foreach r,$(1),$(ON_$(r))))
+libs = $(call archives,$(call on,$(1)))
+# Of all that a program is made of: they may use each other.
+linked = $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -176,11 +142,11 @@ $(BUILD)/system/provenance.o: $(BUILD)/commit
 $(BUILD)/system/provenance.o: private CFLAGS += -DTRIB_COMMIT='"$(COMMIT)"'
 
 define room_rule
-$(BUILD)/lib$(1).a: $(call obj,$(SRC_$(1)))
+$(call archives,$(1)): $(call obj,$(SRC_$(1)))
 	@echo "  AR    $$@"
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(foreach r,$(ROOMS),$(eval $(call room_rule,$(r))))
+$(foreach r,$(ROOMS),$(if $(SRC_$(r)),$(eval $(call room_rule,$(r)))))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -204,58 +170,54 @@ $(BUILD)/wide/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $< (wide)"
 	$(Q)$(CC) $(CFLAGS) -DFAB_WIDE -MMD -MP -c $< -o $@
-$(BUILD)/wide/libfabric.a: $(call wide,$(SRC_fabric))
+$(BUILD)/wide/libfabric.a: $(call wide,$(foreach r,$(filter fabric fabric/%,$(ROOMS)),$(SRC_$(r))))
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call lib,base)
+$(BUILD)/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call libs,system)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -ljansson -lm -o $@
 
-$(BUILD)/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call lib,base)
+$(BUILD)/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call libs,system)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -ljansson -lm -o $@
 
-$(BUILD)/trib-switch: $(call obj,io/trib_switch.c) $(call lib,$(ON_io))
+$(BUILD)/trib-switch: $(call obj,io/trib_switch.c) $(call libs,io)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
-	    $(call DPDK_SWITCH_LIBS,$(DPDK_NICS)) -lcrypto $(NIC_LIBS) $(SYS_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) $(call DPDK_SWITCH_LIBS,$(DPDK_NICS)) -lcrypto $(NIC_LIBS) $(SYS_LIBS) -o $@
 
 # Its own objects, not their archive: --exclude-libs hides every symbol that comes out of one. It needs the real libibverbs
 # although it names nothing of it: what a program asks of this handle by name and is not here is found there (dlopen.c).
-$(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,live io machine roce aggregation fabric base) host/hca/exports.map
+HCA := host/hca host/hca/memory host/hca/io
+$(BUILD)/libtribverbs.so: $(call obj,$(foreach r,$(HCA),$(SRC_$(r)))) $(filter-out $(call archives,$(HCA)),$(call libs,$(HCA))) host/hca/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
-	    -Wl,--exclude-libs,ALL $(call obj,$(SRC_hca)) \
-	    -Wl,--start-group $(call lib,live io machine roce aggregation fabric base) -Wl,--end-group $(DPDK_LIBS) \
+	    -Wl,--exclude-libs,ALL $(linked) $(DPDK_LIBS) \
 	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
-$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels protocols machine aggregation fabric base)
+$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call libs,host/launch)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
-	    -libverbs -ljansson -lmd -lconfig -lm -lpthread -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -libverbs -ljansson -lmd -lconfig -lm -lpthread -o $@
 
 # Collectives for programs of others; they get the HCA by preload, too.
-$(BUILD)/libtributary.so.1: $(call lib,session bench coll kernels protocols machine aggregation fabric base)
+$(BUILD)/libtributary.so.1: $(call obj,$(SRC_host/session)) $(filter-out %-session.a,$(call libs,host/session))
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtributary.so.1 -Wl,-z,defs -Wl,--exclude-libs,libmachine.a:libaggregation.a:libbase.a:libfabric.a \
-	    -Wl,--whole-archive $(call lib,session) -Wl,--no-whole-archive \
-	    -Wl,--start-group $(filter-out %/libsession.a,$^) -Wl,--end-group \
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtributary.so.1 -Wl,-z,defs -Wl,--exclude-libs,ALL $(linked) \
 	    -lcrypto -libverbs -ljansson -lconfig -lm -ldl -lpthread -o $@
 	$(Q)ln -sf libtributary.so.1 $(BUILD)/libtributary.so
 
 # In a folder of its own when installed: a system's library of this name stays what others find.
-$(BUILD)/libsharp_coll.so.5: $(call obj,$(SRC_sharp)) $(BUILD)/libtributary.so.1
+$(BUILD)/libsharp_coll.so.5: $(call obj,$(SRC_plugins/sharp) $(SRC_plugins/common)) $(BUILD)/libtributary.so.1
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libsharp_coll.so.5 -Wl,-z,defs $^ -libverbs -lpthread \
 	    -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../..' -o $@
 	$(Q)ln -sf libsharp_coll.so.5 $(BUILD)/libsharp_coll.so
 
 # NCCL looks for libnccl-net-NAME.so.
-$(BUILD)/libnccl-net-tributary.so: $(call obj,$(SRC_nccl)) $(call lib,base) $(BUILD)/libtributary.so.1
+$(BUILD)/libnccl-net-tributary.so: $(call obj,$(SRC_plugins/nccl)) $(filter-out %-nccl.a,$(call libs,plugins/nccl)) $(BUILD)/libtributary.so.1
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libnccl-net-tributary.so -Wl,-z,defs -Wl,--exclude-libs,ALL $^ -libverbs -lpthread -ldl \
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libnccl-net-tributary.so -Wl,-z,defs -Wl,--exclude-libs,ALL $(linked) $(lastword $^) -libverbs -lpthread -ldl \
 	    -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@
 
 # Open MPI loads it by its path.
@@ -272,29 +234,27 @@ $(BUILD)/pmix/store_pmix.so: $(call obj,$(wildcard plugins/pmix/*.c))
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,defs $^ $(shell pkg-config --libs pmix 2>/dev/null) -o $@
 
 # Everything in one process: nodes, HCAs and ranks.
-SIM_LIBS = $(call lib,$(ON_sim))
-$(BUILD)/trib-sim: $(call obj,sim/trib_sim.c) $(SIM_LIBS)
+$(BUILD)/trib-sim: $(call obj,sim/trib_sim.c) $(call libs,sim)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(SIM_LIBS) -Wl,--end-group \
-	    $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
 
 # Run by `trib exec`: sets up the emulated host's view of the machine, then executes the program.
-$(BUILD)/trib-enter: $(call obj,$(wildcard host/sandbox/*.c)) $(call lib,machine fabric base)
+$(BUILD)/trib-enter: $(call obj,host/sandbox/trib_enter.c) $(call libs,host/sandbox)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -lm -o $@
 
 # What programs on an emulated host find first on their PATH.
 $(BUILD)/bin/%: host/sandbox/bin/%
 	$(Q)install -D -m 755 $< $@
 
 # Started by `trib up` and `trib perf` to supervise a fabric's processes.
-$(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,machine base)
+$(BUILD)/trib-keep: $(call obj,host/keep/trib_keep.c) $(call libs,host/keep)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -o $@
 
-$(BUILD)/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c) $(call lib,machine base)
+$(BUILD)/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c) $(call libs,machine)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -ljansson -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -ljansson -o $@
 
 # Clients of telemetry: nothing of DPDK is linked. Without libmicrohttpd trib-metrics does not serve, without ncurses trib-top has --batch alone.
 MHD     := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo -lmicrohttpd)
@@ -302,9 +262,9 @@ NCURSES := $(shell pkg-config --libs ncursesw 2>/dev/null)
 $(BUILD)/io/live/metrics_http.o: private CFLAGS += $(if $(MHD),-DTRIB_MICROHTTPD)
 $(BUILD)/io/live/top_screen.o: private CFLAGS += $(if $(NCURSES),-DTRIB_NCURSES)
 LIVE := $(addprefix $(BUILD)/trib-,status metrics top faults)
-$(LIVE): $(BUILD)/trib-%: $(BUILD)/io/live/trib_%.o $(call lib,live switch machine aggregation fabric base)
+$(LIVE): $(BUILD)/trib-%: $(BUILD)/io/live/trib_%.o $(call libs,io/live)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -lpthread $(if $(filter %metrics,$@),$(MHD)) $(if $(filter %top,$@),$(NCURSES)) -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -ljansson -lm -lpthread $(if $(filter %metrics,$@),$(MHD)) $(if $(filter %top,$@),$(NCURSES)) -o $@
 
 # With a look and a text of the test's own.
 $(BUILD)/tests/io/live/test_metrics_http.o: private CFLAGS += $(if $(MHD),-DTRIB_MICROHTTPD)
@@ -313,14 +273,14 @@ $(BUILD)/tests/io/live/test_metrics_http: %: %.o $(BUILD)/io/live/metrics_http.o
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(MHD) -o $@
 
 # It loads shared objects, and needs nothing of DPDK.
-$(BUILD)/trib-check-protocol: $(call obj,protocols/check/trib_check_protocol.c) $(call lib,check protocols aggregation base)
+$(BUILD)/trib-check-protocol: $(call obj,protocols/check/trib_check_protocol.c) $(call libs,protocols/check)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -ljansson -lm -ldl -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -ljansson -lm -ldl -o $@
 
 # It loads plug-ins, and shares nothing with ours but their interface.
-$(BUILD)/trib-check-nccl-plugin: $(call obj,plugins/check/trib_check_nccl_plugin.c) $(call lib,plugcheck base)
+$(BUILD)/trib-check-nccl-plugin: $(call obj,plugins/check/trib_check_nccl_plugin.c) $(call libs,plugins/check)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -ljansson -lm -ldl -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -ljansson -lm -ldl -o $@
 
 # Loaded by the system's libibverbs in a program that lost LD_PRELOAD.
 $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
@@ -329,85 +289,80 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 
 # The system's clocks as fabric time (trib exec --clock fabric). In a folder of their own: an archive that has poll() in it would give it
 # to every test.
-$(BUILD)/libtribclock.so: $(call obj,$(wildcard host/clock/*.c host/clock/calls/*.c)) $(call lib,machine base) host/clock/calls/exports.map
+$(BUILD)/libtribclock.so: $(call obj,$(SRC_host/clock) $(SRC_host/clock/calls)) $(call libs,machine) host/clock/calls/exports.map
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribclock.so -Wl,-z,defs -Wl,--version-script=host/clock/calls/exports.map $(filter %.o %.a,$^) -o $@
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribclock.so -Wl,-z,defs -Wl,--version-script=host/clock/calls/exports.map $(linked) -o $@
 
 # What is compiled to ask whether a call is to fail, in programs that fail on purpose.
 ifeq ($(MODE),asan)
 $(addprefix $(BUILD)/trib-,sim plan model): private CFLAGS += -Wl,-u,fault_at
 endif
 
-TEST_LIBS = $(call lib,support $(ON_sim))
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
+# A test is linked to its room and what that uses, to tests/support, and to what rooms.mk lets tests of its folder join.
+test_libs = $(call archives,tests/support) $(call libs,$(1) $(JOIN) $(JOIN_$(1)))
+TEST_DIRS := $(filter-out fabric/wide include protocols plugins/% protocols/check,$(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TESTS)))))
+tests_of = $(foreach t,$(filter-out %/test_metrics_http,$(filter $(BUILD)/tests/$(1)/test_%,$(TESTS))),$(if $(findstring /,$(t:$(BUILD)/tests/$(1)/%=%)),,$(t)))
+define test_rule
+$(call tests_of,$(1)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call test_libs,$(1))
+	@echo "  LD    $$@"
+	$$(Q)$$(CC) $$(CFLAGS) $$(linked) $$(DPDK_LIBS) -lcmocka -lcrypto -libverbs $$(SYS_LIBS) -o $$@
+endef
+$(foreach d,$(TEST_DIRS),$(eval $(call test_rule,$(d))))
+# Programs beside the tests.
+$(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(call test_libs,bench)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
-	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 
-$(filter $(BUILD)/tests/fabric/wide/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/wide/tests/%.o $(BUILD)/wide/libfabric.a $(call lib,base)
+$(filter $(BUILD)/tests/fabric/wide/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/wide/tests/%.o $(BUILD)/wide/libfabric.a $(call libs,system)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lconfig -ljansson -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lconfig -ljansson -lm -o $@
 
 # Protocols need nothing but their public header: no DPDK is linked.
 STAR := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/protocols/star*.c))
-$(filter $(BUILD)/tests/protocols/test_%,$(TESTS)): %: %.o $(STAR) $(call lib,$(ON_protocols))
+$(filter $(BUILD)/tests/protocols/test_%,$(TESTS)): %: %.o $(STAR) $(call libs,protocols/host $(JOIN_protocols))
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -ldl -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lm -ldl -o $@
 
 # Of the public headers: programs as others make them.
 $(filter $(BUILD)/tests/include/test_%,$(TESTS)): %: %.o $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -Wl,-rpath,'$$ORIGIN/../..' -o $@
 
-$(filter $(BUILD)/tests/host/session/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(wildcard host/session/*.c)) $(TEST_LIBS)
-	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
-	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -ldl -o $@
-
-$(filter $(BUILD)/tests/host/keep/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/keep/trib_keep.c,$(wildcard host/keep/*.c))) $(call lib,machine base)
-	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka $(SYS_LIBS) -o $@
-
-$(filter $(BUILD)/tests/host/sandbox/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call obj,$(filter-out host/sandbox/trib_enter.c,$(wildcard host/sandbox/*.c))) $(call lib,machine fabric base)
-	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lconfig -lm -o $@
-
 # What of SHARP's interface calls nothing below.
-$(filter $(BUILD)/tests/plugins/sharp/test_%,$(TESTS)): %: %.o $(call lib,sharp)
+$(filter $(BUILD)/tests/plugins/sharp/test_%,$(TESTS)): %: %.o $(call libs,plugins/sharp)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -libverbs -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -libverbs -o $@
 
-$(filter $(BUILD)/tests/plugins/nccl/test_%,$(TESTS)): %: %.o $(call lib,nccl base)
+$(filter $(BUILD)/tests/plugins/nccl/test_%,$(TESTS)): %: %.o $(call libs,plugins/nccl)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -libverbs -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -libverbs -o $@
 
-$(filter $(BUILD)/tests/plugins/check/test_%,$(TESTS)): %: %.o $(call lib,plugcheck base) $(BUILD)/tests/fake/libnccl-net-mock.so
+$(filter $(BUILD)/tests/plugins/check/test_%,$(TESTS)): %: %.o $(call libs,plugins/check) $(BUILD)/tests/fake/libnccl-net-mock.so
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(filter-out %.so,$^) -lcmocka -lm -ldl -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lm -ldl -o $@
 
 # The checker counts a protocol's memory by functions of its own in place of malloc() and free().
-$(filter $(BUILD)/tests/protocols/check/test_%,$(TESTS)): %: %.o $(call lib,$(ON_check))
+$(filter $(BUILD)/tests/protocols/check/test_%,$(TESTS)): %: %.o $(call libs,protocols/check)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lm -ldl -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lm -ldl -o $@
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
 STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-telemetry trib-status trib-perf trib-sim trib-keep)
 STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
-static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
-$(BUILD)/static/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call lib,base)
-$(BUILD)/static/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call lib,base)
-$(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,machine base)
-$(BUILD)/static/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c) $(call lib,machine base)
-$(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c) $(call lib,live switch machine aggregation fabric base)
-$(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))
-$(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch live bench coll kernels hca $(ON_io))
-$(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c io/static/pcap_sources.c) $(SIM_LIBS)
+$(BUILD)/static/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call libs,system)
+$(BUILD)/static/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call libs,system)
+$(BUILD)/static/trib-keep: $(call obj,host/keep/trib_keep.c) $(call libs,host/keep)
+$(BUILD)/static/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c) $(call libs,machine)
+$(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c) $(call libs,io/live)
+$(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call libs,io)
+$(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call libs,host/launch host/hca/io)
+$(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c io/static/pcap_sources.c) $(call libs,sim)
 $(STATIC):
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(static_link) $(if $(filter %trib-switch,$@),$(call DPDK_SWITCH_LIBS),$(DPDK_LIBS)) $(STATIC_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) $(if $(filter %trib-switch,$@),$(call DPDK_SWITCH_LIBS),$(DPDK_LIBS)) $(STATIC_LIBS) -o $@
 
 # ---- the two commands ---------------------------------------------------------------------------------
 demo:
@@ -450,10 +405,9 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 
 # Attack programs (tests/hostile/*.sh run them); they may use the rooms. raw.c is theirs.
 HOSTILE := $(patsubst %.c,$(BUILD)/%,$(filter-out tests/hostile/raw.c,$(wildcard tests/hostile/*.c)))
-$(BUILD)/tests/hostile/%: $(BUILD)/tests/hostile/%.o $(BUILD)/tests/hostile/raw.o $(TEST_LIBS)
+$(BUILD)/tests/hostile/%: $(BUILD)/tests/hostile/%.o $(BUILD)/tests/hostile/raw.o $(call test_libs,hostile)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
-	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(linked) $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 # Those that are ordinary programs.
 $(addprefix $(BUILD)/tests/hostile/,page telemetry slots trunk): $(BUILD)/tests/hostile/%: tests/hostile/%.c
 	@mkdir -p $(@D)
@@ -563,13 +517,13 @@ faults:
 # date: two minutes; all take half an hour.
 mutations:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libsupport.a
+	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libtests-support.a
 	$(Q)BUILD=build-checked CC="$(CC)" tests/mutations.sh
 
 # Mechanisms of docs/threat-model.md, each taken away once (tests/threat_model.txt): the test that the claim names must fail. DRAW= as above.
 threat-model:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libsupport.a
+	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libtests-support.a
 	$(Q)BUILD=build-checked CC="$(CC)" KNOWN=1 TABLE=tests/threat_model.txt tests/mutations.sh
 
 # Small bugs planted by a tool in ROOM= (a folder, a file, or all), one at a time: those that the room's unit tests, the tests in virtual time and
@@ -740,10 +694,10 @@ fuzz:
 	$(Q)$(MAKE) --no-print-directory CC=clang-14 MODE=fuzz BUILD=build-fuzz fuzz-programs
 	$(Q)BUILD=build-fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_TARGETS="$(FUZZ_TARGETS)" tests/fuzz/run.sh
 fuzz-programs: $(FUZZERS)
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(TEST_LIBS)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(call test_libs,fuzz)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $< $(linked) \
 	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
