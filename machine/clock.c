@@ -210,8 +210,9 @@ void clock_start_at(struct clock_page *c, const struct clock_state *s)
 void clock_follow(struct clock_page *c, int64_t at_ns, uint32_t dilation, int32_t skew_ppb)
 {
     struct clock_state was = clock_read(c, NULL);
+    /* Rounded up as in clock_set_dilation(); a skew, of up to 2, rounds three times more. */
     struct clock_state next = {.change_ns = at_ns,
-                               .change_ps = clock_line_ps(&was, at_ns) + 1,
+                               .change_ps = clock_line_ps(&was, at_ns) + (was.skew_ppb ? 6 : 1),
                                .before = was.dilation,
                                .before_skew_ppb = was.skew_ppb,
                                .dilation = dilation,

@@ -130,12 +130,14 @@ bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out)
         if (t->peer[owner].received < SURE_N || !follow_line(&t->peer[owner].follow, now_ns, &l))
             return false;
         *out = t->owner_was = line_of(&t->peer[owner]);
+        t->dilation = out->dilation;
         out->change_ns = follow_ours(&l, out->change_ns);
         return true;
     }
     if (!may_make(t, now_ns))
         return false;
     t->owner = t->me;
+    t->dilation = t->cfg.dilation;
     *out = (struct clock_state){
         .change_ns = now_ns, .before = t->cfg.dilation, .dilation = t->cfg.dilation};
     return true;
@@ -151,7 +153,9 @@ static unsigned choose_owner(const struct trunk *t, int64_t now_ns)
     if (t->owner != t->me && has_clock(p)) {
         unsigned its = p->state.owner; /* it has found one that is ahead */
 
-        return its != t->me && its != t->owner && peer_alive(&t->peer[its]) ? its : t->owner;
+        if (its == t->me) /* as we have: either was ahead for the other */
+            return RTE_MIN(t->me, t->owner);
+        return its != t->owner && peer_alive(&t->peer[its]) ? its : t->owner;
     }
     if (t->owner != t->me) {
         while (o != t->me && !has_clock(&t->peer[o]))
@@ -168,10 +172,25 @@ static unsigned choose_owner(const struct trunk *t, int64_t now_ns)
     return t->me;
 }
 
+/* The owner's clock runs at its own speed. A change begins once the one before is over: two that lie ahead are no
+ * line. */
+static void speed_set(struct trunk *t)
+{
+    struct clock_state s = clock_state_of(t->sh->clock);
+    int64_t now = clock_mono_ns();
+
+    if ((s.dilation == t->dilation && !s.skew_ppb) || s.change_ns > now)
+        return;
+    clock_follow(t->sh->own_clock, now + DILATE_NS, t->dilation, 0);
+    peers_say(t);
+}
+
 void trunk_clock_tick(struct trunk *t)
 {
     unsigned o = choose_owner(t, clock_mono_ns());
 
+    if (t->owner == t->me)
+        speed_set(t);
     if (o == t->owner)
         return;
     t->owner = o;
@@ -198,15 +217,16 @@ static void speed_for(int64_t ps, int64_t ns, uint32_t *dilation, int32_t *skew_
     *skew_ppb = (int32_t)(PPB * RTE_MIN(RTE_MAX(skew, -1 + SKEW_MOST), 2.0));
 }
 
-static void follow_owner(struct trunk *t, int64_t now_ns)
+static void follow_owner(struct trunk *t)
 {
     struct clock_state theirs = line_of(&t->peer[t->owner]), ours = clock_state_of(t->sh->clock);
-    int64_t at = RTE_MAX(now_ns + LEAD_NS, ours.change_ns), change, meet, here;
+    const int64_t now = clock_mono_ns(); /* the message may have waited for this process */
+    int64_t at = RTE_MAX(now + LEAD_NS, ours.change_ns), change, meet, here;
     uint32_t dilation = theirs.dilation;
     struct follow_line l;
     int32_t skew;
 
-    if (!follow_line(&t->peer[t->owner].follow, now_ns, &l) || ours.change_ns > now_ns)
+    if (!follow_line(&t->peer[t->owner].follow, now, &l) || ours.change_ns > now)
         return;
     change = follow_ours(&l, theirs.change_ns);
     if (change > at && change - at < WAIT_NS)
@@ -216,6 +236,7 @@ static void follow_owner(struct trunk *t, int64_t now_ns)
     speed_for(meet - here, FOLLOW_INTERVAL_NS, &dilation, &skew);
     clock_follow(t->sh->own_clock, at, dilation, skew);
     t->owner_was = theirs;
+    t->dilation = theirs.dilation;
     here -= clock_line_ps(&theirs, follow_theirs(&l, at));
     atomic_store(&t->sh->own_clock->unsure_ns,
                  l.unsure_ns + trunk_clock_wall_ns(here < 0 ? -here : here, theirs.dilation));
@@ -253,19 +274,17 @@ void trunk_clock_heard(struct trunk *t, unsigned from, bool interval_over, int64
     note_far(t, from, now_ns);
     if (from == t->owner && p->state.has_clock &&
         (interval_over || memcmp(&line, &t->owner_was, sizeof(line)) != 0))
-        follow_owner(t, now_ns);
+        follow_owner(t);
 }
 
 void trunk_clock_dilate(struct trunk *t, uint32_t dilation)
 {
-    struct clock_state s = clock_state_of(t->sh->clock);
     uint8_t m[sizeof(struct trunk_header) + sizeof(dilation)];
-    int64_t now = clock_mono_ns();
 
-    if (t->owner == t->me && s.dilation != dilation) {
-        clock_follow(t->sh->own_clock, RTE_MAX(now, s.change_ns) + DILATE_NS, dilation, s.skew_ppb);
-        peers_say(t);
-    } else if (t->owner != t->me) {
+    if (t->owner == t->me) {
+        t->dilation = dilation;
+        speed_set(t);
+    } else {
         dilation = htobe32(dilation);
         memcpy(trunk_body(m), &dilation, sizeof(dilation));
         peers_send(t, t->owner, TRUNK_DILATE, m, sizeof(m));

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/trunk/trunk_follow.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-#define DRIFT_MAX 1e-3       /* quartz is off by 1e-4 at most */
+#define QUARTZ    1e-4       /* is off by so much at most, */
+#define DRIFT_MAX 1e-3       /* so this is none */
 #define DRIFT_NS  2000000000 /* shorter spans say nothing of drift */
 
 bool follow_take(struct follow *f, int64_t a_ns, int64_t b_ns, int64_t c_ns, int64_t d_ns)
@@ -27,44 +29,76 @@ bool follow_take(struct follow *f, int64_t a_ns, int64_t b_ns, int64_t c_ns, int
     return true;
 }
 
-/* Least squares, about the newest point so that numbers stay small. */
-bool follow_line(const struct follow *f, int64_t now_ns, struct follow_line *out)
-{
-    const struct follow_point *last = &f->point[(f->next + FOLLOW_POINTS - 1) % FOLLOW_POINTS];
-    double sx = 0, sy = 0, sxx = 0, sxy = 0, slope = 0, mean_x, mean_y;
-    int64_t span = 0, way = INT64_MAX;
+/* Sums of the points about the newest one, so that numbers stay small. */
+struct fit {
+    double sx, sy, sxx, sxy;
+    int64_t span;
+};
 
-    if (!f->n)
-        return false;
+static struct fit fit_of(const struct follow *f, const struct follow_point *last)
+{
+    struct fit s = {0};
+
     for (unsigned i = 0; i < f->n; i++) {
         double x = (double)(f->point[i].at_ns - last->at_ns);
         double y = (double)(f->point[i].offset_ns - last->offset_ns);
+        int64_t ago = llabs(last->at_ns - f->point[i].at_ns);
 
-        sx += x, sy += y, sxx += x * x, sxy += x * y;
-        span = llabs(last->at_ns - f->point[i].at_ns) > span
-                   ? llabs(last->at_ns - f->point[i].at_ns)
-                   : span;
-        way = f->point[i].way_ns < way ? f->point[i].way_ns : way;
+        s.sx += x, s.sy += y, s.sxx += x * x, s.sxy += x * y;
+        s.span = ago > s.span ? ago : s.span;
     }
-    mean_x = sx / f->n;
-    mean_y = sy / f->n;
-    if (span >= DRIFT_NS)
-        slope = (sxy - sx * mean_y) / (sxx - sx * mean_x);
+    return s;
+}
+
+/* Each point's offset is right to half its way, and weighs in the line at time x (least squares) as
+ * 1 / n + (x - mean) (x_i - mean) / sum of (x_j - mean)^2. */
+static int64_t fit_unsure(const struct follow *f, const struct follow_point *last,
+                          const struct fit *s, double x)
+{
+    double mean = s->sx / f->n, sum = s->sxx - s->sx * mean, unsure = 0;
+
+    for (unsigned i = 0; i < f->n; i++) {
+        double xi = (double)(f->point[i].at_ns - last->at_ns);
+
+        unsure +=
+            fabs(1.0 / f->n + (x - mean) * (xi - mean) / sum) * (double)f->point[i].way_ns / 2;
+    }
+    return (int64_t)unsure;
+}
+
+bool follow_line(const struct follow *f, int64_t now_ns, struct follow_line *out)
+{
+    const struct follow_point *last = &f->point[(f->next + FOLLOW_POINTS - 1) % FOLLOW_POINTS];
+    double x = (double)(now_ns - last->at_ns), slope, mean;
+    struct fit s;
+
+    if (!f->n)
+        return false;
+    s = fit_of(f, last);
+    if (s.span < DRIFT_NS) {
+        *out = (struct follow_line){.at_ns = now_ns,
+                                    .offset_ns = last->offset_ns,
+                                    .unsure_ns = last->way_ns / 2 + (int64_t)(fabs(x) * QUARTZ)};
+        return true;
+    }
+    mean = s.sx / f->n;
+    slope = (s.sxy - s.sx * s.sy / f->n) / (s.sxx - s.sx * mean);
     slope = slope > DRIFT_MAX ? DRIFT_MAX : slope < -DRIFT_MAX ? -DRIFT_MAX : slope;
-    *out = (struct follow_line){.at_ns = now_ns, .drift = slope, .unsure_ns = way / 2};
-    if (span >= DRIFT_NS)
-        out->offset_ns =
-            last->offset_ns + (int64_t)(mean_y + slope * ((double)(now_ns - last->at_ns) - mean_x));
-    else
-        out->offset_ns = last->offset_ns;
+    *out = (struct follow_line){.at_ns = now_ns,
+                                .offset_ns =
+                                    last->offset_ns + (int64_t)(s.sy / f->n + slope * (x - mean)),
+                                .drift = slope,
+                                .unsure_ns = fit_unsure(f, last, &s, x + FOLLOW_INTERVAL_NS)};
     return true;
 }
 
 int64_t follow_way(const struct follow *f)
 {
-    struct follow_line l;
+    int64_t way = f->n ? INT64_MAX : 0;
 
-    return follow_line(f, 0, &l) ? 2 * l.unsure_ns : 0;
+    for (unsigned i = 0; i < f->n; i++)
+        way = f->point[i].way_ns < way ? f->point[i].way_ns : way;
+    return way;
 }
 
 int64_t follow_theirs(const struct follow_line *l, int64_t at_ns)

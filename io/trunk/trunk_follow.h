@@ -30,7 +30,8 @@ struct follow {
 struct follow_line {
     int64_t at_ns, offset_ns;
     double drift; /* of the offset, ns per ns */
-    int64_t unsure_ns;
+    int64_t
+        unsure_ns; /* the error is no larger until the next interval is over, for steady clocks */
 };
 
 /* Takes an exchange. True: an interval is over, and follow_line() says something new. */

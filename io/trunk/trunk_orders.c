@@ -22,12 +22,21 @@
 #define TIMES    5
 #define ANSWER_S 2
 
+/* In a later session the order would be new to a machine that has carried it out. */
+static bool may_tell(struct trunk_peer *p)
+{
+    if (!peer_alive(p) || (p->told_in && p->told_in != p->session.mine))
+        return false;
+    p->told_in = p->session.mine;
+    return true;
+}
+
 static void say(struct trunk *t)
 {
     uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_order) + TRUNK_ORDER_TEXT];
 
     for (unsigned i = 0; i < t->n; i++) {
-        if (i == t->me || !peer_alive(&t->peer[i]))
+        if (i == t->me || !may_tell(&t->peer[i]))
             continue;
         memcpy(trunk_body(m), &t->given.order, sizeof(t->given.order));
         memcpy(trunk_body(m) + sizeof(t->given.order), t->given.text, t->given.bytes);
@@ -43,6 +52,8 @@ void orders_give(struct trunk *t, enum trunk_what what, const char *text)
 
     t->given.order = (struct trunk_order){htobe32(number), htobe32(what)};
     t->given.left = TIMES;
+    for (unsigned i = 0; i < t->n; i++)
+        t->peer[i].told_in = 0;
     t->given.bytes = strnlen(text, TRUNK_ORDER_TEXT);
     memcpy(t->given.text, text, t->given.bytes);
     say(t);

@@ -317,7 +317,7 @@ static const char *take(struct trunk *t, const struct trunk_header *h, const uin
         break;
     case TRUNK_DILATE:
         memcpy(&dilation, body, sizeof(dilation));
-        if (t->owner == t->me && be32toh(dilation))
+        if (t->sh && t->owner == t->me && be32toh(dilation))
             trunk_clock_dilate(t, be32toh(dilation));
         break;
     case TRUNK_ORDER:

@@ -40,6 +40,8 @@ struct trunk_peer {
     uint8_t *cuts;            /* bit by link */
     uint16_t n_ends;
     uint32_t order; /* the last that was carried out */
+    uint64_t
+        told_in; /* our nonce of the session in which it was told the order that is said; 0: not yet */
     uint64_t received, sent, send_failed;
     struct { /* trunk_carrier.c */
         uint8_t mac[6];
@@ -89,6 +91,7 @@ struct trunk {
     bool has_clock;
     unsigned owner;
     struct clock_state owner_was; /* the owner's line that ours follows */
+    uint32_t dilation; /* as it was asked of the owner, or that says: ours catches up by another */
     int64_t began_ns, looked_ns;
     int64_t wakes_ns; /* when the thread on the bell wakes without being rung */
     /* lateness */
@@ -163,7 +166,7 @@ bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out)
 /* After a message with the state of machine `from`. */
 void trunk_clock_heard(struct trunk *t, unsigned from, bool interval_over, int64_t now_ns);
 void trunk_clock_tick(struct trunk *t);
-/* Asks the owner for this dilation, or sets it; in effect a moment later. */
+/* Asks the owner for this dilation, or sets it; in effect a moment later. This machine has a clock. */
 void trunk_clock_dilate(struct trunk *t, uint32_t dilation);
 
 /* trunk_ends.c */
