@@ -13,6 +13,7 @@
 #   hostile                                 attacks of one process or user on others, each repelled
 #   mutate ROOM=                            small bugs planted by a tool in a room: lists those that no test finds (N=, SEED=, UNIT=1)
 #   matrix kills clocks clock-faults chaos mutations threat-model protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
+#   trunk-seeds                             trunks of several machines in virtual time: they die, stop, are parted and attacked (SEEDS=, SEED=)
 #   explain-real                            20 planted causes and 10 healthy runs in real time, explained (5 minutes)
 #   validate                                published measurements of real machines beside predictions
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
@@ -505,6 +506,13 @@ chaos:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim
 	$(Q)BUILD=build-checked SEEDS=$(SEEDS) BUDGET=$(BUDGET) tests/chaos.sh
+
+# In the first tier 100 of these run; 25 a second, in the build with assertions.
+.PHONY: trunk-seeds
+trunk-seeds:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/tests/io/trunk/test_trunk_seeds
+	$(Q)SEED=$(or $(SEED),1) SEEDS=$(SEEDS) build-checked/tests/io/trunk/test_trunk_seeds
 
 # Allocations, maps and files fail in programs in virtual time, one at a time (tests/faults.py): none may crash, leak, hang or say nothing. DRAW=60
 # draws as many, by DRAW_SEED= or today's date: a minute; all take a quarter of an hour.
