@@ -27,7 +27,8 @@
 #   container-test                          the steps of packaging/Containerfile, run by a user without privileges under chroot (root)
 #   system-test                             built and unit-tested for SUITE=trixie ARCH=amd64, or for ARCH=arm64 under qemu-user (root)
 #   deb deb-test                            the Debian package, in $(BUILD)/deb; installed, run and removed in a bare Debian (root)
-#   docs-test docs-check                    commands of README.md and docs/, and what they print; links, and pages that are too long
+#   docs-test docs-check docs-tables        commands of README.md and docs/, and what they print; links, pages that are too long, tables; writes
+#                                           tables of documents anew from the code
 #   format lint                             clang-format, cppcheck
 #
 # Every room (rooms.mk) is one archive; a test is any tests/<room>/test_*.c and links its room and what that uses.
@@ -121,7 +122,7 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo help test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test docs-check format lint install uninstall clean
+.PHONY: all programs static static-programs demo help test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test docs-check docs-tables format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -694,6 +695,11 @@ docs-test:
 
 docs-check:
 	$(Q)scripts/docs_links.py
+	$(Q)scripts/docs_tables.py --check $(BUILD)
+
+# Tables that the code has already.
+docs-tables: programs
+	$(Q)scripts/docs_tables.py $(BUILD)
 
 # Each target, or those of FUZZ_TARGETS="memif arp", runs FUZZ_SECONDS under libFuzzer; the corpus is tests/fuzz/corpus.
 FUZZ_SECONDS ?= 30

@@ -23,7 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARITH_MAX_INPUTS 128 /* all GPUs of an NVL72, all children of a switch */
+#define ARITH_MAX_INPUTS                                                                           \
+    128 /* limit: inputs of one reduction: children of a switch, GPUs of an NVL72 */
 
 typedef void (*arith_fn)(void *out, const void *const *in, unsigned n, size_t count);
 

@@ -12,7 +12,9 @@
 #include <time.h>
 
 static const char *const level_names[LOG_LEVELS] = {"none", "error", "warn", "info", "debug"};
-static const char *const rooms[] = {"roce", "switch", "trunk", "hca", "coll", "exec", "sim"};
+#define X(name, text) name,
+static const char *const rooms[] = {LOG_ROOMS(X)};
+#undef X
 #define ROOMS (sizeof(rooms) / sizeof(rooms[0]))
 
 static enum log_level level_of[ROOMS];

@@ -14,7 +14,17 @@
 
 enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
 
-/* Rooms: roce switch trunk hca coll exec sim. Another one is a mistake of the caller: none of its lines is printed. */
+/* X(name, what its lines are about) */
+#define LOG_ROOMS(X)                                                                               \
+    X("roce", "queue pairs")                                                                       \
+    X("switch", "switches, their links and who attaches to them")                                  \
+    X("trunk", "what joins machines")                                                              \
+    X("hca", "the emulated HCA of a program")                                                      \
+    X("coll", "communicators and collectives")                                                     \
+    X("exec", "trib exec: what it sets for a program")                                             \
+    X("sim", "simulations")
+
+/* room: one of the above. Another one is a mistake of the caller: none of its lines is printed. */
 bool log_on(const char *room, enum log_level level);
 void log_line(const char *room, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -15,7 +15,7 @@
 
 #define FAB_NAME        32
 #define FAB_MAX_ERRORS  64
-#define FAB_MAX_MEMBERS 4096
+#define FAB_MAX_MEMBERS 4096 /* limit: members of an aggregation group */
 enum fab_kind { FAB_HOST, FAB_SWITCH };
 enum fab_role {
     FAB_ROLE_HOST,
@@ -192,7 +192,7 @@ struct fab_notice {
 
 /* The reliable transport of hosts and aggregation nodes (libconfig group `transport`). */
 #define FAB_MIN_WINDOW 256
-#define FAB_MAX_WINDOW (1 << 20)
+#define FAB_MAX_WINDOW (1 << 20) /* limit: packets of a transport's window */
 struct fab_transport {
     uint32_t window; /* packets that a queue pair may have unacknowledged (fabric/transport.c) */
     uint8_t ack_timeout; /* 4.096 us * 2^n; 0: the default of whoever connects */
@@ -231,7 +231,7 @@ struct fab_access {
 };
 
 /* A machine that runs nodes (libconfig list `machines`), and where its trunk receives. */
-#define FAB_MAX_MACHINES    64
+#define FAB_MAX_MACHINES    64      /* limit: machines of a fabric */
 #define FAB_TRUNK           "trunk" /* the name of each machine's process that joins it to the others */
 #define FAB_UDP             "udp"
 #define FAB_MACHINE_DEVICES 4

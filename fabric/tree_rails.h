@@ -5,7 +5,7 @@
 
 #include "fabric/fabric.h"
 
-#define FAB_JOB_TREES 8 /* that a job uses at most */
+#define FAB_JOB_TREES 8 /* limit: aggregation trees that a job uses */
 
 /* The ranks of a job; those of one place in their GPU nodes are a rail. */
 struct fab_rails {

@@ -17,11 +17,11 @@
 
 #include <stdbool.h>
 
-#define ROCE_MAX_SGE       16
-#define ROCE_MAX_INLINE    256
-#define ROCE_MAX_RD_ATOMIC 16         /* READs and atomics outstanding, either way */
-#define ROCE_MAX_MSG       (1u << 30) /* bytes of a message: at most a quarter of the PSNs at MTU 256 */
-#define ROCE_MAX_MCAST     64         /* attachments of an rnic */
+#define ROCE_MAX_SGE       16         /* limit: pieces of a work request */
+#define ROCE_MAX_INLINE    256        /* limit: inline bytes of a work request */
+#define ROCE_MAX_RD_ATOMIC 16         /* limit: READs and atomics outstanding, either way */
+#define ROCE_MAX_MSG       (1u << 30) /* limit: bytes of a message: a quarter of the PSNs at MTU 256 */
+#define ROCE_MAX_MCAST     64         /* limit: multicast attachments of an HCA */
 #define ROCE_GRH_BYTES                                                                             \
     40 /* space before a received UD payload: an IPv6 header, or IPv4 in bytes 20..39 */
 

@@ -16,16 +16,16 @@
 
 /* Limits that the device reports and enforces: ENOMEM beyond a number of objects, EINVAL beyond a
  * size. tests/host/hca/test_limits.c and test_sizes.c reach each of them. */
-#define HCA_MAX_MR_SIZE (1ull << 40)
-#define HCA_MAX_MR      65535u
+#define HCA_MAX_MR_SIZE (1ull << 40) /* limit: bytes of a memory region */
+#define HCA_MAX_MR      65535u       /* limit: memory regions of a process */
 #define HCA_MAX_MW      65535u
 #define HCA_MAX_KEYS    (1u << 17) /* of regions and windows; index 0 is never a key */
-#define HCA_MAX_CQ      65536u
-#define HCA_MAX_CQE     (1u << 22)
+#define HCA_MAX_CQ      65536u     /* limit: completion queues */
+#define HCA_MAX_CQE     (1u << 22) /* limit: entries of a completion queue */
 #define HCA_MAX_PD      65536u
 #define HCA_MAX_AH      65536u
 #define HCA_MAX_SRQ     16384u
-#define HCA_MAX_WR      16384u
+#define HCA_MAX_WR      16384u       /* limit: work requests of a queue */
 #define HCA_MAX_DM      (256u << 10) /* bytes of all device memory */
 #define HCA_ASYNC_DEPTH 1024u
 #define HCA_IGMP_QUEUE  (2 * ROCE_MAX_MCAST)

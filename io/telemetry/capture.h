@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#define CAPTURES_MAX 64
+#define CAPTURES_MAX 64 /* limit: captures of a switch process */
 
 struct capture;
 struct captures {

@@ -26,7 +26,7 @@
 #define SCHED_SLOTS     64u
 #define SCHED_SLOTS_MAX 128u
 #define SCHED_SLICE_MAX 65536u
-#define SCHED_MAX_BYTES (1ULL << 40) /* longest buffer of an operation */
+#define SCHED_MAX_BYTES (1ULL << 40) /* limit: bytes of an operation's buffer */
 #define SCHED_DEPS      6u
 #define SCHED_MAX_STEPS (1u << 26) /* of a schedule; -E2BIG beyond */
 
