@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs_links.py: checks every *.md of the tree without running anything. A relative link leads to a file, its anchor to a heading. A
-page of docs/ has at most 300 lines, and README.md leads to it in one or more steps."""
+"""docs_links.py: checks every *.md of the tree without running anything. A relative link leads to a file, its anchor to a heading, and
+a path in code to a file of the tree. A page of docs/ has at most 300 lines, and README.md leads to it in one or more steps."""
 
 import os
 import re
 import sys
 
 MOST_LINES = 300
+NEAR = ["", "tests", "include", "python"]
 
 
 def prose(path):
@@ -63,6 +64,14 @@ def check_links(all_pages):
     return bad, to
 
 
+def check_files(page):
+    """Files of the tree that a page names in code, by their path from the top or from one of the folders NEAR."""
+    for number, line in prose(page):
+        for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)+\.(?:c|h|cu|py|sh|txt|md))`", line):
+            if not any(os.path.exists(os.path.join(near, name)) for near in [*NEAR, os.path.dirname(page)]):
+                yield f"{page}:{number}: found `{name}`, expected a file of the tree"
+
+
 def check_sizes(all_pages):
     for page in all_pages:
         if page.startswith("docs/"):
@@ -89,6 +98,7 @@ def main():
     all_pages = pages()
     bad, to = check_links(all_pages)
     bad += [*check_sizes(all_pages), *check_reached(all_pages, to)]
+    bad += [mistake for page in all_pages if page != "CHANGELOG.md" for mistake in check_files(page)]
     for line in bad:
         print("docs-links: " + line)
     print(f"docs-links: {len(all_pages)} pages, {sum(len(files) for files in to.values())} links, {len(bad)} mistakes")
