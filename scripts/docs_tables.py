@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs_tables.py [--check] [BUILD]: writes the tables of documents that the code has already. A page has a table between the lines
 `<!-- from: NAME [ARGUMENT] -->` and `<!-- end -->`; NAMEs are those of TABLES below. --check writes nothing and fails where a table differs,
-where an option has no help, where no page has a program's options, and where a variable of the environment is in no document.
+where an option has no help, where no page has a program's options, and where a key of a conf or a
+variable of the environment is in no document.
 BUILD (build) has the programs; without them only tables that are read from the sources are written or checked."""
 
 import os
@@ -200,11 +201,16 @@ def written(page, what, old):
 
 
 def undocumented(pages):
-    """Programs whose options no page has, and variables that the code reads and no page names."""
+    """Programs whose options no page has; keys of confs, and variables that the code reads, that no page names."""
     everything = "\n".join(pages.values())
     for program in PROGRAMS:
         if f"<!-- from: options {program} -->" not in everything:
             yield f"{program}: no page has its options, expected <!-- from: options {program} -->"
+    code = "\n".join(part for page, text in pages.items() if page.startswith("docs/") for part in re.findall(r"```[^`]*```|`[^`\n]*`", text))
+    for path in files("fabric/conf/*.c", "sim/jobs/*.c"):
+        for key in re.findall(r'\{"(\w+)", KEY_|(?:OWN|PLAIN)_KEY\("(\w+)"', text_of(path)):
+            if not re.search(r"\b" + "".join(key) + r"\b", code):
+                yield f"{path}: {''.join(key)} is a key of a conf, and in no code of a page of docs/"
     for path in files("*.c", "*.py", "scripts/trib*"):
         if not path.startswith("tests/"):
             for name in re.findall(r'(?:getenv\(|environ(?:\.get\(|\[))"(TRIB_\w+)"|\$\{(TRIB_\w+):-', text_of(path)):
