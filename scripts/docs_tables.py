@@ -13,35 +13,14 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
 
+from docs_keys import conf_keys  # noqa: E402
+from docs_text import Mistake, cell, files, table, text_of  # noqa: E402
 from tributary._files import write_whole  # noqa: E402
 
 BUILD = "build"
 PROGRAMS = """trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter
     trib-check-protocol trib-check-nccl-plugin trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl""".split()
 REGION = re.compile(r"(<!-- from: ([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.S)
-
-
-class Mistake(Exception):
-    pass
-
-
-def text_of(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
-def files(*patterns):
-    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", *patterns], stdout=subprocess.PIPE, check=True, text=True).stdout
-    return sorted(path for path in out.split("\n") if path and os.path.exists(path))
-
-
-def cell(text):
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def table(heads, rows):
-    lines = ["| " + " | ".join(row) + " |" for row in [heads, ["---"] * len(heads), *rows]]
-    return "\n".join(lines) + "\n"
 
 
 # ---- of programs ----
@@ -157,7 +136,7 @@ def limits(_):
 
 
 def room_readmes():
-    """README.md of each folder with code, in the order of scripts/arrows.sh, others behind."""
+    """Folders with code, in the order of scripts/arrows.sh, others behind."""
     order = re.search(r"^rooms='(.*?)'", text_of("scripts/arrows.sh"), re.S | re.M)[1].split()
     rooms = {os.path.dirname(path) for path in files("*.c", "*.h", "*.cu", "*.py") if not re.match(r"(tests|scripts|examples)/", path)}
     return sorted(rooms, key=lambda room: (order.index(room) if room in order else len(order), room))
@@ -186,7 +165,7 @@ def uses(room):
 
 
 TABLES = {"commands": commands, "options": options, "environment": environment, "drops": drops, "log-rooms": log_rooms, "telemetry": telemetry,
-          "limits": limits, "rooms": rooms, "uses": uses}
+          "limits": limits, "conf-keys": conf_keys, "rooms": rooms, "uses": uses}
 OF_PROGRAMS = {"commands", "options", "environment"}
 
 
@@ -206,7 +185,7 @@ def undocumented(pages):
     for program in PROGRAMS:
         if f"<!-- from: options {program} -->" not in everything:
             yield f"{program}: no page has its options, expected <!-- from: options {program} -->"
-    code = "\n".join(part for page, text in pages.items() if page.startswith("docs/") for part in re.findall(r"```[^`]*```|`[^`\n]*`", text))
+    code = "\n".join(part for page, text in pages.items() if page.startswith("docs/") for part in re.findall(r"```[^`]*```|`[^`\n]*`", REGION.sub("", text)))
     for path in files("fabric/conf/*.c", "sim/jobs/*.c"):
         for key in re.findall(r'\{"(\w+)", KEY_|(?:OWN|PLAIN)_KEY\("(\w+)"', text_of(path)):
             if not re.search(r"\b" + "".join(key) + r"\b", code):

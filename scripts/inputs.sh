@@ -22,7 +22,7 @@ io/trunk/trunk_orders.c /proc
 system/shared_object.c a shared object, by O_NONBLOCK
 scripts/trib-capture parts of its own, by descriptors, and the file that is written
 scripts/docs_links.py documents of the tree
-scripts/docs_tables.py documents and sources of the tree
+scripts/docs_text.py documents and sources of the tree
 python/tributary/_input.py the helper
 python/tributary/_files.py the helper of files that are written
 '
