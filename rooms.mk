@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The rooms: every folder of code, from the ground up, what it is, and the folders that it uses. The Makefile links by these lines, scripts/arrows.sh
-# fails on an #include or a call that they do not name, and prints the table of docs/architecture.md from them (scripts/arrows.sh table).
+# fails on an #include or a call that they do not name, and scripts/docs_tables.py writes the rooms of documents from them.
 # A folder uses folders above it and those inside it; UP_ lines name the others.
 
 # public headers for programs and plug-ins outside of the tree: `coll.h`, `time.h`, `protocol.h`, `types.h`, and what protocols have in common, inline

@@ -3,19 +3,8 @@
 # arrows.sh [BUILD]: checks what folders use against rooms.mk: every #include and, with BUILD, whose objects are there, every call. Fails on a use
 # that rooms.mk does not name, on a folder that it lets use one below (those inside of a folder apart), and, where BUILD is whole, on a use that it
 # names and nothing needs.
-# arrows.sh table: prints the rooms as a table for docs/architecture.md.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-
-table() {
-    printf '| room | contents | uses |\n| --- | --- | --- |\n'
-    awk '/^# / { text = substr($0, 3) }
-        /^USES_/ {
-            uses = ""
-            for (i = 3; i <= NF; i++) uses = uses (i > 3 ? ", " : "") "`" $i "`"
-            print "| `" substr($1, 6) "/` | " text " | " uses " |"
-        }' rooms.mk
-}
 
 tree() { git ls-files --cached --others --exclude-standard "$@" | awk '!/^tests\// || /^tests\/support\//'; }
 
@@ -102,7 +91,4 @@ check() { # check BUILD or nothing
     return "${PIPESTATUS[1]}"
 }
 
-case ${1-} in
-table) table ;;
-*) check "${1:+${1%/}}" ;;
-esac
+check "${1:+${1%/}}"

@@ -135,37 +135,40 @@ def limits(_):
 # ---- rooms ----
 
 
-def room_readmes():
-    """Folders with code, in the order of scripts/arrows.sh, others behind."""
-    order = re.search(r"^rooms='(.*?)'", text_of("scripts/arrows.sh"), re.S | re.M)[1].split()
-    rooms = {os.path.dirname(path) for path in files("*.c", "*.h", "*.cu", "*.py") if not re.match(r"(tests|scripts|examples)/", path)}
-    return sorted(rooms, key=lambda room: (order.index(room) if room in order else len(order), room))
+def rooms_mk():
+    """What each room is, and the rooms that it uses, in the order of rooms.mk."""
+    lines = re.findall(r"^# ([^\n]*)\nUSES_(\S+) :=([^\n]*)(?:\n|\Z)", text_of("rooms.mk"), re.M)
+    ups = dict(re.findall(r"^UP_(\S+) := ([^\n]*)", text_of("rooms.mk"), re.M))
+    return {room: (what, (used + " " + ups.get(room, "")).split()) for what, room, used in lines if not room.startswith("tests/")}
 
 
-def sentence(room):
-    """The first paragraph of a room's README.md."""
+def room_names():
+    """Rooms of rooms.mk, then those of the Python package."""
+    package = {os.path.dirname(path) for path in files("python/tributary/*.py")}
+    return [*rooms_mk(), *sorted(package)]
+
+
+def of_room(room):
+    """What a room is: a line of rooms.mk, or of a package the first paragraph of its README.md."""
     path = os.path.join(room, "README.md")
     if not os.path.exists(path):
         raise Mistake(f"{path}: found no such file, expected what the room is, where to begin and its tests")
-    return " ".join(text_of(path).split("\n\n")[1].split())
+    what = rooms_mk()[room][0] if room in rooms_mk() else " ".join(text_of(path).split("\n\n")[1].split()).rstrip(".")
+    return what[0].upper() + what[1:]
 
 
 def rooms(_):
-    return table(["room", "what it is"], [[f"[`{room}/`](../{room}/README.md)", cell(sentence(room))] for room in room_readmes()])
+    return table(["room", "what it is"], [[f"[`{room}/`](../{room}/README.md)", cell(of_room(room))] for room in room_names()])
 
 
-def uses(room):
-    """The rooms whose headers a room's own files include, or whose modules they import."""
-    used = set()
-    for path in files(f"{room}/*.c", f"{room}/*.h", f"{room}/*.cu"):
-        if os.path.dirname(path) == room:
-            used |= {os.path.dirname(header) for header in re.findall(r'^#include "([^"]+)"', text_of(path), re.M)}
-    names = [name for name in room_readmes() if name in used - {room}]
-    return ("It uses " + ", ".join(f"`{name}`" for name in names) + "." if names else "It uses no other room.") + "\n"
+def room_text(room):
+    """The line of rooms.mk on a room, for its README.md."""
+    used = rooms_mk()[room][1]
+    return f"{of_room(room)}.\n\nIt uses {', '.join(f'`{name}`' for name in used) if used else 'no other room'}.\n"
 
 
 TABLES = {"commands": commands, "options": options, "environment": environment, "drops": drops, "log-rooms": log_rooms, "telemetry": telemetry,
-          "limits": limits, "conf-keys": conf_keys, "rooms": rooms, "uses": uses}
+          "limits": limits, "conf-keys": conf_keys, "rooms": rooms, "room": room_text}
 OF_PROGRAMS = {"commands", "options", "environment"}
 
 
