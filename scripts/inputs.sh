@@ -20,9 +20,10 @@ io/live/live_read.c /proc
 io/port/port_pci.c /sys
 io/trunk/trunk_orders.c /proc
 system/shared_object.c a shared object, by O_NONBLOCK
-scripts/trib-capture parts of its own, by descriptors, and the file that is written
 scripts/docs_links.py documents of the tree
 scripts/docs_text.py documents and sources of the tree
+python/tributary/capture/links.py parts of its own, by descriptors
+python/tributary/capture/output.py the file that is written
 python/tributary/_input.py the helper
 python/tributary/_files.py the helper of files that are written
 '

@@ -43,8 +43,7 @@ EXCEPTIONS = {  # (file, what): reason
     (PYTHON, "remove"): "the helper",
     (PYTHON, "rename"): "the helper",
     ("python/tributary/plot.py", "rename"): "a series of pandas",
-    ("scripts/trib-capture", "remove"): "its own part of a capture, in a directory that it has just made",
-    ("scripts/trib-capture", "write"): "grows while it is read; the rules of system/own_path.h are in its own words there",
+    ("python/tributary/capture/output.py", "write"): "grows while it is read; the rules of system/own_path.h are in its own words there",
 }
 
 

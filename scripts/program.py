@@ -7,8 +7,10 @@ import sys
 
 COMMANDS = {
     "trib-calibrate": "calibrate",
+    "trib-capture": "capture",
     "trib-explain": "explain",
     "trib-import": "importer",
+    "trib-machines": "machines",
     "trib-nccl": "nccl",
     "trib-report": "report",
 }

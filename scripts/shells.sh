@@ -3,7 +3,7 @@
 # shells.sh [FILE...]: fails on what hands a text to a shell: system(), popen(), wordexp() and sh -c in C, shell=True, os.system() and their
 # like in Python, eval and sh -c "..." in scripts (sh -c '...' with
 # words behind it is fine). A user's words go to other programs as words, and to other machines by plain_words() of
-# scripts/trib-machines or is_plain() of host/launch/job_start.c. Exceptions are single lines, each with its reason; one that is not needed
+# python/tributary/machines/words.py or is_plain() of host/launch/job_start.c. Exceptions are single lines, each with its reason; one that is not needed
 # fails too. FILEs: these alone, without exceptions.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 # FILE | what the line has | REASON
 exceptions='
 host/launch/job_start.c|execl("/bin/sh", "sh", "-c"|--rsh is a command of the user'"'"'s own, with arguments; the words behind it are plain
-scripts/trib-machines|command = ["sh", "-c"|--launch is a command of the user'"'"'s own, with arguments; the words behind it are plain
+python/tributary/machines/machine.py|command = ["sh", "-c"|--launch is a command of the user'"'"'s own, with arguments; the words behind it are plain
 packaging/container_test.sh|RUN) step sh -ec "$rest"|a step of packaging/Containerfile
 packaging/deb_test.sh|sh -ec "cd; $1"|steps of this test
 packaging/system_test.sh|sh -c "cd /src && make|numbers of cores
