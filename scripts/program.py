@@ -13,6 +13,7 @@ COMMANDS = {
     "trib-machines": "machines",
     "trib-nccl": "nccl",
     "trib-report": "report",
+    "trib-sweep": "sweeps",
 }
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ._trib import TribError as TribError
     from .conf import Conf as Conf
     from .results import links as links, read as read, run as run
-    from .sweeps import sweep as sweep
+    from .sweeps.grid import sweep as sweep
 
 __version__ = "0.2.0"
 
@@ -39,7 +39,7 @@ _HOMES = {
     "read": "results",
     "run": "results",
     "sizes": "_sizes",
-    "sweep": "sweeps",
+    "sweep": "sweeps.grid",
 }
 _MODULES = ("conf", "plot")
 

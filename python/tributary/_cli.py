@@ -38,11 +38,15 @@ class Command(NamedTuple):
     options: Sequence[Option]
     status: Sequence[tuple[str, str]]
     see_also: str
+    verbatim: str = ""  # the help below the synopsis, where that has lines and examples of its own; without the table of options
+    ordered: bool = False  # options end where arguments begin, which may be another program's options
 
     def say(self, what: object) -> None:
         print(f"{self.name}: {what}", file=sys.stderr)
 
     def usage(self) -> str:
+        if self.verbatim:
+            return f"Usage: {self.synopsis}\n{self.verbatim}"
         out = [f"Usage: {self.name} {self.synopsis}", self.description, "", "Options:"]
         for o in self.options:
             lines = textwrap.wrap(_help(o), 68)
@@ -51,10 +55,14 @@ class Command(NamedTuple):
         return "\n".join([*out, "", "Exit status:", *(f"  {code:<28}  {what}" for code, what in self.status)])
 
     def man_page(self) -> str:
+        first = [f"\\fB{_roff(self.name)}\\fR {_roff(self.synopsis)}"]
+        text = _roff(self.description).replace("\n\n", "\n.PP\n")
+        if self.verbatim:
+            first = [".nf", _roff(self.synopsis), ".fi"]
+            text = f".nf\n{_roff(self.verbatim)}\n.fi"
         out = [
             f'.TH {self.name.upper()} 1 "" "Tributary {version()}" "Tributary manual"', ".SH NAME", _roff(f"{self.name} - {self.purpose}"),
-            ".SH SYNOPSIS", f"\\fB{_roff(self.name)}\\fR {_roff(self.synopsis)}",
-            ".SH DESCRIPTION", _roff(self.description).replace("\n\n", "\n.PP\n"), ".SH OPTIONS",
+            ".SH SYNOPSIS", *first, ".SH DESCRIPTION", text, ".SH OPTIONS",
         ]  # fmt: skip
         out += [f".TP\n\\fB{_roff(_head(o).strip())}\\fR\n{_roff(_help(o))}." for o in self.options]
         out += [".SH EXIT STATUS", *(f".TP\n\\fB{code}\\fR\n{_roff(what)}." for code, what in self.status)]
@@ -70,18 +78,23 @@ class Command(NamedTuple):
 
     def parse(self, argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         """Values by long names, and arguments. GetoptError: the command line is wrong."""
+        pairs, args = self.pairs(argv)
+        return dict(pairs), args
+
+    def pairs(self, argv: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+        """The same where an option may be given several times: (long name, value) each."""
         short = "".join(o.short + (":" if o.value else "") for o in self.options if o.short)
         long = [o.long + ("=" if o.value else "") for o in self.options]
         try:
-            found, args = getopt.gnu_getopt(list(argv), short, long)
+            found, args = (getopt.getopt if self.ordered else getopt.gnu_getopt)(list(argv), short, long)
         except getopt.GetoptError as e:
             raise self._mistake(e) from None
-        given: dict[str, str] = {}
+        given = []
         for word, value in found:
             o = next(o for o in self.options if word in ("--" + o.long, "-" + o.short))
             if o.names and value not in o.names.split():
                 raise getopt.GetoptError(f"{word}: found '{clean(value)}', expected one of {', '.join(o.names.split())}")
-            given[o.long] = value
+            given.append((o.long, value))
         return given, args
 
     def _mistake(self, e: getopt.GetoptError) -> getopt.GetoptError:

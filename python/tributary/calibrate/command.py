@@ -17,7 +17,7 @@ from .._files import write_whole
 from .._input import text_of
 from .._trib import trib
 from ..conf import MOST_BYTES
-from .conf_text import Conf
+from .._conf_text import Conf
 from .fit import Fit, find_outliers, median
 from .paths import path_of
 from .predict import Simulator, predicted, simulated_sizes

@@ -7,7 +7,7 @@ import re
 from typing import Iterable, Mapping, Optional, Sequence
 
 from .._cli import Refused
-from .conf_text import Conf
+from .._conf_text import Conf
 from .paths import Path, seconds
 from .predict import Simulator, predicted
 from .rows import Row, Series, size_text

@@ -7,7 +7,7 @@ import re
 from typing import Optional, Sequence
 
 from .._cli import Refused
-from .conf_text import Conf
+from .._conf_text import Conf
 from .rows import Series
 
 HOST_LINKS = ("gpu_nodes.nic", "leaf_spine.host_link", "single_switch.host_link", "full_mesh.host_link", "link_defaults")

@@ -10,7 +10,7 @@ from typing import Mapping, Sequence
 from .._cli import Refused, program
 from .._files import discard, write_whole
 from .._input import json_of
-from .conf_text import Conf
+from .._conf_text import Conf
 from .paths import HOST_LINKS
 from .rows import MIB, Row, Series
 

@@ -57,6 +57,17 @@ class Text(unittest.TestCase):
             ".SH EXIT STATUS", ".TP\n\\fB0\\fR\ndone.", ".TP\n\\fB2\\fR\na mistake.", ".SH SEE ALSO", "trib(1)",
         ]))  # fmt: skip
 
+    def test_a_help_with_examples_is_as_it_is(self):
+        command = COMMAND._replace(synopsis="trib-x A\n       trib-x -b", verbatim="A is:\n    .x -y")
+        self.assertEqual(command.usage(), "Usage: trib-x A\n       trib-x -b\nA is:\n    .x -y")
+        self.assertIn("\n.SH SYNOPSIS\n.nf\ntrib\\-x A\n       trib\\-x \\-b\n.fi\n.SH DESCRIPTION\n.nf\nA is:\n    .x \\-y\n.fi\n.SH OPTIONS\n", command.man_page())
+
+    def test_options_may_end_where_arguments_begin(self):
+        argv = ["-o", "a", "--output=b", "f", "-o", "c"]
+        self.assertEqual(COMMAND.pairs(argv), ([("output", "a"), ("output", "b"), ("output", "c")], ["f"]))
+        self.assertEqual(COMMAND._replace(ordered=True).pairs(argv), ([("output", "a"), ("output", "b")], ["f", "-o", "c"]))
+        self.assertEqual(COMMAND.parse(argv)[0], {"output": "c"})
+
     def test_completion_has_a_line_for_each_option(self):
         self.assertEqual(COMMAND.answered(["--help=complete"]).split("\n"), [
             "--output\t-o\tFILE\t\twhere the results go",

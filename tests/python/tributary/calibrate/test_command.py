@@ -11,7 +11,7 @@ from unittest import mock
 
 from tributary._cli import Refused
 from tributary.calibrate import command
-from tributary.calibrate.conf_text import Conf
+from tributary._conf_text import Conf
 from tributary.calibrate.paths import seconds
 from tributary.calibrate.rows import MIB, Options, Row, Series
 

@@ -4,7 +4,7 @@ import unittest
 
 from tributary._cli import Refused
 from tributary.calibrate import fit
-from tributary.calibrate.conf_text import Conf
+from tributary._conf_text import Conf
 from tributary.calibrate.paths import path_of, seconds
 from tributary.calibrate.rows import MIB, Row, Series
 

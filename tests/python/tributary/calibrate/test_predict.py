@@ -8,7 +8,7 @@ from unittest import mock
 
 from tributary._cli import Refused
 from tributary.calibrate import predict
-from tributary.calibrate.conf_text import Conf
+from tributary._conf_text import Conf
 from tributary.calibrate.rows import MIB, Row, Series
 
 

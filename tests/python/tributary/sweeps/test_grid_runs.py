@@ -4,6 +4,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import types
 import unittest
@@ -11,9 +12,13 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
-from tests.python.tributary import fake_pandas as pandas
-from tributary import results, sweeps
-from tributary._sweep_progress import Line
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import fake_pandas as pandas  # noqa: E402
+
+from tributary import results  # noqa: E402
+from tributary.sweeps import grid as sweeps  # noqa: E402
+from tributary.sweeps import simulation  # noqa: E402
+from tributary.sweeps.progress import Line  # noqa: E402
 
 ROW = {"size_bytes": 8, "count": 2, "time_us": 1.5, "algbw_GBps": 1.0, "busbw_GBps": 2.0, "collective": "all_reduce", "algo": "ring", "type": "float32"}
 
@@ -60,7 +65,7 @@ class Sweep(unittest.TestCase):
         self.conf = self.folder / "x.conf"
         self.conf.write_text("text", encoding="utf-8")
         for where, name, instead in (
-            (results, "need", lambda module, package: pandas.module), (sweeps, "trib", lambda: Path("/bin/trib")), (subprocess, "Popen", Child), (sweeps, "_dies_with_us", lambda: ["dies"]),
+            (results, "need", lambda module, package: pandas.module), (simulation, "trib", lambda: Path("/bin/trib")), (subprocess, "Popen", Child), (simulation, "dies_with_us", lambda: ["dies"]),
             (sweeps, "time", types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep)),
         ):  # fmt: skip
             patch = mock.patch.object(where, name, instead)
@@ -157,7 +162,7 @@ class Parts(unittest.TestCase):
     def test_a_simulation_ends_with_its_sweep(self):
         for there, words in ((True, ["/usr/bin/setpriv", "--pdeathsig", "TERM"]), (False, [])):
             with mock.patch.object(os, "access", lambda path, how, there=there: there and (path, how) == ("/usr/bin/setpriv", os.X_OK)):
-                self.assertEqual(sweeps._dies_with_us(), words)
+                self.assertEqual(simulation.dies_with_us(), words)
 
     def test_a_plan_of_entries_is_written_under_its_label(self):
         with tempfile.TemporaryDirectory() as name:

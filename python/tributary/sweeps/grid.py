@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sweeps: many simulations over the cores of a machine, resumable, in the files of ``trib-sweep``, by which a cluster runs the same.
+"""``tributary.sweep``: all combinations of some values over the cores of a machine, in the files of ``trib-sweep``, by which a cluster runs the same.
 
-DIR has ``list``, a simulation a line; of line I ``IIIII.json`` (results) and ``IIIII.out`` (first the line itself, then what was printed);
-the confs and fault plans that were given as objects, and ``labels``, what fault plans are called. A line is done where its .out begins with it, its .json is one object with
-rows and no "error" (trib writes "not finished" until the end), no element is wrong, and the files that it was run with are as they are now.
-The list only grows, so numbers stay: a sweep with more seeds runs the new ones alone.
+DIR (see ``files``) also has the confs and fault plans that were given as objects, and ``labels``, what fault plans are called. A line is done where
+it is finished, it has rows, no element is wrong, and the files that it was run with are as they are now. The list only grows, so numbers stay: a
+sweep with more seeds runs the new ones alone.
 """
 
 from __future__ import annotations
@@ -14,22 +13,23 @@ import itertools
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
-from . import _secret
-from ._files import discard, new_file, write_whole
-from ._input import WrongFile, data_of, json_of, text_of
-from ._sizes import Size, size_list, size_options
-from ._sweep_progress import Line, Progress
-from ._trib import PathLike, TribError, output, trib, why
-from .conf import Conf, checked_name
-from .results import LABELS, Plan, Words, conf_word, labels_of, options, read, stem, write_plan
+from .. import _secret
+from .._files import discard, write_whole
+from .._input import WrongFile, data_of, text_of
+from .._sizes import Size, size_list, size_options
+from .._trib import PathLike, TribError, output, why
+from ..conf import Conf, checked_name
+from ..results import LABELS, Plan, Words, conf_word, labels_of, options, read, stem, write_plan
+from .files import base_of, lines_of, result_of
+from .progress import Line, Progress
+from .simulation import Simulation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,7 @@ def _listed(folder: Path, wanted: Sequence[str]) -> dict[str, int]:
     """DIR's list with the wanted lines added; each line's number."""
     path = folder / "list"
     old = text_of(path).splitlines() if path.exists() else []
-    lines = [line for line in old if line.strip() and not line.lstrip().startswith("#")]
+    lines = lines_of("\n".join(old))
     lines += [line for line in wanted if line not in set(lines)]
     if lines != old:
         write_whole(path, "".join(line + "\n" for line in lines))
@@ -131,32 +131,17 @@ def _same_files(result: Mapping[str, Any]) -> bool:
 
 def finished(base: Path, line: str) -> bool:
     """Whether the files BASE.json and BASE.out are the results of this very line, whole and right."""
-    try:
-        if not data_of(f"{base}.out").decode(errors="replace").startswith(f"# trib sim {line}\n"):
-            return False
-        result = json_of(f"{base}.json", "results")
-    except (OSError, ValueError):
-        return False
-    rows = result.get("results")
-    right = isinstance(rows, list) and all(isinstance(r, dict) and not r.get("wrong") for r in rows)
-    return right and "error" not in result and _same_files(result)
+    result = result_of(str(base), line)
+    return result is not None and "results" in result and not any(r.get("wrong") for r in result["results"]) and _same_files(result)
 
 
-class _Simulation:
-    """One line, running: trib sim with its output in DIR."""
+class _Simulation(Simulation):
+    """One line, running, and its time."""
 
     def __init__(self, line: Line, base: Path, threads: Optional[int]) -> None:
-        self.line, self.base = line, base
-        conf, *rest = line.text.split()
-        one = [] if threads is None else ["--threads", str(threads)]
-        discard(base.with_suffix(".json"))
-        self.out: IO[bytes] = new_file(f"{base}.out")
-        self.out.write(f"# trib sim {line.text}\n".encode())
-        self.out.flush()
-        self.err: IO[bytes] = tempfile.TemporaryFile()
-        command = [*_dies_with_us(), str(trib()), "sim", conf, *one, *rest, "-J", f"{base}.json"]
+        self.line = line
         line.started()
-        self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+        super().__init__(line.text, str(base), threads)
 
     def ended(self) -> Optional[str]:
         """None: it runs; "": it is done; else why it failed."""
@@ -164,24 +149,8 @@ class _Simulation:
         if code is None:
             return None
         self.line.ended()
-        self.err.seek(0)
-        stderr = self.err.read()
-        self.out.write(stderr)
-        self.out.close()
-        self.err.close()
-        return "" if code == 0 else why(code, stderr.decode(errors="replace"))
-
-    def stop(self) -> None:
-        self.child.terminate()
-        self.child.wait()
-        self.out.close()
-        self.err.close()
-
-
-def _dies_with_us() -> list[str]:
-    """A prefix by which a simulation ends with this process, even if that is killed."""
-    setpriv = "/usr/bin/setpriv"
-    return [setpriv, "--pdeathsig", "TERM"] if os.access(setpriv, os.X_OK) else []
+        stderr = self.end()
+        return "" if code == 0 else why(code, stderr)
 
 
 def _run(todo: Sequence[tuple[Line, Path]], workers: int, progress: Progress) -> dict[str, str]:
@@ -261,7 +230,7 @@ def sweep(
     series = [[]] if sizes is None else size_options(size_list(sizes))
     wanted = _lines(folder, grid, series, args, common)
     numbers = _listed(folder, wanted)
-    bases = {line: folder / f"{numbers[line]:05d}" for line in wanted}
+    bases = {line: Path(base_of(str(folder), numbers[line])) for line in wanted}
     lines = {line: Line(line) for line in wanted}
     done = {line for line in wanted if finished(bases[line], line)}
     todo = [line for line in wanted if line not in done]

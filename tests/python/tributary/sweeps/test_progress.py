@@ -4,7 +4,7 @@ import io
 import unittest
 from unittest import mock
 
-from tributary import _sweep_progress as progress
+from tributary.sweeps import progress
 
 
 def line(text, took=None, began=0.0):

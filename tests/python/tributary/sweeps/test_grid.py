@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from tributary import sweeps
+from tributary.sweeps import grid as sweeps
 
 COMMON = {"payload": None, "place": "out", "iters": None, "warmup": None, "counters": False}
 ALL = {"ranks": [None], "types": [None], "ops": [None], "faults": [None], "algos": [None], "seed": [None]}

@@ -4,7 +4,7 @@ import unittest
 
 from tributary._cli import Refused
 from tributary.calibrate import paths
-from tributary.calibrate.conf_text import Conf
+from tributary._conf_text import Conf
 from tributary.calibrate.rows import Series
 
 TEXT = """\
