@@ -29,7 +29,7 @@
 #   deb deb-test                            the Debian package, in $(BUILD)/deb; installed, run and removed in a bare Debian (root)
 #   docs-test docs-check docs-tables        commands of README.md and docs/, and what they print; links, pages that are too long, tables; writes
 #                                           tables of documents anew from the code
-#   format lint                             clang-format, cppcheck
+#   format lint                             clang-format, cppcheck; of Python ruff and mypy
 #
 # Every room (rooms.mk) is one archive; a test is any tests/<room>/test_*.c and links its room and what that uses.
 
@@ -720,6 +720,8 @@ format:
 	$(Q)clang-format-14 -i $(C_FILES)
 # cppcheck takes an assertion that is compiled out for a test of its pointer (world_port.c), one branch of fabric_latency()'s condition for a test of the other's pointer, and the address of a struct's array for
 # what is in it (ctuuninitvar); it sees no loop behind a _Pragma (arith_loops.h, reduce_refs.h), where vectors are loaded by float's pointers.
+# ruff by pip, 10 MB, in build/lint; mypy is Debian's.
+RUFF := ruff==0.6.9
 lint: docs-check
 	$(Q)scripts/setup.sh lint
 	$(Q)scripts/arrows.sh $(if $(wildcard $(BUILD)/libbase.a),$(BUILD))
@@ -728,6 +730,9 @@ lint: docs-check
 	$(Q)scripts/inputs.sh
 	$(Q)scripts/one_helper.py
 	$(Q)scripts/sizes.sh
+	$(Q)[ -x build/lint/bin/ruff ] || { mkdir -p build/lint && pip install --quiet --no-deps --target build/lint $(RUFF); } >build/lint.log 2>&1 || true
+	$(Q)if [ -x build/lint/bin/ruff ]; then build/lint/bin/ruff check --no-cache --quiet python tests scripts examples; else echo "lint: skipped ruff: pip cannot install it: $$(tail -n 1 build/lint.log)"; fi
+	$(Q)cd python && /usr/bin/mypy --no-error-summary --cache-dir="$(abspath $(BUILD))/mypy" -p tributary
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
 	$(Q)mkdir -p $(BUILD)/cppcheck
 	$(Q)cppcheck -j2 --quiet --cppcheck-build-dir=$(BUILD)/cppcheck --error-exitcode=1 --enable=warning,portability --inline-suppr -I. \

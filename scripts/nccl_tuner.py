@@ -8,7 +8,8 @@ Constants are those of NCCL 2.30 (its graph/tuning.cc, topo.h and search.cc), ti
 Its search for channels is replaced by the best product of a rate that it tries and the channels that links have room for. Not modelled: PCIe in
 a node, CollNet, PAT, more than 32 GPUs a node, and the latency of NICs beyond the constants.
 """
-import math, sys
+import math
+import sys
 
 PROTOCOLS = ("LL", "LL128", "Simple")
 BASE = {"tree": (6.8, 14.0, 8.4), "ring": (6.6, 14.0, 8.4), "nvls": (0, 0, 0), "nvls_tree": (0, 0, 0)}
@@ -122,7 +123,7 @@ def main(args):
                 collective not in ("all_reduce", "all_gather", "reduce_scatter"):
             raise ValueError
     except (ValueError, IndexError):
-        print("\n".join(l for l in __doc__.splitlines() if l.startswith("usage")), file=sys.stderr)
+        print("\n".join(line for line in __doc__.splitlines() if line.startswith("usage")), file=sys.stderr)
         return 2
     print("%-10s %-7s %8s %8s" % ("algorithm", "proto", "us", "GB/s"))
     for (algo, proto), (lat, bw) in table(gpu, nodes, ppn, collective, nic, nics).items():

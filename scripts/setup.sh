@@ -17,7 +17,7 @@ verbs_suite="$build python3-pyverbs"
 torch="$build python3-torch" # 150 MB to download, 630 MB installed
 python="$build python3-pandas python3-matplotlib python3-libconf python3-nbconvert python3-ipykernel jupyter-nbconvert mypy chromium python3-pip"
 coverage="$test gcovr"
-lint="git clang-format-14 cppcheck"
+lint="git clang-format-14 cppcheck mypy python3-pip"
 deb="$build debhelper dh-python dpkg-dev fakeroot debootstrap"
 
 case "${1:-}" in

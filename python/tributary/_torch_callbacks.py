@@ -82,7 +82,7 @@ def _runner(of_level: int) -> Thread:
         return _runners[of_level]
 
 
-class Future(torch.futures.Future):  # type: ignore[type-arg]
+class Future(torch.futures.Future):  # type: ignore[misc]  # torch has no types here (pyproject.toml)
     """Of an operation of a level, or of a callback that was hung on one. ended: is set once the value is on its way."""
 
     def __init__(self, of_level: int, ended: Optional[threading.Event] = None) -> None:

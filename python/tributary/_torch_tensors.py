@@ -70,7 +70,7 @@ def _overlaps(t: torch.Tensor) -> bool:
     at = torch.zeros(1, dtype=torch.int64)
     for stride, size in dims:
         at = (at[:, None] + torch.arange(size) * stride).reshape(-1)
-    return int(at.unique().numel()) < t.numel()
+    return int(at.unique().numel()) < int(t.numel())
 
 
 def op_name(op: Any) -> str:

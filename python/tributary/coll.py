@@ -27,7 +27,7 @@ import ctypes as c
 import errno as errnos
 import os
 import time
-from typing import Any, Optional, Union
+from typing import Collection, Optional, Union
 
 from . import _lib
 from ._oob import Error as Error, Oob as Oob, OobCalls
@@ -307,7 +307,8 @@ class Communicator:
         if some is None:
             raise ValueError(f"{kind}: found no buffer")
         name = type or some.type_name()
-        for what, found, known in (("type", name, TYPES), ("reduction", op, OPS)):
+        names: tuple[tuple[str, str, Collection[str]], ...] = (("type", name, TYPES), ("reduction", op, OPS))
+        for what, found, known in names:
             if found not in known:
                 raise ValueError(
                     f"{kind}: found {what} {found}, expected one of {', '.join(known)}"

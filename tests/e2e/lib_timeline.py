@@ -70,13 +70,13 @@ def check_links(d):
         if e.get("cat") == "link":
             busy[e["pid"], e["tid"]] += e["dur"]
             sent[e["pid"], e["tid"]] += e["args"]["bytes"]
-    for l in d["otherData"]["links"]:
-        whole = not (l["lost"] or l["link_down"] or d["otherData"]["operation"]["left_out"]["events"])
-        if whole and l["bytes"] > 100000 and l.get("measured", "frames") == "frames":
-            got = sent[l["pid"], l["tid"]]
-            assert abs(got - l["bytes"]) < 0.02 * l["bytes"] + IN_FLIGHT, f"bytes of {l['link']}: {got}, not {l['bytes']}"
-            got = busy[l["pid"], l["tid"]]
-            assert abs(got - l["busy_us"]) < 0.03 * l["busy_us"] + IN_FLIGHT * 8e-3 / l["rate_Gbps"], f"time of {l['link']}: {got}, not {l['busy_us']}"
+    for link in d["otherData"]["links"]:
+        whole = not (link["lost"] or link["link_down"] or d["otherData"]["operation"]["left_out"]["events"])
+        if whole and link["bytes"] > 100000 and link.get("measured", "frames") == "frames":
+            got = sent[link["pid"], link["tid"]]
+            assert abs(got - link["bytes"]) < 0.02 * link["bytes"] + IN_FLIGHT, f"bytes of {link['link']}: {got}, not {link['bytes']}"
+            got = busy[link["pid"], link["tid"]]
+            assert abs(got - link["busy_us"]) < 0.03 * link["busy_us"] + IN_FLIGHT * 8e-3 / link["rate_Gbps"], f"time of {link['link']}: {got}, not {link['busy_us']}"
 
 
 def check(path):

@@ -10,8 +10,6 @@ import signal
 import subprocess
 import sys
 
-import recipes
-
 BUILD = "build-coverage"
 SECONDS = 150  # of a test
 MAKE = ["make", "--no-print-directory", "-s", "-j2", "MODE=coverage", f"BUILD={BUILD}", "WARN=-w"]

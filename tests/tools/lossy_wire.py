@@ -6,7 +6,12 @@ usage: lossy_wire.py [--loss SHARE] [--delay SECONDS] [--reorder SHARE] [--seed 
 
 A packet that is reordered waits twice the delay, or a millisecond.
 """
-import argparse, heapq, random, select, socket, time
+import argparse
+import heapq
+import random
+import select
+import socket
+import time
 
 p = argparse.ArgumentParser()
 p.add_argument("--loss", type=float, default=0)

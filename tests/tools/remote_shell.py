@@ -5,7 +5,12 @@
 usage: remote_shell.py serve ADDRESS         runs what clients ask for, until it is killed
        remote_shell.py ADDRESS CMD [ARG...]  runs CMD there: standard input and output are those of this process
 """
-import json, os, select, socket, subprocess, sys
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
 
 PORT = 4796
 

@@ -26,7 +26,7 @@ from .._input import WrongFile, data_of, text_of
 from .._sizes import Size, size_list, size_options
 from .._trib import PathLike, TribError, output, why
 from ..conf import Conf, checked_name
-from ..results import LABELS, Plan, Words, conf_word, labels_of, options, read, stem, write_plan
+from ..results import LABELS, Plan, conf_word, labels_of, options, read, stem, write_plan
 from .files import base_of, lines_of, result_of
 from .progress import Line, Progress
 from .simulation import Simulation
