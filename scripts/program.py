@@ -6,14 +6,17 @@ import os
 import sys
 
 COMMANDS = {
-    "trib-calibrate": "calibrate",
-    "trib-capture": "capture",
-    "trib-explain": "explain",
-    "trib-import": "importer",
-    "trib-machines": "machines",
-    "trib-nccl": "nccl",
-    "trib-report": "report",
-    "trib-sweep": "sweeps",
+    "trib-calibrate": "calibrate.command",
+    "trib-capture": "capture.command",
+    "trib-explain": "explain.command",
+    "trib-import": "importer.command",
+    "trib-machines": "machines.command",
+    "trib-nccl": "nccl.command",
+    "trib-report": "report.command",
+    "trib-sweep": "sweeps.command",
+    # of a checkout alone
+    "nccl_tuner.py": "validate.tuner",
+    "validate": "validate.command",
 }
 
 
@@ -34,7 +37,7 @@ def main() -> int:
     if name not in COMMANDS:
         print(f"{name}: found no command of this name, expected one of {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
-    return int(importlib.import_module(f"tributary.{COMMANDS[name]}.command").main())
+    return int(importlib.import_module(f"tributary.{COMMANDS[name]}").main())
 
 
 if __name__ == "__main__":

@@ -17,35 +17,6 @@ printf '%s\n' '8 ring LL' '2097152 nvls Simple' | cmp -s - "$tmp/choices" || fai
 "$tuner" h100 1 1 2>"$tmp/tuner" && fail "the tuner took one GPU"
 grep -q '^usage' "$tmp/tuner" || fail "one GPU: $(cat "$tmp/tuner")"
 
-# A row's limit is 10 %, or the spread between publications of the same thing where that is larger; rows of one publication are no spread.
-python3 - "$root/scripts" <<'PY' || fail "limits of rows"
-import importlib.machinery, importlib.util, sys
-sys.dont_write_bytecode = True
-sys.path.insert(0, sys.argv[1])
-loader = importlib.machinery.SourceFileLoader("validate", sys.argv[1] + "/validate")
-v = importlib.util.module_from_spec(importlib.util.spec_from_loader("validate", loader))
-loader.exec_module(v)
-
-def series(source, bus, algo="ring", ranks="8", error=20):
-    rows = [{"size": 1 << 26, "bus": b, "fitted": False, "error": error} for b in bus]
-    return {"class": "x", "ranks": ranks, "collective": "all_reduce", "algo": algo, "source": source, "rows": rows}
-
-def limits(*all_series):
-    v.spread(all_series)
-    return [round(r["limit"], 9) for s in all_series for r in s["rows"]]
-
-assert limits(series("a/b/one", [100]), series("c/d", [130])) == [30, 30]
-assert limits(series("a/b/one", [100]), series("c/d", [104])) == [10, 10]
-assert limits(series("a/b/one", [100]), series("a/b/two", [130])) == [10, 10], "one publication"
-assert limits(series("a/b", [100]), series("c/d", [130], algo="nvls")) == [10, 10], "another algorithm"
-assert limits(series("a/b", [100]), series("c/d", [130], ranks="4")) == [10, 10], "other ranks"
-one, other = series("a/b", [100]), series("c/d", [130])
-v.spread((one, other))
-assert v.figures(one["rows"])["over"] == 0 and "worst" not in v.misses(v.figures(one["rows"]))
-one["rows"][0]["error"] = -31
-assert v.figures(one["rows"])["over"] == 1 and "worst" in v.misses(v.figures(one["rows"]))
-PY
-
 run() { "$root/scripts/validate" --quick --build "$TRIB_BUILD" "$@" >"$tmp/validate.out" 2>&1; }
 
 run --expected "$root/tests/validate/expected.tsv" || fail "$(tail -n 5 "$tmp/validate.out")"

@@ -70,7 +70,7 @@ class Program(unittest.TestCase):
 
         for name, module in program.COMMANDS.items():
             self.assertEqual(os.readlink(PROGRAM.parent / name), "program.py")
-            self.assertTrue((PROGRAM.parents[1] / "python" / "tributary" / module / "command.py").is_file(), module)
+            self.assertTrue((PROGRAM.parents[1] / "python" / "tributary" / f"{module.replace('.', '/')}.py").is_file(), module)
 
 
 if __name__ == "__main__":
