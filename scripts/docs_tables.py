@@ -183,8 +183,11 @@ def written(page, what, old):
 
 
 def undocumented(pages):
-    """Programs whose options no page has; keys of confs, and variables that the code reads, that no page names."""
+    """Folders without a README.md; programs whose options no page has; keys of confs, and variables that the code reads, that no page names."""
     everything = "\n".join(pages.values())
+    for folder in sorted({path.split("/")[0] for path in files("*.c", "*.h", "*.py", "*.sh", "*.lua") if "/" in path and path[0] != "."}):
+        if f"{folder}/README.md" not in pages:
+            yield f"{folder}/README.md: found no such file, expected what the folder is and where to begin"
     for program in PROGRAMS:
         if f"<!-- from: options {program} -->" not in everything:
             yield f"{program}: no page has its options, expected <!-- from: options {program} -->"
