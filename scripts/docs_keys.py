@@ -45,11 +45,12 @@ def number(expression, path, deep=0):
     return int(eval(value))  # pylint: disable=eval-used
 
 
+def in_units(kind, v):
+    return next((f"{v / size:g} {name}" for name, size in UNITS[kind] if v >= size), "0") if kind in UNITS else f"{v:,}"
+
+
 def range_of(kind, low, high):
-    if not low and not high:
-        return ""
-    unit = lambda v: next((f"{v / size:g} {name}" for name, size in UNITS[kind] if v >= size), "0") if kind in UNITS else f"{v:,}"
-    return f"{unit(low)} to {unit(high)}"
+    return f"{in_units(kind, low)} to {in_units(kind, high)}" if low or high else ""
 
 
 def arguments(text):

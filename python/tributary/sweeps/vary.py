@@ -37,8 +37,8 @@ def key_of(conf: Conf, key: str, called: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise getopt.GetoptError(f'--vary: found "{key}", expected a key that {called} has: {" ".join(paths)}')
-    raise getopt.GetoptError(f'--vary: found "{key}", expected one key of {called}, which has {" ".join(found)}')
+        raise getopt.GetoptError(f'--vary: found "{shown(key)}", expected a key that {shown(called)} has: {" ".join(paths)}')
+    raise getopt.GetoptError(f'--vary: found "{shown(key)}", expected one key of {shown(called)}, which has {" ".join(found)}')
 
 
 def varied_of(conf: Conf, words: Sequence[str], called: str) -> list[Varied]:
@@ -47,14 +47,14 @@ def varied_of(conf: Conf, words: Sequence[str], called: str) -> list[Varied]:
     for word in words:
         key, _, text = word.partition("=")
         if not key or not text:
-            raise getopt.GetoptError(f'--vary: found "{word}", expected KEY=VALUE,...')
+            raise getopt.GetoptError(f'--vary: found "{shown(word)}", expected KEY=VALUE,...')
         path = key_of(conf, key, called)
         if path in (v.path for v in found):
             raise getopt.GetoptError(f"--vary: found {path} twice, expected each key once")
         values = text.removesuffix(",").split(",")
         for value in values:
             if not value or re.search(r'["\\]', value):
-                raise getopt.GetoptError(f'--vary: found the value "{value}" of {path}, expected one without " and \\')
+                raise getopt.GetoptError(f'--vary: found the value "{shown(value)}" of {path}, expected one without " and \\')
         found.append(Varied(path, values))
     return found
 

@@ -32,7 +32,7 @@ class Keys(unittest.TestCase):
             self.assertEqual(vary.key_of(self.CONF, key, "c"), path)
         for key, says in (
             ("rate", '--vary: found "rate", expected one key of c, which has a.deep.rate a.rate b.rate'), ("count", '--vary: found "count", expected a key that c has: a.deep.rate a.latency a.rate b.rate mtu name'),
-            ("tu", '--vary: found "tu", expected a key that c has: a.deep.rate a.latency a.rate b.rate mtu name'),
+            ("m\n\x1b", '--vary: found "m\\n\\x1b", expected a key that c has: a.deep.rate a.latency a.rate b.rate mtu name'), ("tu", '--vary: found "tu", expected a key that c has: a.deep.rate a.latency a.rate b.rate mtu name'),
         ):  # fmt: skip
             with self.assertRaises(getopt.GetoptError) as e:
                 vary.key_of(self.CONF, key, "c")
