@@ -110,7 +110,7 @@ void terminal_close_others(void)
     while (d && (e = readdir(d))) {
         int fd = atoi(e->d_name);
 
-        if (fd > STDERR_FILENO && fd != dirfd(d) && isatty(fd))
+        if (fd > STDERR_FILENO && isatty(fd))
             close(fd);
     }
     if (d)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program in namespaces of its own: what it sees of the run directory, of processes and of memory, how it ends,
- * and which signals it gets. The program is this one, with a word for what it does.
+ * A program in namespaces of its own: what it sees of the run directory, of processes and of memory, and how it
+ * ends. The program is this one, with a word for what it does.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,15 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "host/sandbox/isolate.h"
-#include "tests/host/sandbox/world.h"
-
-#include <errno.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/statvfs.h>
-
-#define RUNS "/tmp/tributary-%u"
+#include "tests/host/sandbox/isolated.h"
 
 /* ---- inside ---- */
 
@@ -69,40 +61,6 @@ static int look(const char *run)
     return 7;
 }
 
-static volatile sig_atomic_t got;
-static void on_signal(int sig)
-{
-    got = sig;
-}
-
-/* Tells of each signal until the one that ends it. */
-static int hear_signals(void)
-{
-    static const int sigs[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,
-                               SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
-    struct sigaction sa = {.sa_handler = on_signal};
-    sigset_t none, all;
-
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, NULL, &none);
-    for (int i = 1; i < 32; i++)
-        if (sigismember(&none, i))
-            printf("blocked %d\n", i);
-    sigprocmask(SIG_SETMASK, &all, &none);
-    for (unsigned i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
-        sigaction(sigs[i], &sa, NULL);
-    sigaction(SIGCHLD, NULL, &sa);
-    printf("children %s\n", sa.sa_handler == SIG_IGN ? "ignored" : "not ignored");
-    printf("ready\n");
-    for (;;) {
-        fflush(stdout);
-        sigsuspend(&none);
-        printf("got %d\n", (int)got);
-        if (got == SIGTERM)
-            return 3;
-    }
-}
-
 /* What is orphaned in there does not outlive it, and its end is not the program's. */
 static int leave_children(void)
 {
@@ -132,93 +90,16 @@ static int inside(char **argv)
 {
     if (!strcmp(argv[2], "look"))
         return look(argv[3]);
-    if (!strcmp(argv[2], "signals"))
-        return hear_signals();
     if (!strcmp(argv[2], "children"))
         return leave_children();
     if (!strcmp(argv[2], "raise")) {
         signal(atoi(argv[3]), SIG_DFL); /* no sanitizer's */
         return raise(atoi(argv[3]));
     }
-    if (!strcmp(argv[2], "killinit"))
-        return kill(1, SIGKILL); /* which the kernel does not do from in there */
     return 1;
 }
 
 /* ---- outside ---- */
-
-/* A run directory below that of all fabrics, or elsewhere, with files of two hosts. */
-static void make_run(struct world *w, bool elsewhere)
-{
-    static const char *const dirs[] = {"proc", "port", "port/h7", "port/h8", "link"},
-                             *const files[] = {"fabric.conf",     "fabric.path",   "machine",
-                                               "port/h7/token",   "port/h8/token", "proc/leaf0.pid",
-                                               "proc/leaf0.page", "proc/a.page.b"};
-    char path[2 * RUN_PATH];
-
-    world_tmpfs("/tmp");
-    snprintf(path, sizeof(path), RUNS, (unsigned)geteuid());
-    world_dir(path);
-    strcat(path, "/other");
-    world_dir(path);
-    snprintf(path, sizeof(path), "/tmp/xdg");
-    world_dir(path);
-    setenv("XDG_RUNTIME_DIR", path, 1);
-    snprintf(path, sizeof(path), "/tmp/xdg/tributary-%u", (unsigned)geteuid());
-    world_dir(path);
-    strcat(path, "/third");
-    world_dir(path);
-    if (elsewhere)
-        snprintf(w->rd.path, sizeof(w->rd.path), "/tmp/run");
-    else
-        snprintf(w->rd.path, sizeof(w->rd.path), RUNS "/rim", (unsigned)geteuid());
-    world_dir(w->rd.path);
-    for (unsigned i = 0; i < 5; i++) {
-        snprintf(path, sizeof(path), "%s/%s", w->rd.path, dirs[i]);
-        world_dir(path);
-    }
-    for (unsigned i = 0; i < 8; i++) {
-        snprintf(path, sizeof(path), "%s/%s", w->rd.path, files[i]);
-        world_text(path, "text\n");
-    }
-    world_text("/dev/shm/mine", "x\n");
-    world_need(chdir("/tmp"), "chdir");
-}
-
-/* A sanitizer of leaks starts a thread, which no process of a PID namespace without init can. */
-static void end_with(int code)
-{
-    fflush(NULL);
-    _exit(code);
-}
-
-/* Isolates this program with these words; how that ended. What both print goes to the world's text. */
-static int isolate(struct world *w, const char *what, const char *with)
-{
-    char self[] = "/proc/self/exe", in[] = "inside", word[64], more[RUN_PATH];
-    char *argv[] = {self, in, word, more, NULL};
-    int status, null = open("/dev/null", O_RDWR);
-    pid_t pid;
-
-    snprintf(word, sizeof(word), "%s", what);
-    snprintf(more, sizeof(more), "%s", with);
-    if (!strcmp(what, "run"))
-        argv[0] = more, argv[1] = NULL;
-    fflush(w->out);
-    pid = fork();
-    if (!pid) {
-        dup2(null, 0);
-        dup2(fileno(w->out), 1);
-        dup2(fileno(w->out), 2);
-        alarm(20);
-        end_with(isolate_run(&w->rd, &w->host, w->lib, argv));
-    }
-    close(null);
-    if (waitpid(pid, &status, 0) != pid)
-        return -1;
-    fseek(w->out, 0, SEEK_END);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
 
 static void look_around(struct world *w)
 {
@@ -311,105 +192,6 @@ static void it_ends_as_the_program_does(void **state)
                  "15\n9\n11\n2\n13\n");
 }
 
-/* ---- signals ---- */
-
-/* Starts this program in there with what it prints in a pipe; the first process. */
-static pid_t start(struct world *w, const char *what, FILE **out)
-{
-    char self[] = "/proc/self/exe", in[] = "inside", word[64];
-    char *argv[] = {self, in, word, NULL};
-    int pipes[2];
-    pid_t pid;
-
-    snprintf(word, sizeof(word), "%s", what);
-    world_need(pipe2(pipes, O_CLOEXEC), "pipe");
-    fflush(w->out);
-    pid = fork();
-    if (!pid) {
-        dup2(open("/dev/null", O_RDWR | O_CLOEXEC), 0);
-        dup2(pipes[1], 1);
-        dup2(fileno(w->out), 2);
-        alarm(20);
-        end_with(isolate_run(&w->rd, &w->host, w->lib, argv));
-    }
-    close(pipes[1]);
-    *out = fdopen(pipes[0], "r");
-    return pid;
-}
-
-static bool hear_line(struct world *w, FILE *from)
-{
-    char line[128];
-
-    if (!fgets(line, sizeof(line), from))
-        return false;
-    fputs(line, w->out);
-    return !strcmp(line, "ready\n");
-}
-
-static void send_signals(struct world *w)
-{
-    static const int sigs[] = {SIGINT,  SIGHUP,  SIGQUIT,  SIGUSR1,
-                               SIGUSR2, SIGALRM, SIGWINCH, SIGTERM};
-    FILE *from;
-    pid_t pid;
-    int status;
-
-    make_run(w, true);
-    signal(SIGCHLD, SIG_IGN); /* what the program inherits */
-    pid = start(w, "signals", &from);
-    signal(SIGCHLD, SIG_DFL);
-    while (!hear_line(w, from))
-        ;
-    for (unsigned i = 0; i < 8; i++) {
-        kill(pid, sigs[i]);
-        hear_line(w, from);
-    }
-    waitpid(pid, &status, 0);
-    fseek(w->out, 0, SEEK_END);
-    fprintf(w->out, "%x\n", (unsigned)status);
-    fclose(from);
-}
-
-static void the_program_gets_what_is_sent(void **state)
-{
-    (void)state;
-    ASSERT_WORLD(send_signals, 0,
-                 "children ignored\nready\n"
-                 "got 2\ngot 1\ngot 3\ngot 10\ngot 12\ngot 14\ngot 28\ngot 15\n300\n");
-}
-
-/* Init is the one child of the first process. */
-static void kill_init(struct world *w)
-{
-    char path[128];
-    int init = 0, status;
-    FILE *from, *f;
-    pid_t pid;
-
-    make_run(w, true);
-    pid = start(w, "signals", &from);
-    while (!hear_line(w, from))
-        ;
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    f = fopen(path, "r");
-    world_need(!f || fscanf(f, "%d", &init) != 1 || init < 2, path);
-    fclose(f);
-    fflush(w->out);
-    kill(init, SIGKILL);
-    waitpid(pid, &status, 0);
-    fseek(w->out, 0, SEEK_END);
-    fprintf(w->out, "%x\n", (unsigned)status);
-    fclose(from);
-}
-
-static void a_namespace_that_is_killed_is_said(void **state)
-{
-    (void)state;
-    ASSERT_WORLD(kill_init, 0,
-                 "children not ignored\nready\ntrib: the namespace of h7 was killed\n100\n");
-}
-
 /* ---- refused ---- */
 
 static void forbid(struct world *w)
@@ -470,8 +252,6 @@ int main(int argc, char **argv)
         TEST(it_sees_its_host_alone),
         TEST(a_run_directory_elsewhere_is_covered_alone),
         TEST(it_ends_as_the_program_does),
-        TEST(the_program_gets_what_is_sent),
-        TEST(a_namespace_that_is_killed_is_said),
         TEST(what_the_machine_refuses_is_named),
     };
 

@@ -9,16 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "host/sandbox/isolate.h"
-#include "tests/host/sandbox/world.h"
-
-#include <errno.h>
-#include <poll.h>
-#include <pty.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-
-static int master, slave; /* the user's */
+#include "tests/host/sandbox/jobs.h"
 
 /* ---- inside ---- */
 
@@ -34,7 +25,7 @@ static void on_signal(int sig)
 }
 
 /* Says each line and signal that it gets, at the terminal. */
-static int echo(const char *how)
+static int echo(void)
 {
     struct sigaction sa = {.sa_handler = on_signal};
     const int tty = STDERR_FILENO; /* always the terminal */
@@ -43,8 +34,6 @@ static int echo(const char *how)
     char line[64];
     ssize_t n;
 
-    if (!strcmp(how, "tries"))
-        signal(SIGTTIN, SIG_IGN);
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGWINCH, &sa, NULL);
     sigaction(SIGCONT, &sa, NULL);
@@ -68,104 +57,7 @@ static int echo(const char *how)
     }
 }
 
-/* ---- the user ---- */
-
-/* What the terminal shows until both texts do, in either order. */
-static bool shows_both(const char *text, const char *other)
-{
-    static char seen[8192];
-    struct pollfd p = {master, POLLIN, 0};
-    size_t n = 0;
-
-    while (n < sizeof(seen) - 1 && poll(&p, 1, 5000) == 1 && read(master, seen + n, 1) == 1) {
-        seen[++n] = 0;
-        if (strstr(seen, text) && strstr(seen, other))
-            return true;
-    }
-    fprintf(stderr, "expected <%s>, found <%.*s>\n", text, (int)n, seen);
-    return false;
-}
-
-static bool shows(const char *text)
-{
-    return shows_both(text, "");
-}
-
-static void types(const char *keys)
-{
-    (void)!write(master, keys, strlen(keys));
-}
-
-static bool is_raw(void)
-{
-    struct termios t;
-
-    return !tcgetattr(slave, &t) && !(t.c_lflag & (ICANON | ECHO | ISIG));
-}
-
-/* ---- the shell ---- */
-
-/* Leads the session of the terminal; the job is in a group of its own, or of this one as those of scripts are. */
-static pid_t run_job(struct world *w, unsigned streams, bool job, const char *how)
-{
-    char self[] = "/proc/self/exe", in[] = "inside", word[16];
-    char *argv[] = {self, in, word, NULL};
-    int null = open("/dev/null", O_RDWR);
-    pid_t pid;
-
-    snprintf(word, sizeof(word), "%s", how);
-    pid = fork();
-    if (!pid) {
-        signal(SIGTTOU, SIG_IGN);
-        if (job) {
-            setpgid(0, 0);
-            tcsetpgrp(slave, getpid());
-        }
-        for (int fd = 0; fd < 3; fd++)
-            dup2(streams & 1u << fd ? slave : null, fd);
-        close(master);
-        close(slave);
-        signal(SIGTTOU, SIG_DFL);
-        signal(SIGTSTP, SIG_DFL);
-        _exit(isolate_run(&w->rd, &w->host, w->lib, argv));
-    }
-    close(null);
-    return pid;
-}
-
-static void begin_session(struct world *w)
-{
-    struct winsize size = {24, 80, 0, 0};
-
-    snprintf(w->rd.path, sizeof(w->rd.path), "/tmp/run");
-    world_tmpfs("/tmp");
-    world_dir("/tmp/run");
-    world_dir("/tmp/run/port");
-    world_dir("/tmp/run/port/h7");
-    world_need(setsid() < 0, "setsid");
-    world_need(ioctl(slave, TIOCSCTTY, 0), "terminal");
-    ioctl(slave, TIOCSWINSZ, &size);
-    signal(SIGTTOU, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGTSTP, SIG_IGN);
-    alarm(60);
-}
-
-static void say(struct world *w, const char *what, bool is_so)
-{
-    fprintf(w->out, "%s: %s\n", what, is_so ? "yes" : "no");
-}
-
-static int ended(pid_t pid)
-{
-    int status;
-
-    if (waitpid(pid, &status, WUNTRACED) != pid)
-        return -1;
-    return WIFSTOPPED(status)  ? 2000 + WSTOPSIG(status)
-           : WIFEXITED(status) ? WEXITSTATUS(status)
-                               : 1000 + WTERMSIG(status);
-}
+/* ---- jobs ---- */
 
 static void a_job(struct world *w)
 {
@@ -254,21 +146,7 @@ static void a_script_keeps_its_keys(void **state)
     ASSERT_WORLD(a_script_with_a_pipe, 0, "is told: yes\nis raw: no\nends 1015\n");
 }
 
-static int open_terminal(void **state)
-{
-    (void)state;
-    return openpty(&master, &slave, NULL, NULL, NULL);
-}
-
-static int close_terminal(void **state)
-{
-    (void)state;
-    close(master);
-    close(slave);
-    return 0;
-}
-
-#define TEST(t) cmocka_unit_test_setup_teardown(t, open_terminal, close_terminal)
+#define TEST(t) cmocka_unit_test_setup_teardown(t, jobs_begin, jobs_end)
 
 int main(int argc, char **argv)
 {
@@ -279,6 +157,6 @@ int main(int argc, char **argv)
     };
 
     if (argc > 2 && !strcmp(argv[1], "inside"))
-        return echo(argv[2]);
+        return echo();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,29 +60,6 @@ static void other_descriptors_of_terminals_are_closed(void **state)
     ASSERT_WITH(6, others_are_closed);
 }
 
-static int typing_is_refused(unsigned streams, int master, int slave)
-{
-    struct winsize size;
-    char c = 'x';
-
-    (void)streams;
-    ioctl(slave, TIOCSCTTY, 0);
-    NEED(!terminal_refuse_typing());
-    NEED(ioctl(slave, TIOCSTI, &c) < 0 && errno == EPERM);
-    NEED(ioctl(slave, TIOCLINUX, &c) < 0 && errno == EPERM);
-    NEED(ioctl(slave, TIOCSTI | 1UL << 32, &c) < 0 && errno == EPERM); /* the same to the kernel */
-    NEED(!ioctl(slave, TIOCGWINSZ, &size) && size.ws_col == 80);
-    NEED(ioctl(master, TIOCSTI + 0x80, &c) < 0 && errno != EPERM); /* another one */
-    NEED(getppid() > 0);
-    return 0;
-}
-
-static void typing_into_a_terminal_is_refused(void **state)
-{
-    (void)state;
-    ASSERT_WITH(0, typing_is_refused);
-}
-
 /* ---- opened anew ---- */
 
 static int opened_anew(unsigned streams, int master, int slave)
@@ -180,30 +157,18 @@ static int waits_for(unsigned streams, int master, int slave)
 static int waits_in_the_background(unsigned streams, int master, int slave)
 {
     short user, inner;
-    int pipes[2];
     pid_t other;
-    char c;
 
-    NEED(!pipe(pipes));
     NEED(!begin(streams, master, slave, true));
     terminal_pause(&two.t);
-    other = fork();
-    if (!other) {
-        setpgid(0, 0);
-        signal(SIGTTOU, SIG_IGN);
-        tcsetpgrp(slave, getpgrp());
-        (void)!write(pipes[1], "x", 1);
-        pause();
-        _exit(0);
-    }
-    NEED(read(pipes[0], &c, 1) == 1);
+    other = start_group();
+    terminal_set_group(streams, other);
     NEED(terminal_wants(&two.t, &user, &inner) == 250 && user == 0 && inner == POLLIN);
     NEED(!two.t.raw && two.t.keys && !is_raw(slave));
     two.t.raw = true;
     terminal_pause(&two.t); /* it is not ours to set back */
     NEED(!two.t.raw);
-    kill(other, SIGKILL);
-    NEED(waitpid(other, NULL, 0) == other);
+    NEED(end_group(other));
     terminal_set_group(streams, getpgrp());
     NEED(tcgetpgrp(slave) == getpgrp());
     NEED(terminal_wants(&two.t, &user, &inner) == -1 && user == POLLIN && is_raw(slave));
@@ -331,7 +296,6 @@ int main(void)
         TEST(output_goes_to_the_first_of_output_error_and_input),
         TEST(streams_that_are_a_terminal_are_bits),
         TEST(other_descriptors_of_terminals_are_closed),
-        TEST(typing_into_a_terminal_is_refused),
         TEST(the_terminal_is_opened_anew_without_waiting),
         TEST(a_program_has_keys_at_once_or_when_it_asks),
         TEST(what_to_wait_for_follows_from_what_is_there),

@@ -14,10 +14,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* A child leads sessions, where no signal of its parent's group reaches it. */
+static inline void end_with_parent(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* A process group beside this one, which waits until it is killed. */
+static inline pid_t start_group(void)
+{
+    pid_t other = fork();
+
+    if (!other) {
+        end_with_parent();
+        setpgid(0, 0);
+        pause();
+        _exit(0);
+    }
+    setpgid(other, other);
+    return other;
+}
+
+static inline bool end_group(pid_t other)
+{
+    kill(other, SIGKILL);
+    return waitpid(other, NULL, 0) == other;
+}
 
 /* A session leader with a pair of terminals, the streams of `streams` at the slave; f's status. */
 static inline int with_terminal(unsigned streams, int (*f)(unsigned streams, int master, int slave))
@@ -31,6 +59,7 @@ static inline int with_terminal(unsigned streams, int (*f)(unsigned streams, int
     if (!pid) {
         int null = open("/dev/null", O_RDWR);
 
+        end_with_parent();
         if (openpty(&master, &slave, NULL, NULL, &size) || setsid() < 0)
             _exit(77);
         for (int fd = 0; fd < 3; fd++)

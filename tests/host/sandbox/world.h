@@ -12,7 +12,9 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 struct world {
@@ -137,6 +139,8 @@ static inline const char *world_do(void (*f)(struct world *), unsigned ports)
     fflush(NULL);
     pid = fork();
     if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm(100);
         world_begin(&w);
         f(&w);
         fflush(w.out);
