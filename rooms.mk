@@ -108,7 +108,7 @@ USES_host/bench/verify := base fabric aggregation host/kernels host/coll host/co
 # what `trib-perf` and `trib-sim` share: sweep, plan, options, report, time line
 USES_host/bench := include/tributary base system fabric fabric/conf aggregation protocols/host host/kernels host/coll host/coll/alg host/coll/transport host/coll/model host/bench/verify
 # `tributary/coll.h`: `libtributary.so.1`
-USES_host/session := include/tributary system fabric fabric/routing aggregation protocols/host machine host/coll host/coll/alg host/coll/transport host/coll/recovery host/coll/model host/bench
+USES_host/session := include/tributary base system fabric fabric/routing aggregation protocols/host machine host/coll host/coll/alg host/coll/transport host/coll/recovery host/coll/model host/bench
 # `store_pmix.so`: ranks of a communicator meet by a launcher's PMIx
 USES_plugins/pmix := host/session
 # a job's processes and ranks; `trib-perf`

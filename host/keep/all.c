@@ -4,6 +4,7 @@
  * which everybody may read (unless /proc is mounted with hidepid), the nodes from the run
  * directory, which only its owner and root may read.
  */
+#include "base/assert.h"
 #include "system/own_path.h"
 #include "host/keep/keep.h"
 
@@ -41,6 +42,7 @@ static void take(void *ctx, const struct fabric_seen *f)
         l->at = at;
         l->cap = cap;
     }
+    T_ASSERT(l->n < l->cap, "there is no room for a process");
     l->at[l->n++] = *f;
 }
 
@@ -109,6 +111,7 @@ static void print_processes(const struct list *l, unsigned from, unsigned to)
     char why[OWN_WHY], text[KEEP_NAME + 64];
     int dir = own_dir_open(l->at[from].dir, false, why, sizeof(why));
 
+    T_ASSERT(from < to && to <= l->n, "a fabric has no processes");
     for (unsigned i = from; i < to; i++) {
         const struct fabric_seen *f = &l->at[i];
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/claim.h"
 
+#include "base/assert.h"
 #include "system/own_clear.h"
 #include "system/own_path.h"
 
@@ -77,6 +78,7 @@ static int lock_dir(struct claim *c)
     char path[KEEP_PATH], why[OWN_WHY];
     int rc = 0;
 
+    T_ASSERT(c->dir < 0 && c->lock < 0, "a directory is locked twice");
     c->dir = own_dir_open(c->path, true, why, sizeof(why));
     if (c->dir == -ENOENT)
         return -EAGAIN;
@@ -138,6 +140,7 @@ int claim_take(struct claim *c)
         return say("the run directory %s is being removed by another command", c->path);
     if (rc)
         return rc;
+    T_ASSERT(c->dir >= 0 && c->lock >= 0, "a claim has no directory or no lock");
     /* A fabric may run on without its keeper. */
     if (procs_find(&p, c->path, false))
         return say("out of memory");
@@ -151,6 +154,7 @@ int claim_take(struct claim *c)
 
 void claim_mark_up(const struct claim *c)
 {
+    T_ASSERT(c->lock >= 0, "a fabric is up without its lock");
     if (pwrite(c->lock, UP_WORD "\n", sizeof(UP_WORD), 0) < 0)
         say("cannot write %s/" KEEP_FILE ": %s", c->path, strerror(errno));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run directory, by its descriptor: its path may name another directory at any moment. */
+#include "base/assert.h"
 #include "system/own_clear.h"
 #include "system/own_path.h"
 #include "host/keep/keep.h"
@@ -116,8 +117,10 @@ int dir_drop(const char *dir)
 
 int dir_remove(const char *dir, int fd)
 {
-    int rc = own_clear(fd, KEEP_FILE);
+    int rc;
 
+    T_ASSERT(fd >= 0, "a directory is removed that is not open");
+    rc = own_clear(fd, KEEP_FILE);
     /* The lock file is removed last: a command that claims the directory afterwards creates a new
      * one, so that removing it fails. */
     (void)own_unlink(fd, KEEP_FILE);
@@ -159,6 +162,7 @@ bool dir_tail(int fd, const char *name)
         lines += buf[at - 1] == '\n';
     if (lines == LINES)
         at++;
+    T_ASSERT(at >= 0 && at < n, "the last lines are beyond the text");
     fprintf(stderr, "%.*s\n", (int)(n - at), buf + at);
     return true;
 }

@@ -17,6 +17,8 @@
 #include "host/keep/claim.h"
 #include "host/keep/keep.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -103,6 +105,7 @@ static void become_switch(const struct keeper *k, const struct child *ch, pid_t 
     argv[n++] = (char *)(uintptr_t)c->dir;
     for (unsigned i = 0; i < c->n_opts; i++)
         argv[n++] = c->opts[i];
+    T_ASSERT(n < c->n_opts + 8, "there are more arguments than room for them");
     execv(c->program, argv);
     fprintf(stderr, "cannot run %s: %s\n", c->program, strerror(errno));
     _exit(127);
@@ -128,6 +131,7 @@ static int start_switches(struct keeper *k)
             return say("cannot start trib-switch %s: %s", c->procs[i], strerror(errno));
         if (!pid)
             become_switch(k, &k->child[i], me);
+        T_ASSERT(!k->child[i].pid, "a process is started twice");
         k->child[i].pid = pid;
         k->running++;
     }
@@ -154,6 +158,7 @@ static const struct child *reap(struct keeper *k, char *how, size_t size)
 
         if (ch->pid != pid)
             continue;
+        T_ASSERT(k->running, "a process has ended that was not counted");
         ch->pid = 0;
         k->running--;
         if (!k->stopped && !k->gone && status) {
@@ -278,6 +283,7 @@ static int keep(struct keeper *k)
     bool lives_with = k->cfg->lives_with;
     char how[128];
 
+    T_ASSERT(k->first < 0 && lives_with == (k->partner >= 0), "a fabric is up and has its starter");
     for (;;) {
         while (reap(k, how, sizeof(how)))
             ;
@@ -335,6 +341,7 @@ struct starter {
 /* A keeper that is stopped (SIGSTOP) neither answers nor ends. It is continued, to undo the start. */
 static void tell_to_undo(struct starter *s, int rc)
 {
+    T_ASSERT(!s->shut && rc, "a start is undone twice, or without a reason");
     shutdown(s->sock, SHUT_WR);
     kill(s->keeper, SIGCONT);
     s->shut = true;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/assert.h"
 #include "host/keep/keep.h"
 
 #include <signal.h>
@@ -23,6 +24,7 @@ uint64_t oom_kills(void)
 
 void oom_describe(char *text, size_t size, int status, bool out_of_memory)
 {
+    T_ASSERT(WIFSIGNALED(status) || WIFEXITED(status), "a process is described that has not ended");
     if (WIFSIGNALED(status))
         snprintf(text, size, "killed by signal %d (%s)%s%s", WTERMSIG(status),
                  strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/procs.h"
 
+#include "base/assert.h"
 #include "system/own_path.h"
 #include "system/process.h"
 
@@ -22,6 +23,7 @@ static ssize_t read_proc(pid_t pid, const char *file, char *buf, size_t size)
     ssize_t n = -1;
     int fd;
 
+    T_ASSERT(size, "there is no room for the end of a text");
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -159,6 +161,7 @@ static int add(struct procs *p, const char *name, pid_t pid, int fd)
         p->at = at;
         p->cap = room;
     }
+    T_ASSERT(pid && p->n < p->cap, "no process, or one without room");
     p->at[p->n] = (struct proc){.pid = pid, .fd = fd};
     snprintf(p->at[p->n++].name, KEEP_NAME, "%s", name);
     return 0;
@@ -220,6 +223,7 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
     pid_t pid, said;
     int fd;
 
+    T_ASSERT(*name && !strchr(name, '/'), "a process's file is one of the folder");
     if (snprintf(file, sizeof(file), "%s.pid", name) >= (int)sizeof(file) ||
         snprintf(path, sizeof(path), "%s/proc/%s", dir, file) >= (int)sizeof(path))
         return 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/assert.h"
 #include "host/keep/procs.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ bool procs_wait(const struct procs *p, int ms)
         struct pollfd f = {.fd = p->at[i].fd, .events = POLLIN};
         int64_t left = until - now_ms();
 
+        T_ASSERT(f.fd >= 0, "a process of another namespace is waited for");
         while (poll(&f, 1, left > 0 ? (int)left : 0) < 0 && errno == EINTR)
             ;
         if (!(f.revents & POLLIN))
@@ -41,6 +43,7 @@ int procs_signal(const struct procs *p, int sig)
 {
     int rc = 0;
 
+    T_ASSERT(!procs_away(p), "half a fabric is signalled");
     for (unsigned i = 0; i < p->n; i++)
         if (syscall(SYS_pidfd_send_signal, p->at[i].fd, sig, NULL, 0) && errno != ESRCH && !rc)
             rc = -errno;

@@ -4,6 +4,7 @@
  * ended. Retries find out in fabric time, minutes at a dilation of 100; /proc and the run directory
  * know at once. Only of processes on this machine, in this PID namespace, and of machines.
  */
+#include "base/assert.h"
 #include "host/session/comm_priv.h"
 #include "machine/shared.h"
 
@@ -28,6 +29,7 @@ static void look_for_ranks(struct trib_comm *c, int64_t now, uint32_t dilation)
     char why[COMM_TEXT];
     uint32_t r = c->gone_ns && is_gone(c, c->gone) ? c->gone : 0;
 
+    T_ASSERT(r < c->cfg.nranks, "a process has ended that is no rank's");
     while (r < c->cfg.nranks && !is_gone(c, r))
         r++;
     if (r == c->cfg.nranks) {

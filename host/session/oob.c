@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/session/oob.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 
 /* The result goes out in pieces, because an implementation may turn a broadcast into something that
@@ -9,6 +11,7 @@ int oob_all_gather(const struct trib_oob *oob, const void *mine, void *all, size
 {
     size_t total = bytes * oob->size, n;
 
+    T_ASSERT(oob->gather && oob->bcast, "calls out of band are missing that were checked");
     if (oob->gather(oob->ctx, 0, mine, all, bytes))
         return -EIO;
     for (size_t at = 0; at < total; at += n) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One for the process: libtribverbs has one host in a process as well. */
 #include "host/session/session.h"
+
+#include "base/assert.h"
 #include "machine/shared.h"
 #include "protocols/host/load.h"
 
@@ -95,6 +97,7 @@ static int open_all(struct session *s, char *err)
     char why[PROTO_CONF_TEXT];
     int rc;
 
+    T_ASSERT(!s->fab && !s->n_ctx, "a session is opened that is open");
     if (!run || !*run || !host || !*host)
         return session_say(
             err, -ENODEV,
@@ -130,6 +133,7 @@ struct session *session_get(char *err)
 void session_put(void)
 {
     pthread_mutex_lock(&lock);
+    T_ASSERT(session.users, "a session is given up that nobody has");
     if (!--session.users)
         close_all(&session);
     pthread_mutex_unlock(&lock);

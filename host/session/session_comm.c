@@ -4,6 +4,7 @@
  * calls: where they are, their blobs, and whether they are connected. A rank that has failed takes
  * part with its reason, so that nobody waits for it.
  */
+#include "base/assert.h"
 #include "system/credential.h"
 #include "host/bench/dilation_control.h"
 #include "host/bench/trees.h"
@@ -55,6 +56,7 @@ static int take_algo(struct trib_comm *c, const char *name, char *err)
         for (unsigned i = 0; i < c->cfg.n_policy; i++)
             if (c->cfg.policy[i] == a)
                 return session_say(err, -EINVAL, "algo: found %s twice", name);
+        T_ASSERT(c->cfg.n_policy < ALGO_SCHEDULE, "more algorithms are listed than there are");
         c->cfg.policy[c->cfg.n_policy++] = (enum coll_algo)a;
         return 0;
     }
@@ -92,6 +94,7 @@ void session_comm_drive(struct trib_comm *c)
     int64_t now = clock_mono_ns();
     uint32_t d = clock_dilation(c->session->rd.sh);
 
+    T_ASSERT(now >= c->wall_ns, "the machine's clock has gone back");
     /* Retries wait longer where the fabric runs so slowly that an answer takes its time. */
     c->patience_ns +=
         d > DILATION_CONTROL ? (now - c->wall_ns) * DILATION_CONTROL / d : now - c->wall_ns;
@@ -161,6 +164,7 @@ static void choose(struct trib_comm *c)
     a.send = &a;
     a.recv = &p;
     c->cfg.n_trees = trees_choose(f, c->cfg.nranks, c->host, c->cfg.tree);
+    T_ASSERT(c->cfg.n_trees <= COLL_TREES, "more trees are chosen than there is room for");
     for (unsigned i = 0; i < c->cfg.n_policy; i++)
         asked |= 1u << c->cfg.policy[i];
     if (c->automatic)
@@ -178,6 +182,7 @@ static void choose(struct trib_comm *c)
             c->cfg.policy[n++] = c->cfg.policy[i];
     if (!n)
         c->cfg.policy[n++] = ALGO_RING;
+    T_ASSERT(c->cfg.algos & BY_HOSTS, "no algorithm needs no switch");
     c->cfg.n_policy = n;
 }
 
@@ -195,6 +200,7 @@ static int exchange_blobs(struct trib_comm *c, uint8_t *blobs, char *err)
     snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
     if (mine.rc)
         c->comm = NULL;
+    T_ASSERT(!mine.rc == !!c->comm, "a communicator is there that was refused, or is not");
     mine.agreed.n_trees = (uint16_t)c->cfg.n_trees;
     memcpy(mine.agreed.tree, c->cfg.tree, c->cfg.n_trees * sizeof(c->cfg.tree[0]));
     rc = oob_all_gather(&c->oob, &mine, all, sizeof(mine))
@@ -367,6 +373,7 @@ void trib_comm_destroy(struct trib_comm *c)
     if (c->comm)
         leave(c);
     session_ops_free(c);
+    T_ASSERT(!c->ops && !c->borrowed, "a communicator goes before its operations");
     process_monitor_stop(c->watch);
     if (c->session)
         session_put();

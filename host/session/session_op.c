@@ -3,6 +3,7 @@
  * Operations of the public interface. Memory that the program has not registered is registered for
  * as long as the operation runs.
  */
+#include "base/assert.h"
 #include "host/coll/alg/sched.h"
 #include "host/session/comm_priv.h"
 #include "machine/shared.h"
@@ -85,6 +86,7 @@ static void choose(struct trib_comm *c, struct coll_args *a)
     for (unsigned k = 0; k < ALGO_USUAL; k++)
         if (can(c, a, (enum coll_algo)k))
             return;
+    T_ASSERT(c->cfg.n_policy, "a communicator has no algorithm to choose");
     a->algo = c->cfg.policy[0];
 }
 
@@ -109,6 +111,7 @@ static int borrow(struct trib_comm *c, struct borrowed **own, const void *buf, s
     if (!b)
         return -ENOMEM;
     *b = (struct borrowed){p, bytes, false, c->borrowed};
+    T_ASSERT(!*own, "an operation borrows for a buffer that it has borrowed already");
     c->borrowed = *own = b;
     return input ? comm_register_input(c->comm, p, bytes) : comm_register(c->comm, p, bytes);
 }
@@ -210,6 +213,7 @@ static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *
     rc = coll_start(c->comm, a, &o->req, why);
     if (rc)
         return session_say(err, rc, "%s", *why ? why : strerror(-rc));
+    T_ASSERT(o->req, "an operation has started without a request");
     o->algo = a->algo;
     o->args = *a;
     return 0;
@@ -264,8 +268,9 @@ static void unlink_op(struct trib_request *o)
 {
     struct trib_request **at = &o->c->ops;
 
-    while (*at != o)
+    while (*at && *at != o)
         at = &(*at)->next;
+    T_ASSERT(*at && !o->req, "a request goes that runs, or is not its communicator's");
     *at = o->next;
     request_end(o);
 }
@@ -281,6 +286,7 @@ static void settle(struct trib_comm *c)
         next = o->next;
         if (!o->req)
             continue;
+        T_ASSERT(!o->status, "a request that has ended runs");
         o->status = coll_test(o->req);
         if (!o->status)
             continue;
@@ -308,6 +314,7 @@ int trib_test(struct trib_request *o)
         settle(c);
     }
     status = o->status;
+    T_ASSERT(o->req || status, "a request has ended without a result");
     pthread_mutex_unlock(&c->lock);
     return status;
 }

@@ -19,6 +19,7 @@
  * proven, since a stranger could send it; binding the address as the user has spelled it, which may be
  * "0.0.0.0:4711" at rank 0 and another name of its machine at each other rank.
  */
+#include "base/assert.h"
 #include "host/session/store_tcp.h"
 
 #include "host/session/session.h"
@@ -128,6 +129,7 @@ static int missing(const struct door *d, char *err)
 
 static void forget(struct door *d, unsigned i)
 {
+    T_ASSERT(i < d->n, "a stranger is forgotten who is not there");
     d->n--;
     memmove(&d->stranger[i], &d->stranger[i + 1], (d->n - i) * sizeof(*d->stranger));
 }
@@ -176,6 +178,7 @@ static int judge(struct door *d, const struct stranger *of, char *err)
     else {
         if (again)
             close(s->fd[rank]);
+        T_ASSERT(again || d->missing, "a rank is welcomed beside those that were missing");
         d->missing -= !again;
         s->fd[rank] = of->fd;
     }
@@ -193,6 +196,7 @@ static int hear(struct door *d, unsigned i, char *err)
 {
     struct stranger *of = &d->stranger[i], known;
     uint8_t mac[CREDENTIAL_MAC];
+    T_ASSERT(of->got < sizeof(of->answer), "a stranger is heard whose answer is whole");
     ssize_t n =
         recv(of->fd, (uint8_t *)&of->answer + of->got, sizeof(of->answer) - of->got, MSG_DONTWAIT);
 
@@ -239,6 +243,7 @@ static int welcome(struct door *d, char *err)
     }
     if (d->n == d->room)
         hang_up(d, 0);
+    T_ASSERT(d->n < d->room, "there is no room for a stranger");
     d->stranger[d->n++] = new;
     return 0;
 }
@@ -369,6 +374,7 @@ int store_reach(struct tcp_store *s, const struct addrinfo *a, const struct stor
     enum failure why = NOT_THERE;
     int pause_ms = RETRY_MS, last = 0;
 
+    T_ASSERT(s->rank && s->fd[0] < 0, "a rank reaches for rank 0 that is it, or has met it");
     do {
         int fd = store_connect(a, until_ms), rc = fd < 0 ? fd : -ETIMEDOUT, met = NOT_THERE;
 

@@ -5,6 +5,7 @@
  */
 #include "host/session/store_tcp.h"
 
+#include "base/assert.h"
 #include "host/session/session.h"
 
 #include <errno.h>
@@ -81,6 +82,7 @@ static struct tcp_store *make(uint32_t rank, uint32_t size, double timeout_s)
     struct tcp_store *s = calloc(1, sizeof(*s));
     int *fd = calloc(size, sizeof(*fd));
 
+    T_ASSERT(rank < size, "a store of a rank that is none of its ranks");
     if (!s || !fd) {
         free(s);
         free(fd);
@@ -140,6 +142,7 @@ int trib_store_open(struct trib_store **store, const char *address, uint32_t ran
         store_close(s ? &s->store : NULL);
         return rc;
     }
+    T_ASSERT(size == 1 || s->fd[rank ? 0 : size - 1] >= 0, "a store is open before all have met");
     *store = &s->store;
     return 0;
 }
