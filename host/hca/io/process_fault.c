@@ -96,7 +96,7 @@ static void report(const struct hca *h, uintptr_t at, int sig)
         const struct hca_key *k = &h->key[i];
         uintptr_t start = (uintptr_t)k->start;
 
-        if (k->mr && at >= start && at - start < k->length && (!of || k->length < of->length))
+        if (k->mr && at - start < k->length && (!of || k->length < of->length))
             of = k;
     }
     if (!of)
