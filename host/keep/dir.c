@@ -106,7 +106,7 @@ int dir_drop(const char *dir)
     rc = rc == -ENOENT || rc == -ENOTEMPTY ? 0 : rc;
     snprintf(base, sizeof(base), "%s", dir);
     slash = strrchr(base, '/');
-    if (!slash || slash == base)
+    if (!slash)
         return rc;
     *slash = 0;
     slash = strrchr(base, '/');

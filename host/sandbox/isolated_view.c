@@ -55,7 +55,7 @@ static int show(const char *from, const char *to, bool is_dir)
     int fd;
 
     if (is_dir) {
-        if (mkdir(to, 0700) && errno != EEXIST)
+        if (mkdir(to, 0700))
             return -errno;
     } else {
         fd = open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
@@ -175,7 +175,7 @@ static int hide_run(const struct rundir *rd, const char *host, const char **what
         return -errno;
     snprintf(base, sizeof(base), "%s", rd->path);
     slash = strrchr(base, '/');
-    if (slash && slash != base) {
+    if (slash) {
         *slash = 0;
         slash = strrchr(base, '/');
         if (!slash || strncmp(slash, "/tributary-", 11) != 0)
