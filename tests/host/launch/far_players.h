@@ -130,14 +130,16 @@ static inline void *play(void *ctx)
 {
     struct play *p = ctx;
     struct inbox in[N] = {0};
+    bool last = false;
     struct msg m;
 
-    while (!p->over) {
+    while (!last) {
         struct pollfd w[N];
 
+        last = p->over; /* what was sent until then is read */
         for (unsigned r = 0; r < N; r++)
             w[r] = (struct pollfd){.fd = p->fd[r], .events = POLLIN};
-        poll(w, N, 5);
+        poll(w, N, last ? 0 : 5);
         for (unsigned r = 0; r < N; r++)
             while (msg_fill(&in[r], p->fd[r]) > 0)
                 while (msg_next(&in[r], &m) > 0)
