@@ -271,6 +271,25 @@ static void no_other_terminal_is_in_its_reach(void **state)
     ASSERT_WORLD(a_job_that_inherits, 0, "has no other: yes\nends 7\n");
 }
 
+static void a_job_without_terminals(struct world *w)
+{
+    pid_t pid;
+
+    begin_session(w);
+    world_need(rmdir("/dev/pts"), "rmdir");
+    pid = run_job(w, 7, true, "type");
+    say(w, "is refused",
+        shows("trib: cannot isolate h7: the machine refuses a terminal of its own: No such file or "
+              "directory"));
+    fprintf(w->out, "ends %d\n", ended(pid));
+}
+
+static void a_terminal_that_cannot_be_made_is_named(void **state)
+{
+    (void)state;
+    ASSERT_WORLD(a_job_without_terminals, 0, "is refused: yes\nends 1\n");
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, jobs_begin, jobs_end)
 
 int main(int argc, char **argv)
@@ -282,6 +301,7 @@ int main(int argc, char **argv)
         TEST(the_key_that_stops_stops_the_script_too),
         TEST(what_hangs_up_hangs_up_the_program),
         TEST(no_other_terminal_is_in_its_reach),
+        TEST(a_terminal_that_cannot_be_made_is_named),
     };
 
     if (argc > 2 && !strcmp(argv[1], "inside"))

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "host/sandbox/terminal.h"
 #include "tests/host/sandbox/isolated.h"
 
 #include <sys/resource.h>
@@ -287,6 +288,35 @@ static void have_one_descriptor(struct world *w)
     have_descriptors(w, 1);
 }
 
+static void have_a_file_for(struct world *w, const char *dir)
+{
+    make_run(w, true);
+    listed_remove(dir);
+    world_text(dir, "");
+    fprintf(w->out, "%d\n", isolate(w, "ids", ""));
+}
+
+static void have_a_file_for_shm(struct world *w)
+{
+    have_a_file_for(w, "/dev/shm");
+}
+
+static void have_a_file_for_pts(struct world *w)
+{
+    have_a_file_for(w, "/dev/pts");
+}
+
+/* A process has so many instructions of filters at most, its children's included. */
+static void have_no_room_for_filters(struct world *w)
+{
+    int rc = 0;
+
+    make_run(w, true);
+    for (unsigned i = 0; i < 5000 && !rc; i++)
+        rc = terminal_refuse_typing();
+    fprintf(w->out, "%d\n", isolate(w, "ids", ""));
+}
+
 static void what_is_not_there_is_named(void **state)
 {
     static const char no_more[] =
@@ -295,6 +325,15 @@ static void what_is_not_there_is_named(void **state)
     (void)state;
     ASSERT_WORLD(have_no_ports, 0,
                  "trib: cannot isolate h7: the machine refuses /tmp/run: Not a directory\n1\n");
+    ASSERT_WORLD(have_a_file_for_shm, 0,
+                 "trib: cannot isolate h7: the machine refuses a /dev/shm of its own: Not a "
+                 "directory\n1\n");
+    ASSERT_WORLD(have_a_file_for_pts, 0,
+                 "trib: cannot isolate h7: the machine refuses a /dev/pts of its own: Not a "
+                 "directory\n1\n");
+    ASSERT_WORLD(have_no_room_for_filters, 0,
+                 "trib: cannot isolate h7: the machine refuses a filter of system calls: Cannot "
+                 "allocate memory\n1\n");
     ASSERT_WORLD(have_no_descriptor, 0, no_more);
     ASSERT_WORLD(have_one_descriptor, 0, no_more);
 }

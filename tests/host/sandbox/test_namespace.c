@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 #define BOOT_ID "01234567-89ab-cdef-0123-456789abcdef"
@@ -205,6 +206,7 @@ static void show_beside_one(struct world *w)
                    rmdir("/sys/class/net") || unlink("/sys/class/pci_bus/0000:00") ||
                    rmdir("/sys/class/pci_bus"),
                "rmdir");
+    world_text("/sys/class/net", "");                    /* no folder: nothing is shown there */
     snprintf(w->lib, sizeof(w->lib), "libtribverbs.so"); /* without a path there is no hint */
     show(w, 0);
     say_names(w, "/sys/class");
@@ -218,7 +220,7 @@ static void what_a_machine_lacks_is_left_out(void **state)
     (void)state;
     ASSERT_WORLD(show_beside_one, 1,
                  "0 /proc/sys/kernel/random/boot_id\n"
-                 "/sys/class: . .. block infiniband infiniband_verbs version\n"
+                 "/sys/class: . .. block infiniband infiniband_verbs net version\n"
                  "/sys/class/infiniband: . .. trib0\n"
                  "/sys/class/infiniband_verbs: . .. abi_version trib0\n"
                  "/etc/libibverbs.d: . .. mlx5.driver\n");
@@ -267,6 +269,21 @@ static void show_an_empty_boot_id(struct world *w)
     show(w, 0);
 }
 
+/* A kernel without it. */
+static void show_without_boot_id(struct world *w)
+{
+    world_tmpfs("/proc/sys/kernel/random");
+    show(w, 0);
+    say_names(w, "/dev/infiniband");
+}
+
+static void show_a_boot_id_that_is_a_loop(struct world *w)
+{
+    world_tmpfs("/proc/sys/kernel/random");
+    world_link("boot_id", "/proc/sys/kernel/random/boot_id");
+    show(w, 0);
+}
+
 static void show_without_pci_devices(struct world *w)
 {
     world_need(umount2("/sys/devices/mounted", MNT_DETACH), "umount");
@@ -304,6 +321,9 @@ static void what_is_refused_is_named(void **state)
     ASSERT_WORLD(show_a_strange_boot_id, 1,
                  "-22 /proc/sys/kernel/random/boot_id\n/dev/infiniband: . .. trib0\n");
     ASSERT_WORLD(show_an_empty_boot_id, 1, "-22 /proc/sys/kernel/random/boot_id\n");
+    ASSERT_WORLD(show_without_boot_id, 1,
+                 "0 /proc/sys/kernel/random/boot_id\n/dev/infiniband: . .. trib0\n");
+    ASSERT_WORLD(show_a_boot_id_that_is_a_loop, 1, "-40 /proc/sys/kernel/random/boot_id\n");
     ASSERT_WORLD(show_without_pci_devices, 1, "-2 /sys/devices\n");
     ASSERT_WORLD(show_without_class, 1, "-2 /sys/class/infiniband\n");
     ASSERT_WORLD(show_without_dev, 1, "-2 /dev/infiniband\n");
@@ -382,6 +402,24 @@ static void who_cannot_enter_is_unchanged(void **state)
                  "/dev: . .. fd null pts shm\n");
 }
 
+/* Without a descriptor there is no child to try. */
+static void enter_without_descriptors(struct world *w)
+{
+    int fd = open("/dev/null", O_RDONLY);
+
+    close(fd);
+    for (unsigned more = 0; more < 2; more++) {
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)fd + more, 4096});
+        enter(w);
+    }
+}
+
+static void who_cannot_try_is_unchanged(void **state)
+{
+    (void)state;
+    ASSERT_WORLD(enter_without_descriptors, 1, "-24 a child process\n-24 a child process\n");
+}
+
 /* A user who may make no mounts gets a user namespace, which the boot id tells apart by the pid. */
 static void enter_as_a_user(struct world *w)
 {
@@ -442,8 +480,8 @@ int main(void)
         TEST(a_machine_without_hcas_gets_them),  TEST(the_hcas_of_a_machine_are_covered),
         TEST(what_a_machine_lacks_is_left_out),  TEST(a_missing_hint_is_no_mistake),
         TEST(what_is_refused_is_named),          TEST(a_process_enters_and_the_machine_stays),
-        TEST(who_cannot_enter_is_unchanged),     TEST(a_user_enters_by_a_user_namespace),
-        TEST(what_the_machine_forbids_is_named),
+        TEST(who_cannot_enter_is_unchanged),     TEST(who_cannot_try_is_unchanged),
+        TEST(a_user_enters_by_a_user_namespace), TEST(what_the_machine_forbids_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
