@@ -23,8 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARITH_MAX_INPUTS                                                                           \
-    128 /* limit: inputs of one reduction: children of a switch, GPUs of an NVL72 */
+#define ARITH_MAX_INPUTS 128 /* limit: inputs of a reduction: children of a switch, GPUs */
 
 typedef void (*arith_fn)(void *out, const void *const *in, unsigned n, size_t count);
 

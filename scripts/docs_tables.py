@@ -124,7 +124,10 @@ def limits(_):
     """#defines of headers with a comment that begins with "limit:"."""
     rows = []
     for path in files("*.h"):
-        for name, value, text in re.findall(r"^#define (\w+) +(\([^)]*\)|\S+) +/\* limit: (.*?) \*/", text_of(path), re.M):
+        found = re.findall(r"^#define (\w+) +(\([^)]*\)|\S+) +/\* limit: (.*?) \*/", text_of(path), re.M)
+        if re.search(r"^#define \w+ +\\\n[^\n]*/\* limit:", text_of(path), re.M):
+            raise Mistake(f"{path}: found a limit's comment elsewhere, expected it behind its #define, on the same line")
+        for name, value, text in found:
             factors = re.fullmatch(r"\(?(\d+)[uUlL]*(?: << (\d+))?\)?", value)
             if not factors:
                 raise Mistake(f"{path}: {name}: found {value}, expected a number or N << BITS")

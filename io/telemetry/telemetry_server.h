@@ -11,7 +11,7 @@
 #ifndef TRIB_IO_TELEMETRY_SERVER_H
 #define TRIB_IO_TELEMETRY_SERVER_H
 
-#define TELEMETRY_CLIENTS 64
+#define TELEMETRY_CLIENTS 64 /* limit: telemetry connections of a process */
 #define TELEMETRY_IDLE_NS 100000000
 
 /* Takes over the socket of that path, which DPDK has made, for as long as the process lives. 0 or

@@ -24,9 +24,9 @@
 
 #include <rte_mempool.h>
 
-#define JOBS_MAX       32u   /* of a file */
-#define JOBS_OPS       8u    /* of a job's list */
-#define JOBS_RANKS     4096u /* of all jobs */
+#define JOBS_MAX       32u   /* limit: jobs of a --jobs file */
+#define JOBS_OPS       8u    /* limit: operations of a job's list */
+#define JOBS_RANKS     4096u /* limit: ranks of all jobs */
 #define JOBS_GROUP_MAX 0xfffffu
 #define JOBS_NEVER     (-1)
 

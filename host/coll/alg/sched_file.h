@@ -12,12 +12,13 @@
 
 #include "host/coll/coll.h"
 
+/* A rank's scratch memory has 16 times as many chunks as the vector. */
 #define SCHED_FILE_NAME    32         /* bytes of a name */
-#define SCHED_FILE_BYTES   (4u << 20) /* of a file, at most */
-#define SCHED_FILE_RANKS   1024u
-#define SCHED_FILE_CHUNKS  4096u /* of the vector; of a rank's scratch memory 16 times as many */
-#define SCHED_FILE_STEPS   8192u /* of a rank */
-#define SCHED_FILE_AFTER   16u   /* steps that one names */
+#define SCHED_FILE_BYTES   (4u << 20) /* limit: bytes of a schedule from a file */
+#define SCHED_FILE_RANKS   1024u      /* limit: ranks of a schedule from a file */
+#define SCHED_FILE_CHUNKS  4096u      /* limit: chunks of its vector */
+#define SCHED_FILE_STEPS   8192u      /* limit: steps of a rank in it */
+#define SCHED_FILE_AFTER   16u        /* steps that one names */
 #define SCHED_FILE_MEMBERS (1u << 24) /* chunks of all ranks, times ranks / 64 where it reduces */
 
 struct file_step;
