@@ -344,6 +344,16 @@ $(filter $(BUILD)/tests/plugins/check/test_%,$(TESTS)): %: %.o $(call libs,plugi
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lm -ldl -o $@
 
+# The example's shared object as bytes in the test that loads it, wherever that runs.
+$(BUILD)/tests/protocols/host/tally_so.o: examples/protocol/tally.c
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -fvisibility=default -shared $< -o $(@D)/tally.so
+	$(Q)cd $(@D) && $(CC) -nostdlib -r -Wl,-z,noexecstack,-b,binary tally.so -o tally_so.o
+$(BUILD)/tests/protocols/host/test_load: %: %.o $(BUILD)/tests/protocols/host/tally_so.o $(call lib,$(ON_protocols))
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lcmocka -lconfig -ljansson -lm -ldl -o $@
+
 # The checker counts a protocol's memory by functions of its own in place of malloc() and free().
 $(filter $(BUILD)/tests/protocols/check/test_%,$(TESTS)): %: %.o $(call libs,protocols/check)
 	@echo "  LD    $@"
