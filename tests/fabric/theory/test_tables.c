@@ -68,6 +68,7 @@ static void fabrics(void **state)
         {REPORT "gpus.conf", "gpus", {{1, 8}, {1, 4}, {2, 4}, {4, 2}}},
         {REPORT "rates.conf", "rates", {{1, 5}, {1, 2}, {2, 2}}},
         {REPORT "outside.conf", "outside", {{1, 4}}},
+        {REPORT "odd-nodes.conf", "odd-nodes", {{1, 36}, {1, 15}, {1, 27}, {3, 12}, {6, 5}}},
         {THREE_TIER, "three-tier", {{1, 8}, {2, 4}, {1, 4}, {1, 2}}},
         {"conf/npu-mesh-8.conf", "npu-mesh-8", {{1, 8}, {2, 4}}},
         {"conf/single-switch-4.conf", "single-switch-4", {{1, 4}, {1, 3}, {1, 1}}},
