@@ -53,6 +53,18 @@ int owner_become(const char *dir);
 /* Whether `trib` may look into the directory: 0: yes, or it is not there; 1: no, with a message;
  * 3: another user's, with a message; 4: another user's, and this is root, who may list and stop. */
 int owner_check(const char *dir);
+/* The same as yes or no, without a message; root who may list and stop may not look. */
+bool owner_may_look(const char *dir);
+/* Whether a trib-switch of the directory lives: 0: one does; 1: none; 3: it is another user's, with a
+ * message unless quiet. */
+int owner_alive(const char *dir, bool quiet);
+
+/* ---- show.c ---- */
+
+/* Reads a file of the run directory for a script or a message: through no link, waiting for no FIFO, and
+ * with '?' for what controls a terminal. The text, which the caller frees, or NULL, with a message
+ * where somebody else's hand is seen, unless quiet. */
+char *show_file(const char *dir, const char *file, bool quiet, size_t *size);
 
 /* ---- all.c ---- */
 

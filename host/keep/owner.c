@@ -35,12 +35,17 @@ static bool may_use(const char *dir)
     return fd >= 0;
 }
 
+static bool is_other(const char *dir, bool root_too, bool to_end, uid_t *uid)
+{
+    return procs_owner(dir, uid) && *uid != geteuid() && (root_too || geteuid()) &&
+           (to_end || !may_use(dir));
+}
+
 bool owner_is_other(const char *dir, bool root_too, bool to_end)
 {
     uid_t uid;
 
-    if (!procs_owner(dir, &uid) || uid == geteuid() || (!root_too && !geteuid()) ||
-        (!to_end && may_use(dir)))
+    if (!is_other(dir, root_too, to_end, &uid))
         return false;
     fprintf(stderr, "trib: the fabric of run directory %s is user %s's", dir, owner_name(uid));
     fprintf(stderr, ", and user %s cannot use it\n", owner_name(geteuid()));
@@ -64,21 +69,47 @@ int owner_become(const char *dir)
     return -EPERM;
 }
 
-int owner_check(const char *dir)
+bool owner_may_look(const char *dir)
 {
     char why[OWN_WHY];
     int fd = own_dir_open(dir, false, why, sizeof(why));
-    uid_t uid;
 
     if (fd >= 0)
         close(fd);
-    if (fd != -EPERM) /* whoever uses it says what else is wrong */
+    return fd != -EPERM; /* whoever uses it says what else is wrong */
+}
+
+int owner_check(const char *dir)
+{
+    char why[OWN_WHY];
+    int fd;
+    uid_t uid;
+
+    if (owner_may_look(dir))
         return MAY;
     if (procs_owner(dir, &uid) && uid && !geteuid())
         return OTHERS_AND_ROOT;
     if (owner_is_other(dir, true, false))
         return OTHERS;
+    fd = own_dir_open(dir, false, why, sizeof(why));
+    if (fd >= 0)
+        close(fd);
     say("cannot use the run directory %s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another place", dir,
         why);
     return MAY_NOT;
+}
+
+int owner_alive(const char *dir, bool quiet)
+{
+    struct procs p;
+    uid_t uid;
+    int rc;
+
+    if (quiet ? is_other(dir, true, false, &uid) : owner_is_other(dir, true, false))
+        return OTHERS;
+    if (procs_find(&p, dir, false))
+        return MAY_NOT;
+    rc = p.n ? MAY : MAY_NOT;
+    procs_free(&p);
+    return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-keep: the processes of a fabric on this machine, for the script trib: starts them and looks
+ * trib-keep: the processes of a fabric on this machine, for the command trib: starts them and looks
  * after them, finds them, ends them.
  */
 #include "base/options.h"
@@ -21,8 +21,7 @@
 
 enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_OTHERS = 3 };
 
-#define WAIT_US   200000
-#define SHOW_MOST (16u << 20) /* bytes */
+#define WAIT_US 200000
 
 /* ---- the command line ---- */
 
@@ -92,20 +91,6 @@ static void tell_foreign(const struct procs *p)
 {
     if (p->foreign)
         fprintf(stderr, "trib: %s\n", p->first_foreign);
-}
-
-static int alive(const char *dir)
-{
-    struct procs p;
-    int rc;
-
-    if (owner_is_other(dir, true, false))
-        return EXIT_OTHERS;
-    if (procs_find(&p, dir, false))
-        return EXIT_NO;
-    rc = p.n ? EXIT_YES : EXIT_NO;
-    procs_free(&p);
-    return rc;
 }
 
 /* ---- stop ---- */
@@ -270,36 +255,19 @@ static int list(const char *dir)
  * be a link, or a FIFO that is waited for. */
 static int show(const char *dir, const char *file)
 {
-    char why[OWN_WHY] = "", text[4096];
-    ssize_t n = -1;
-    size_t all = 0;
-    int at, fd, rc;
+    char *text;
+    size_t size;
 
     if (*file == '/' || strstr(file, "..")) {
         options_wrong(&program, "show: found another file, expected one of DIR");
         return EXIT_USAGE;
     }
-    fd = at = own_dir_open(dir, false, why, sizeof(why));
-    if (at >= 0)
-        fd = own_file_open(at, file, O_RDONLY);
-    if (at >= 0 && fd == -EPERM)
-        own_file_why(at, file, why, sizeof(why));
-    if (fd == -EPERM)
-        fprintf(stderr, "trib: cannot use %s of %s: %s\n", file, dir, why);
-    while (fd >= 0 && all < SHOW_MOST && (n = read(fd, text, sizeof(text))) > 0) {
-        for (ssize_t i = 0; i < n; i++)
-            if (((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t') ||
-                text[i] == 0x7f)
-                text[i] = '?';
-        fwrite(text, 1, (size_t)n, stdout);
-        all += (size_t)n;
-    }
-    rc = fd >= 0 && !n ? EXIT_YES : EXIT_NO;
-    if (at >= 0)
-        close(at);
-    if (at >= 0 && fd >= 0)
-        close(fd);
-    return rc;
+    text = show_file(dir, file, false, &size);
+    if (!text)
+        return EXIT_NO;
+    fwrite(text, 1, size, stdout);
+    free(text);
+    return EXIT_YES;
 }
 
 /* ---- the rest ---- */
@@ -390,7 +358,7 @@ static int run(enum verb verb, int n, char **argv)
     case STOP:
         return stop(argv[0]);
     case ALIVE:
-        return alive(argv[0]);
+        return owner_alive(argv[0], false);
     case LIST:
         return list(argv[0]);
     case WAIT:
