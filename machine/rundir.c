@@ -108,17 +108,6 @@ int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_
     return rundir_path(rd, buf, size, "link/%s.sock", link);
 }
 
-int rundir_default(char *buf, size_t size, const char *parent, const char *fabric)
-{
-    const char *xdg = getenv("XDG_RUNTIME_DIR");
-    int n;
-
-    parent = parent ? parent : xdg && *xdg ? xdg : "/tmp";
-    n = snprintf(buf, size, "%s/tributary-%u%s%s", parent, (unsigned)getuid(), fabric ? "/" : "",
-                 fabric ? fabric : "");
-    return n < (int)size ? 0 : -ENAMETOOLONG;
-}
-
 static int find_path(char *buf, size_t size, const char *fabric_name)
 {
     const char *run = getenv("TRIB_RUN");

@@ -30,6 +30,7 @@
 #define TRIB_MACHINE_RUNDIR_H
 
 #include "fabric/fabric.h"
+#include "machine/rundir_default.h"
 
 #define RUN_PATH                                                                                   \
     200 /* unix socket paths are at most 107 bytes: rundir_create refuses longer ones by name */
@@ -94,10 +95,6 @@ int rundir_unlink(const struct rundir *rd, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Opens a directory that rundir_own_dir() has made, through no link. A descriptor or -errno. */
 int rundir_dir(const struct rundir *rd, const char *name);
-
-/* Where a fabric's run directory is unless TRIB_RUN says so: in parent (NULL: XDG_RUNTIME_DIR, else /tmp)
- * below a directory of this user's. fabric NULL: that one. 0 or -ENAMETOOLONG. */
-int rundir_default(char *buf, size_t size, const char *parent, const char *fabric);
 
 /* Paths below the run directory; 0 or -ENAMETOOLONG. */
 int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt, ...)

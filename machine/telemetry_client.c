@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -144,6 +145,20 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* On stderr, for a program that has a name. */
+__attribute__((format(printf, 2, 3))) static void complain(const char *program, const char *fmt,
+                                                           ...)
+{
+    va_list ap;
+
+    if (!program)
+        return;
+    fprintf(stderr, "%s: ", program);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+}
+
 struct query {
     const char *program, *dir, *proc, *cmd;
     int64_t left_ms; /* of the time that silent processes may take together */
@@ -176,7 +191,7 @@ static void query_file(struct query *q, const char *file, const char *skip)
     fd = open_within(q->dir, name, (unsigned)(q->left_ms > LAST_MS ? q->left_ms : LAST_MS));
     if (fd < 0) {
         silent_why(q->dir, name, fd, why, sizeof(why));
-        fprintf(stderr, "%s: %s\n", q->program, why);
+        complain(q->program, "%s\n", why);
         q->left_ms -= now_ms() - from;
         q->silent++;
         return;
@@ -185,10 +200,10 @@ static void query_file(struct query *q, const char *file, const char *skip)
     close(fd);
 }
 
-int telemetry_client_query(const char *program, const char *dir, const char *cmd,
-                           const struct telemetry_whom *whom)
+int telemetry_client_gather(const char *program, const char *dir, const char *cmd,
+                            const struct telemetry_whom *whom, json_t **answers)
 {
-    json_t *out = json_object();
+    json_t *out = *answers = json_object();
     struct query q = {.program = program,
                       .dir = dir,
                       .proc = whom->proc,
@@ -204,15 +219,13 @@ int telemetry_client_query(const char *program, const char *dir, const char *cmd
     if (rc >= 0)
         close(rc);
     if (rc == -EPERM) {
-        fprintf(stderr, "%s: run directory %s\n", program, why);
-        json_decref(out);
-        return 1;
+        complain(program, "run directory %s\n", why);
+        return -EPERM;
     }
     if (strlen(cmd) >= QUESTION) {
-        fprintf(stderr, "%s: found a command of %zu characters, expected at most %d\n", program,
-                strlen(cmd), QUESTION - 1);
-        json_decref(out);
-        return 1;
+        complain(program, "found a command of %zu characters, expected at most %d\n", strlen(cmd),
+                 QUESTION - 1);
+        return -EMSGSIZE;
     }
     snprintf(path, sizeof(path), "%s/proc", dir);
     d = opendir(path);
@@ -221,13 +234,23 @@ int telemetry_client_query(const char *program, const char *dir, const char *cmd
     if (d)
         closedir(d);
     if (!q.asked && !whom->skip)
-        fprintf(stderr, "%s: found no running process%s%s in %s\n", program, q.proc ? " " : "",
-                q.proc ? q.proc : "", dir);
-    json_dumpf(out, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
-    putchar('\n');
-    rc = q.asked == q.silent || all_failed(out);
+        complain(program, "found no running process%s%s in %s\n", q.proc ? " " : "",
+                 q.proc ? q.proc : "", dir);
+    return q.asked == q.silent || all_failed(out);
+}
+
+int telemetry_client_query(const char *program, const char *dir, const char *cmd,
+                           const struct telemetry_whom *whom)
+{
+    json_t *out;
+    int rc = telemetry_client_gather(program, dir, cmd, whom, &out);
+
+    if (rc >= 0) {
+        json_dumpf(out, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
+        putchar('\n');
+    }
     json_decref(out);
-    return rc;
+    return rc ? 1 : 0;
 }
 
 /* The process that has the clock changes it; -ENOENT: that is another one. */

@@ -16,11 +16,15 @@ struct telemetry_whom {
     unsigned seconds; /* for those that do not answer, all together; 0: ten */
 };
 /*
- * Sends a command to processes of the fabric in run directory dir, and prints one JSON object with
- * an answer for each. Lists without a name (/trib/ports, /trib/links, /trib/an) are followed into
- * each entry. A process that does not answer is named on stderr, with the reason where it is known.
- * program: for messages. Returns 0, or 1 with a message if no process executed it.
+ * Sends a command to processes of the fabric in run directory dir, and sets *answers to an object with
+ * the answer of each, which the caller owns. Lists without a name (/trib/ports, /trib/links, /trib/an) are
+ * followed into each entry. A process that does not answer is named on stderr, with the reason where it is
+ * known. program: for messages; NULL: there are none. Returns 0; 1 with a message if no process executed it; -errno with a
+ * message, and no answers, where none was asked.
  */
+int telemetry_client_gather(const char *program, const char *dir, const char *cmd,
+                            const struct telemetry_whom *whom, struct json_t **answers);
+/* Prints that object. 0, or 1 with a message if no process executed it. */
 int telemetry_client_query(const char *program, const char *dir, const char *cmd,
                            const struct telemetry_whom *whom);
 
