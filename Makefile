@@ -90,7 +90,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/telemetry/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c io/live/trib_faults.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c protocols/check/trib_check_protocol.c plugins/check/trib_check_nccl_plugin.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/telemetry/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c io/live/trib_faults.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c trib/trib.c protocols/check/trib_check_protocol.c plugins/check/trib_check_nccl_plugin.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -110,7 +110,7 @@ linked = $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status $(BUILD)/trib-metrics $(BUILD)/trib-top $(BUILD)/trib-faults \
+PROGS := $(BUILD)/trib $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status $(BUILD)/trib-metrics $(BUILD)/trib-top $(BUILD)/trib-faults \
          $(BUILD)/trib-check-protocol $(BUILD)/trib-check-nccl-plugin $(BUILD)/bin/rdma \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5 $(BUILD)/libnccl-net-tributary.so
 
@@ -130,7 +130,7 @@ all:
 programs: $(PROGS) $(BUILD)/man/trib.1
 
 # Manual pages and completion, from what the programs print of their tables.
-$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl completion.bash completion.zsh) \
+$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl completion.bash completion.zsh) \
     $(wildcard python/tributary/_cli.py python/tributary/*/command.py)
 	@echo "  MAN   $(@D)"
 	$(Q)scripts/manuals.sh $(BUILD)
@@ -172,15 +172,24 @@ $(BUILD)/wide/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $< (wide)"
 	$(Q)$(CC) $(CFLAGS) -DFAB_WIDE -MMD -MP -c $< -o $@
-$(BUILD)/wide/libfabric.a: $(call wide,$(foreach r,$(filter fabric fabric/%,$(ROOMS)),$(SRC_$(r))))
+$(BUILD)/wide/lib%.a:
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
+wide_of = $(call wide,$(foreach r,$(filter $(1) $(1)/%,$(ROOMS)),$(SRC_$(r))))
+$(BUILD)/wide/libfabric.a: $(call wide_of,fabric)
+$(BUILD)/wide/libtrib.a: $(call wide_of,trib)
 
 $(BUILD)/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call libs,system)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -ljansson -lm -o $@
 
 $(BUILD)/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call libs,system)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -ljansson -lm -o $@
+
+# The front door finds out what any conf is called.
+TRIB_LIBS := $(addprefix $(BUILD)/wide/,libtrib.a libfabric.a) $(call archives,host/keep machine system base base/shortage)
+$(BUILD)/trib: $(call wide,trib/trib.c) $(TRIB_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -ljansson -lm -o $@
 
@@ -302,7 +311,7 @@ endif
 
 # A test is linked to its room and what that uses, to tests/support, and to what rooms.mk lets tests of its folder join.
 test_libs = $(call archives,tests/support) $(call libs,$(1) $(JOIN) $(JOIN_$(1)))
-TEST_DIRS := $(filter-out fabric/wide include protocols plugins/% protocols/check,$(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TESTS)))))
+TEST_DIRS := $(filter-out fabric/wide trib include protocols plugins/% protocols/check,$(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TESTS)))))
 tests_of = $(foreach t,$(filter-out %/test_metrics_http,$(filter $(BUILD)/tests/$(1)/test_%,$(TESTS))),$(if $(findstring /,$(t:$(BUILD)/tests/$(1)/%=%)),,$(t)))
 define test_rule
 $(call tests_of,$(1)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call test_libs,$(1))
@@ -316,6 +325,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(call test_libs,bench)
 	$(Q)$(CC) $(CFLAGS) $(linked) $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 
 $(filter $(BUILD)/tests/fabric/wide/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/wide/tests/%.o $(BUILD)/wide/libfabric.a $(call libs,system)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lconfig -ljansson -lm -o $@
+
+$(filter $(BUILD)/tests/trib/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/wide/tests/%.o $(TRIB_LIBS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lconfig -ljansson -lm -o $@
@@ -359,10 +373,11 @@ $(filter $(BUILD)/tests/protocols/check/test_%,$(TESTS)): %: %.o $(call libs,pro
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
-STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-telemetry trib-status trib-perf trib-sim trib-keep)
+STATIC := $(addprefix $(BUILD)/static/,trib trib-plan trib-model trib-switch trib-telemetry trib-status trib-perf trib-sim trib-keep)
 STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
 $(BUILD)/static/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabric.a $(call libs,system)
 $(BUILD)/static/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call libs,system)
+$(BUILD)/static/trib: $(call wide,trib/trib.c) $(TRIB_LIBS)
 $(BUILD)/static/trib-keep: $(call obj,host/keep/trib_keep.c) $(call libs,host/keep)
 $(BUILD)/static/trib-telemetry: $(call obj,io/telemetry/trib_telemetry.c) $(call libs,machine)
 $(BUILD)/static/trib-status: $(call obj,io/live/trib_status.c) $(call libs,io/live)
@@ -749,7 +764,7 @@ lint: docs-check
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin) scripts/trib scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
+BIN   := $(addprefix $(BUILD)/,trib trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin) scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libnccl-net-tributary.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 DOC_DIRS := img labs decisions

@@ -29,7 +29,7 @@ USES_plugins/check := include/nccl base system
 USES_examples/coll := include/tributary
 # aggregation protocols on `tributary/protocol.h`, as others write them
 USES_examples/protocol := include/tributary
-# a fabric as data: nodes, ports, links, addresses, groups, aggregation trees, GPU devices. Built twice: with `FAB_WIDE` for `trib-plan` and `trib-model`, which take larger ones
+# a fabric as data: nodes, ports, links, addresses, groups, aggregation trees, GPU devices. Built twice: with `FAB_WIDE` for `trib`, `trib-plan` and `trib-model`, which take larger ones
 USES_fabric := base base/shortage fabric/routing fabric/report
 # routes, reach, ECMP, paths, channels, hops, flooding, rerouting around links that are down
 USES_fabric/routing := base fabric
@@ -117,6 +117,10 @@ USES_host/launch := base system fabric fabric/routing fabric/conf aggregation pr
 USES_host/sandbox := base system fabric fabric/routing machine host/hca host/session
 # `trib-keep`: starts a fabric's processes, sees how they end, finds and ends them
 USES_host/keep := base system machine host/session
+# what any command of `trib` needs: texts and lists of words, other programs, signals
+USES_trib/run := base
+# `trib`, the front door: finds confs and fabrics, starts and stops them, and hands its words to the programs that do the work
+USES_trib := base system fabric fabric/conf fabric/report machine host/keep trib/run
 # `libtribhint.so`: what a program is told that lost `LD_PRELOAD`
 USES_host/hint :=
 # DPDK's EAL of a simulation or a test

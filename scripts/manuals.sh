@@ -33,13 +33,13 @@ table() { printf "_trib_options_%s='%s\n'\n" "${1//-/_}" "$(rows "$1" "$2" | sed
 tables() { # tables FIELDS
     local p
     for p in $programs trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl; do table "$p" "$1"; done
-    # sections that only the script trib has
-    "$here/trib" --help=complete | awk -F'|' '$3 != "" {
+    # sections that only trib itself has
+    "$build/trib" --help=complete | awk -F'|' '$(NF - 1) != "" {
         printf "_trib_options_trib_%s='\''", $1
-        n = split($3, o, " ")
+        n = split($(NF - 1), o, " ")
         for (i = 1; i <= n; i++) printf "%s;%s;%s;\n", o[i] ~ /^--/ ? o[i] : "", o[i] ~ /^--/ ? "" : o[i], o[i] == "-o" ? "FILE" : "N"
         print "'\''" }'
-    printf "_trib_commands='%s'\n" "$("$here/trib" --help=complete | cut -d'|' -f1 | paste -sd' ')"
+    printf "_trib_commands='%s'\n" "$("$build/trib" --help=complete | cut -d'|' -f1 | paste -sd' ')"
 }
 
 bash_file() {
@@ -57,7 +57,7 @@ zsh_file() {
     echo '_trib "$@"'
 }
 
-print "$build/man/trib.1" "$here/trib" --help=man
+print "$build/man/trib.1" "$build/trib" --help=man
 print "$build/man/trib-sweep.1" "$here/trib-sweep" --help=man
 print "$build/man/trib-calibrate.1" "$here/trib-calibrate" --help=man
 print "$build/man/trib-explain.1" "$here/trib-explain" --help=man

@@ -6,7 +6,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 sim=${BUILD:-build}/trib-sim
-export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} # as scripts/trib has it
+export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} # as trib sim has it
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 # Who gives up keeps the rows so far, and hears how far the last one was.

@@ -34,6 +34,13 @@ void plan_node_sums(const struct fabric *f, FILE *out);
 void plan_link_sums(const struct fabric *f, FILE *out);
 void plan_tree_sums(const struct fabric *f, FILE *out);
 
+/* plan_names.c: a link by its nodes where that is one, "a-b" in buf, else with its ports. */
+#define PLAN_LINK_NAME (2 * FAB_NAME + 2)
+const char *plan_link_name(const struct fabric *f, unsigned i, char *buf, size_t size);
+/* Before a fabric is started: whether the programs that run it take it; why not, in why. */
+#define PLAN_WHY 4352
+bool plan_runs(const struct fabric *f, char *why, size_t size);
+
 /* Hosts of a tree, and per node its children on it: count has n_nodes entries. */
 unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, fab_id *count);
 /* Whether some root has several trees, one for each port of hosts. */

@@ -4,7 +4,6 @@
  */
 #include "system/atomic_output.h"
 #include "system/input.h"
-#include "base/nearest.h"
 #include "base/options.h"
 #include "base/printable.h"
 #include "base/secret.h"
@@ -15,22 +14,12 @@
 #include <string.h>
 
 struct plan_opts {
-    const char *conf, *nearest;
-    unsigned names;
+    const char *conf;
     bool all, name, procs, machines, svg, dot, no_trees, no_secrets;
 };
 
 #define AT(f)   .offset = offsetof(struct plan_opts, f)
 #define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
-
-enum { NAMES_NONE, NAMES_HOSTS, NAMES_NODES, NAMES_LINKS };
-
-static const char *list_names(unsigned i)
-{
-    static const char *const names[] = {"", "hosts", "nodes", "links"};
-
-    return i < 4 ? names[i] : NULL;
-}
 
 static const struct option_row output[] = {
     {.c = 'v',
@@ -65,19 +54,6 @@ static const struct option_row output[] = {
      AT(no_secrets),
      .type = OPTION_FLAG,
      .help = "print the conf itself, to be shown to others: without its trunk_key, as in results"},
-    {.name = "names",
-     .arg = "hosts|nodes|links",
-     AT(names),
-     .type = OPTION_CHOICE,
-     .list = list_names,
-     .how = OPTION_HIDDEN,
-     .help = "print only the names of these, for completion"},
-    {.name = "nearest",
-     .arg = "WORD",
-     AT(nearest),
-     .type = OPTION_TEXT,
-     .how = OPTION_HIDDEN,
-     .help = "print which of the names on standard input was meant by WORD, for scripts"},
 };
 static const struct option_row words[] = {
     {.arg = "CONF", AT(conf), .type = OPTION_TEXT, .help = "the fabric's conf file"},
@@ -116,85 +92,6 @@ static void print_machines(const struct fabric *f)
     }
 }
 
-/* Prints the line of `in` that is nearest to a word, if one is. False: no memory. */
-static bool print_nearest(const char *word, FILE *in)
-{
-    char **name = NULL, *line = NULL;
-    size_t n = 0, size = 0;
-    const char *near;
-    bool ok = true;
-
-    while (ok && getline(&line, &size, in) > 0) {
-        char **more = realloc(name, (n + 1) * sizeof(*name));
-
-        name = more ? more : name;
-        line[strcspn(line, "\n")] = 0;
-        ok = more && (name[n] = strdup(line));
-        n += ok;
-    }
-    near = ok ? nearest_of(word, (const char *const *)name, (unsigned)n) : NULL;
-    if (near)
-        puts(near);
-    for (size_t i = 0; i < n; i++)
-        free(name[i]);
-    free(name);
-    free(line);
-    return ok;
-}
-
-/* Whether "a-b" is this link and no other. Names with a '-' may be read in several ways. */
-static bool brief_is_one(const struct fabric *f, unsigned i, const char *brief)
-{
-    const struct fab_link *l = &f->links[i];
-    const struct fab_node *a = &f->nodes[l->a];
-    unsigned n = 0;
-
-    if (strchr(a->name, '-') || strchr(f->nodes[l->b].name, '-'))
-        return fabric_link_by_name(f, brief) == (int)i;
-    for (unsigned p = 0; p < a->n_ports; p++)
-        n += a->ports[p].link != FAB_NONE && a->ports[p].peer_node == l->b;
-    return n == 1;
-}
-
-/* A link by its nodes where that is one, else with its ports. */
-static void print_names(const struct fabric *f, unsigned what)
-{
-    for (unsigned i = 0; what == NAMES_HOSTS && i < f->n_hosts; i++)
-        puts(f->nodes[f->hosts[i]].name);
-    for (unsigned i = 0; what == NAMES_NODES && i < f->n_nodes; i++)
-        puts(f->nodes[i].name);
-    for (unsigned i = 0; what == NAMES_LINKS && i < f->n_links; i++) {
-        char brief[2 * FAB_NAME + 2];
-
-        snprintf(brief, sizeof(brief), "%s-%s", f->nodes[f->links[i].a].name,
-                 f->nodes[f->links[i].b].name);
-        puts(brief_is_one(f, i, brief) ? brief : f->links[i].name);
-    }
-}
-
-/* Before a fabric is started: whether the programs that run it take it. */
-static bool runs(const struct fabric *f)
-{
-    const struct {
-        const char *what;
-        unsigned found, most, planned;
-    } limits[] = {{"hosts", f->n_hosts, FAB_RUN_HOSTS, FAB_PLAN_HOSTS},
-                  {"nodes", f->n_nodes, FAB_RUN_NODES, FAB_PLAN_NODES},
-                  {"links", f->n_links, FAB_RUN_LINKS, FAB_PLAN_LINKS},
-                  {"addresses", f->n_dests, FAB_RUN_DESTS, FAB_PLAN_DESTS}};
-
-    for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-        if (limits[i].found <= limits[i].most)
-            continue;
-        fprintf(stderr,
-                "%s: found %u %s, expected at most %u in a fabric that runs; trib plan and trib "
-                "model take up to %u\n",
-                f->path, limits[i].found, limits[i].what, limits[i].most, limits[i].planned);
-        return false;
-    }
-    return true;
-}
-
 static int no_memory(void)
 {
     fprintf(stderr, "trib-plan: no memory\n");
@@ -214,8 +111,7 @@ static bool print(const struct plan_opts *o, const struct fabric *f)
         puts(f->procs[i].name);
     if (o->machines)
         print_machines(f);
-    print_names(f, o->names);
-    if (!o->names && !o->name && !o->procs && !o->machines)
+    if (!o->name && !o->procs && !o->machines)
         fabric_plan(f, o->all, stdout);
     return true;
 }
@@ -251,6 +147,7 @@ int main(int argc, char **argv)
     static struct fab_errors errs;
     struct plan_opts o = {.conf = NULL};
     struct option_result r;
+    char why[PLAN_WHY];
     struct fabric *f;
     bool printed;
     int code;
@@ -262,8 +159,6 @@ int main(int argc, char **argv)
                                        "--machines and --no-secrets, expected one of them");
     if (o.no_trees && !o.svg)
         return options_wrong(&program, "found --no-trees, expected --svg with it");
-    if (o.nearest)
-        return print_nearest(o.nearest, stdin) ? 0 : no_memory();
     if (!o.conf)
         return options_wrong(&program, "found no CONF, expected the fabric's conf file");
     if (o.no_secrets)
@@ -273,8 +168,10 @@ int main(int argc, char **argv)
         fab_errors_print(&errs, stderr);
         return 1;
     }
-    if ((o.procs || o.machines) && !runs(f))
+    if ((o.procs || o.machines) && !plan_runs(f, why, sizeof(why))) {
+        fprintf(stderr, "%s\n", why);
         return 1;
+    }
     printed = print(&o, f);
     fabric_free(f);
     if (!printed)

@@ -20,7 +20,7 @@
 #define CACHE   512u /* frames freed last are taken next, while they are in the CPU's caches */
 #define EAL_MIB 64u  /* for its own lists, and rings of pools */
 
-/* glibc.malloc.hugetlb=1, which scripts/trib sets, needs a kernel with such pages. */
+/* glibc.malloc.hugetlb=1, which trib sim sets, needs a kernel with such pages. */
 bool memory_can_be_dense(void)
 {
     const char *tunables = getenv("GLIBC_TUNABLES");

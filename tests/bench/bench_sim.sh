@@ -12,7 +12,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/bench/lib.sh
 BUILD=${BUILD:-build}
-export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} # as scripts/trib has it
+export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} # as trib sim has it
 
 # sim FIELD CONF ARG...: of trib-sim's last line, the word before FIELD
 sim() {

@@ -98,7 +98,7 @@ trib down >/dev/null
 dir=$(mktemp -d /tmp/tx.XXXXXX)
 chmod 755 "$dir"
 mkdir -p "$dir/b" "$dir/r"
-cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$dir/b/"
+cp "$TRIB_BUILD"/trib "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$dir/b/"
 cp -r "$root/scripts" "$root/conf" "$dir/"
 chown -R 65533:65533 "$dir"
 as_user() {

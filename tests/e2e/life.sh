@@ -119,7 +119,7 @@ other=$(mktemp -d /tmp/tl.XXXXXX)
 trap 'rc=$?; rm -rf "$other"; (exit $rc); finish' EXIT
 chmod 755 "$other" "$tmp" "$XDG_RUNTIME_DIR"
 mkdir "$other/b"
-cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$other/b/"
+cp "$TRIB_BUILD"/trib "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$other/b/"
 cp -r "$root/scripts" "$root/conf" "$other/"
 nobody() { (cd "$other" && TRIB_BUILD=$other/b setpriv --reuid 65534 --regid 65534 --clear-groups scripts/trib "$@"); }
 trib up two-hosts >/dev/null || fail "up"

@@ -8,7 +8,7 @@ command -v setpriv >/dev/null || skip "no setpriv"
 dir=$(mktemp -d /tmp/tu.XXXXXX)
 chmod 755 "$dir"
 mkdir -p "$dir/b"
-cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$dir/b/"
+cp "$TRIB_BUILD"/trib "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$dir/b/"
 cp -r "$root/scripts" "$root/conf" "$dir/"
 mkdir "$dir/r"
 chown -R 65534:65534 "$dir"

@@ -17,6 +17,6 @@ chmod 755 "$w"
 
 # install_in DIR: programs, scripts and confs, readable for all
 install_in() {
-    cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$1/"
+    cp "$TRIB_BUILD"/trib "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$1/"
     cp -r "$root/scripts" "$root/conf" "$w/"
 }

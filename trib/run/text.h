@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts that live until the command ends. */
+#ifndef TRIB_TRIB_RUN_TEXT_H
+#define TRIB_TRIB_RUN_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Ends the command where no memory is left. */
+void *text_room(size_t n, size_t size);
+char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The n bytes at `from` as a text. */
+char *text_part(const char *from, size_t n);
+
+bool text_begins(const char *text, const char *with);
+bool text_ends(const char *text, const char *with);
+/* What is behind the last slash. */
+const char *text_last(const char *path);
+/* As a shell has what a program printed: without newlines at the end. */
+void text_chop(char *text);
+
+/* NULL counts as empty. */
+bool text_is_empty(const char *text);
+/* A variable of the environment; NULL where it is not there, or empty. */
+const char *text_env(const char *name);
+
+#endif
