@@ -58,7 +58,7 @@ class Command(NamedTuple):
         first = [f"\\fB{_roff(self.name)}\\fR {_roff(self.synopsis)}"]
         text = _roff(self.description).replace("\n\n", "\n.PP\n")
         if self.verbatim:
-            first = [".nf", _roff(self.synopsis), ".fi"]
+            first = [".nf", _roff(self.synopsis.replace("\n" + " " * len("Usage: "), "\n")), ".fi"]
             text = f".nf\n{_roff(self.verbatim)}\n.fi"
         out = [
             f'.TH {self.name.upper()} 1 "" "Tributary {version()}" "Tributary manual"', ".SH NAME", _roff(f"{self.name} - {self.purpose}"),

@@ -60,7 +60,7 @@ class Text(unittest.TestCase):
     def test_a_help_with_examples_is_as_it_is(self):
         command = COMMAND._replace(synopsis="trib-x A\n       trib-x -b", verbatim="A is:\n    .x -y")
         self.assertEqual(command.usage(), "Usage: trib-x A\n       trib-x -b\nA is:\n    .x -y")
-        self.assertIn("\n.SH SYNOPSIS\n.nf\ntrib\\-x A\n       trib\\-x \\-b\n.fi\n.SH DESCRIPTION\n.nf\nA is:\n    .x \\-y\n.fi\n.SH OPTIONS\n", command.man_page())
+        self.assertIn("\n.SH SYNOPSIS\n.nf\ntrib\\-x A\ntrib\\-x \\-b\n.fi\n.SH DESCRIPTION\n.nf\nA is:\n    .x \\-y\n.fi\n.SH OPTIONS\n", command.man_page())
 
     def test_options_may_end_where_arguments_begin(self):
         argv = ["-o", "a", "--output=b", "f", "-o", "c"]
