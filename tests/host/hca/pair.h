@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two HCAs joined in memory by their endpoints: no driver, no thread, no clock. Time advances when
- * no frame moves.
+ * Two HCAs joined in memory by their endpoints: no thread, no clock. Time advances when no frame moves. The
+ * driver's lock sees to it that every call gives back what it takes.
  */
 #ifndef TRIB_TESTS_HOST_HCA_PAIR_H
 #define TRIB_TESTS_HOST_HCA_PAIR_H
@@ -40,7 +40,7 @@ struct pair {
     struct rte_mempool *pool;
     struct side s[2];
     int64_t now_ps;
-    struct hca_driver drv;    /* of both: none, but in test_threads.c */
+    struct hca_driver drv;    /* of both: its lock is pair_lock(), but in test_threads.c */
     bool early_slots;         /* of both: no, but in test_slots.c */
     struct fab_notice notice; /* of both: none, but in test_completion_delay.c */
     unsigned delivered;
@@ -48,6 +48,26 @@ struct pair {
     bool (*drop)(void *ctx, struct rte_mbuf *m);
     void *drop_ctx;
 };
+
+/* ---- the lock of both ---- */
+
+static bool pair_locked;
+
+static inline void pair_lock(void *ctx)
+{
+    (void)ctx;
+    if (pair_locked)
+        fail_msg("the lock is taken by who has it");
+    pair_locked = true;
+}
+
+static inline void pair_unlock(void *ctx)
+{
+    (void)ctx;
+    if (!pair_locked)
+        fail_msg("the lock is given back by who does not have it");
+    pair_locked = false;
+}
 
 static inline void side_open(struct pair *p, unsigned i)
 {
@@ -90,6 +110,9 @@ static inline void pair_open_as(struct pair *p, const struct hca_driver *drv, in
     p->pool = pool;
     if (drv)
         p->drv = *drv;
+    pair_locked = false;
+    if (!p->drv.lock)
+        p->drv.lock = pair_lock, p->drv.unlock = pair_unlock;
     p->notice.gpu_ps = gpu_ps;
     p->early_slots = early_slots;
     p->free_at_start = rte_mempool_avail_count(pool);
@@ -151,8 +174,10 @@ static inline void pair_deliver(struct pair *p, unsigned from, struct rte_mbuf *
 static inline bool pair_round(struct pair *p)
 {
     struct rte_mbuf *m[16];
-    bool moved = false;
+    bool moved = false, ours = p->drv.lock == pair_lock;
 
+    if (ours)
+        pair_lock(NULL);
     for (unsigned i = 0; i < 2; i++) {
         struct endpoint *ep = &p->s[i].ep;
 
@@ -166,6 +191,8 @@ static inline bool pair_round(struct pair *p)
                 pair_deliver(p, i, m[k]);
         }
     }
+    if (ours)
+        pair_unlock(NULL);
     return moved;
 }
 
