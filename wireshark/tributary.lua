@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-3-Clause
 -- Wireshark dissector of Tributary's protocols, which RoCE v2 carries (docs/protocols.md):
 --   trib       control messages of aggregation nodes (JOIN, ABORT, ...) and multimem; DATA and RESULT of a tree's edges
---   tribproto  packets of aggregation protocols (switchml, atp, ps, plug-ins): protocols/host/wire.h
+--   tribproto  packets of aggregation protocols (switchml, atp, ps, plug-ins): protocols/host/protocol_wire.h
 --   tribrank   datagrams between the ranks of a communicator: host/coll/transport/seal.h
 --
 -- What a frame does not say itself (group, slot, child) is known where the capture has the edge's JOIN and its answer; such

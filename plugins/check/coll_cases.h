@@ -3,7 +3,7 @@
 #ifndef TRIB_PLUGINS_CHECK_COLL_CASES_H
 #define TRIB_PLUGINS_CHECK_COLL_CASES_H
 
-#include "plugins/check/rank.h"
+#include "plugins/check/plugin_rank.h"
 
 /* coll_reduce.c */
 void coll_support(struct rank *r);

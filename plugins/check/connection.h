@@ -3,7 +3,7 @@
 #ifndef TRIB_PLUGINS_CHECK_CONNECTION_H
 #define TRIB_PLUGINS_CHECK_CONNECTION_H
 
-#include "plugins/check/rank.h"
+#include "plugins/check/plugin_rank.h"
 
 #include <stddef.h>
 

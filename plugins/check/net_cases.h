@@ -3,7 +3,7 @@
 #ifndef TRIB_PLUGINS_CHECK_NET_CASES_H
 #define TRIB_PLUGINS_CHECK_NET_CASES_H
 
-#include "plugins/check/rank.h"
+#include "plugins/check/plugin_rank.h"
 
 /* net_life.c; the first two of both kinds of tables */
 void case_properties(struct rank *r);

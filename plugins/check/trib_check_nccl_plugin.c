@@ -6,8 +6,8 @@
 #include "system/atomic_output.h"
 #include "base/options.h"
 #include "plugins/check/fabric_up.h"
-#include "plugins/check/rank.h"
-#include "plugins/check/session.h"
+#include "plugins/check/plugin_rank.h"
+#include "plugins/check/plugin_session.h"
 
 #include <fnmatch.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs of a case: their trees, their operations one after the other, their end. */
-#include "protocols/check/fabric_priv.h"
+#include "protocols/check/check_fabric_priv.h"
 #include "protocols/check/values.h"
 
 #include <errno.h>

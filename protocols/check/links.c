@@ -4,7 +4,7 @@
  * then it is lost, duplicated or delayed as the case's seed says. Time on a link is taken when a
  * packet is sent, which keeps a packet to one event.
  */
-#include "protocols/check/fabric_priv.h"
+#include "protocols/check/check_fabric_priv.h"
 
 #include "base/random.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/check/property.h"
 
-#include "protocols/check/fabric.h"
-#include "protocols/check/heap.h"
-#include "protocols/check/watch.h"
+#include "protocols/check/check_fabric.h"
+#include "protocols/check/check_heap.h"
+#include "protocols/check/check_watch.h"
 #include "protocols/host/registry.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef TRIB_PROTOCOLS_CHECK_PROPERTY_H
 #define TRIB_PROTOCOLS_CHECK_PROPERTY_H
 
-#include "protocols/check/case.h"
+#include "protocols/check/check_case.h"
 
 #include <stdio.h>
 

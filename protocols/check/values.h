@@ -6,7 +6,7 @@
 #ifndef TRIB_PROTOCOLS_CHECK_VALUES_H
 #define TRIB_PROTOCOLS_CHECK_VALUES_H
 
-#include "protocols/check/case.h"
+#include "protocols/check/check_case.h"
 
 /* The vector of a rank in operation `op` of a job. */
 void values_fill(const struct check_case *c, unsigned job, unsigned op, unsigned rank, void *to);

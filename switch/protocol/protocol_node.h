@@ -2,7 +2,7 @@
 /*
  * The protocols of a switch: an endpoint in front of the aggregation node, which takes what is for
  * PROTO_QPN and passes on the rest. A state machine as the aggregation node is: frames and the time
- * in, frames and a next deadline out. protocols/host/wire.h has the messages.
+ * in, frames and a next deadline out. protocols/host/protocol_wire.h has the messages.
  */
 #ifndef TRIB_SWITCH_PROTOCOL_PROTOCOL_NODE_H
 #define TRIB_SWITCH_PROTOCOL_PROTOCOL_NODE_H

@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "protocols/host/switch_host.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 #include "roce/wire.h"
 #include "switch/protocol/protocol_node.h"
 #include "switch/reduce/join_check.h"

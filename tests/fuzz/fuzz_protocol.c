@@ -7,7 +7,7 @@
  * Input: records { who, what, n, n bytes }.
  */
 #include "protocols/host/registry.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 #include "roce/wire.h"
 #include "switch/protocol/protocol_node.h"
 #include "switch/reduce/join_check.h"

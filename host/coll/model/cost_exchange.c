@@ -6,7 +6,7 @@
  * depends on every link that they share; runs took 0.7 to 1.4 of a steady state's time.
  */
 #include "host/coll/model/cost_exchange_priv.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 
 #include <errno.h>
 #include <stdlib.h>

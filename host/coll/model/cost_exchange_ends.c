@@ -5,7 +5,7 @@
  * has so many send buffers: what it owes as a server takes free ones first, then its parts.
  */
 #include "host/coll/model/cost_exchange_priv.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 
 #include <tributary/window.h>
 

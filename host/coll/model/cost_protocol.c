@@ -6,7 +6,7 @@
 #include "host/coll/model/cost_model.h"
 #include "host/coll/transport/protocol.h"
 #include "protocols/host/conf.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  */
 #include "base/units.h"
 #include "host/coll/comm.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank's membership in a job at the switches (protocols/host/wire.h). Requests are repeated by
+ * A rank's membership in a job at the switches (protocols/host/protocol_wire.h). Requests are repeated by
  * comm_tick until answered. A member that is granted sends a PROBE at every tick: it keeps the job,
  * and tells whether the switch still has it.
  */
 #include "base/log.h"
 #include "host/coll/comm.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 
 #include <stdarg.h>
 #include <stdio.h>

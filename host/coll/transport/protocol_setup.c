@@ -3,7 +3,7 @@
 #include "fabric/tree_rate.h"
 #include "host/coll/comm.h"
 #include "protocols/host/conf.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "fabric/tree_rate.h"
 #include "protocols/host/conf.h"
 #include "protocols/host/path.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 
 /* ---- whether a protocol's sums go up to the root ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What checks NCCL's plug-ins, with the tests' plug-in: right, and by plants that end or stop ranks.
  * Under a sanitizer that finds leaks neither end has any. */
-#include "plugins/check/rank.h"
-#include "plugins/check/session.h"
+#include "plugins/check/plugin_rank.h"
+#include "plugins/check/plugin_session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #ifndef TRIB_TESTS_PROTOCOLS_CHECK_SUMMING_H
 #define TRIB_TESTS_PROTOCOLS_CHECK_SUMMING_H
 
-#include "protocols/check/fabric_priv.h"
+#include "protocols/check/check_fabric_priv.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #define TRIB_TESTS_SWITCH_PROTOCOL_NODE_FIXTURE_H
 
 #include "protocols/host/registry.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 #include "roce/wire.h"
 #include "switch/protocol/protocol_node.h"
 #include "switch/reduce/join_check.h"

@@ -4,7 +4,7 @@
 #include "host/coll/model/cost_protocol.h"
 #include "protocols/host/path.h"
 #include "protocols/host/registry.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 #include "tests/host/coll/model/asking_protocol.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "protocols/host/load.h"
 #include "protocols/host/path.h"
 #include "protocols/host/registry.h"
-#include "protocols/host/wire.h"
+#include "protocols/host/protocol_wire.h"
 #include "tests/host/coll/model/asking_protocol.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TRIB_PROTOCOLS_CHECK_FABRIC_PRIV_H
-#define TRIB_PROTOCOLS_CHECK_FABRIC_PRIV_H
+#ifndef TRIB_PROTOCOLS_CHECK_CHECK_FABRIC_PRIV_H
+#define TRIB_PROTOCOLS_CHECK_CHECK_FABRIC_PRIV_H
 
-#include "protocols/check/fabric.h"
+#include "protocols/check/check_fabric.h"
 #include "protocols/check/queue.h"
 #include "protocols/host/rank_host.h"
 #include "protocols/host/switch_host.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starts the ranks of a table's cases, and again behind a case that has ended one. */
-#ifndef TRIB_PLUGINS_CHECK_SESSION_H
-#define TRIB_PLUGINS_CHECK_SESSION_H
+#ifndef TRIB_PLUGINS_CHECK_PLUGIN_SESSION_H
+#define TRIB_PLUGINS_CHECK_PLUGIN_SESSION_H
 
 #include "plugins/check/board.h"
 

@@ -3,8 +3,8 @@
  * Watches a protocol's switch half: stands between it and its host. It finds writes behind a slot's
  * end, and slots that change although no work is declared.
  */
-#ifndef TRIB_PROTOCOLS_CHECK_WATCH_H
-#define TRIB_PROTOCOLS_CHECK_WATCH_H
+#ifndef TRIB_PROTOCOLS_CHECK_CHECK_WATCH_H
+#define TRIB_PROTOCOLS_CHECK_CHECK_WATCH_H
 
 #include <tributary/protocol.h>
 

@@ -3,7 +3,7 @@
  * The allocator's functions, in front of the C library's own. mallinfo2() does not do: it counts
  * blocks that wait in a thread's cache as allocated.
  */
-#include "protocols/check/heap.h"
+#include "protocols/check/check_heap.h"
 
 #include <errno.h>
 #include <malloc.h>

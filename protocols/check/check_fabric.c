@@ -3,10 +3,10 @@
  * The loop of a run. A packet is handed over in memory that ends where its bytes end: before a page
  * that may not be read. Behind the call nothing is left of it.
  */
-#include "protocols/check/fabric_priv.h"
+#include "protocols/check/check_fabric_priv.h"
 
 #include "base/random.h"
-#include "protocols/check/watch.h"
+#include "protocols/check/check_watch.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * A case of check-protocol: a small fabric, jobs with their operations, and what goes wrong. Drawn
  * from a seed for one property; the same seed gives the same case.
  */
-#ifndef TRIB_PROTOCOLS_CHECK_CASE_H
-#define TRIB_PROTOCOLS_CHECK_CASE_H
+#ifndef TRIB_PROTOCOLS_CHECK_CHECK_CASE_H
+#define TRIB_PROTOCOLS_CHECK_CHECK_CASE_H
 
 #include <tributary/protocol.h>
 

@@ -2,10 +2,10 @@
 /*
  * Runs a case: switches, ranks and links in virtual time. All draws come from the case's seed.
  */
-#ifndef TRIB_PROTOCOLS_CHECK_FABRIC_H
-#define TRIB_PROTOCOLS_CHECK_FABRIC_H
+#ifndef TRIB_PROTOCOLS_CHECK_CHECK_FABRIC_H
+#define TRIB_PROTOCOLS_CHECK_CHECK_FABRIC_H
 
-#include "protocols/check/case.h"
+#include "protocols/check/check_case.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the watch between a switch half and its host finds and counts, and what it hands on. */
-#include "protocols/check/watch.h"
+#include "protocols/check/check_watch.h"
 #include "protocols/host/switch_host.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cases that seeds are: every value of some, and the ranges of what is drawn for each property. */
-#include "protocols/check/case.h"
+#include "protocols/check/check_case.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "protocols/check/watch.h"
+#include "protocols/check/check_watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

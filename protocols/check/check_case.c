@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "protocols/check/case.h"
+#include "protocols/check/check_case.h"
 
 #include "base/random.h"
 #include "protocols/host/registry.h"

@@ -22,8 +22,8 @@
  * own to switches. Which one a packet is of follows from its number and tag; the tag is made of the
  * job's key, so that nobody else can send in its name, and of protocol and tree.
  */
-#ifndef TRIB_PROTOCOLS_HOST_WIRE_H
-#define TRIB_PROTOCOLS_HOST_WIRE_H
+#ifndef TRIB_PROTOCOLS_HOST_PROTOCOL_WIRE_H
+#define TRIB_PROTOCOLS_HOST_PROTOCOL_WIRE_H
 
 #include <rte_byteorder.h>
 #include <stdint.h>

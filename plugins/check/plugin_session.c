@@ -3,9 +3,9 @@
  * A start of ranks runs one case after the other; the board says which. A rank that ends too early, or
  * a case that takes too long, is that case's failure; what follows it gets new ranks.
  */
-#include "plugins/check/session.h"
+#include "plugins/check/plugin_session.h"
 #include "system/shared_object.h"
-#include "plugins/check/rank.h"
+#include "plugins/check/plugin_rank.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * A rank: the process that has loaded the plug-in and runs cases, together with the other ranks. What
  * is wrong ends it, since nothing is known of a plug-in after that.
  */
-#ifndef TRIB_PLUGINS_CHECK_RANK_H
-#define TRIB_PLUGINS_CHECK_RANK_H
+#ifndef TRIB_PLUGINS_CHECK_PLUGIN_RANK_H
+#define TRIB_PLUGINS_CHECK_PLUGIN_RANK_H
 
 #include "plugins/check/board.h"
 #include "plugins/check/tables.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plugins/check/rank.h"
+#include "plugins/check/plugin_rank.h"
 
 #include <dlfcn.h>
 #include <sched.h>

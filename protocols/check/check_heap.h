@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counts what is allocated in this process, by shared objects too. */
-#ifndef TRIB_PROTOCOLS_CHECK_HEAP_H
-#define TRIB_PROTOCOLS_CHECK_HEAP_H
+#ifndef TRIB_PROTOCOLS_CHECK_CHECK_HEAP_H
+#define TRIB_PROTOCOLS_CHECK_CHECK_HEAP_H
 
 #include <stddef.h>
 
