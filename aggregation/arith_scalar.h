@@ -146,7 +146,7 @@ SCALAR(min_e5m2, e_uint8, float, fp8_e5m2_to_fp32, f32_min, fp32_to_fp8_e5m2)
 SCALAR(max_e5m2, e_uint8, float, fp8_e5m2_to_fp32, f32_max, fp32_to_fp8_e5m2)
 
 /* Pairs of a value and an index, as two words each. */
-struct pair {
+struct arith_pair {
     e_uint32 value, index;
 };
 
@@ -172,10 +172,10 @@ static bool is_nan(uint32_t a)
     static void scalar_##fn(void *out, const void *const *in, unsigned n, size_t count)            \
     {                                                                                              \
         for (size_t i = 0; i < count; i++) {                                                       \
-            struct pair a = ((const struct pair *)in[0])[i];                                       \
+            struct arith_pair a = ((const struct arith_pair *)in[0])[i];                           \
                                                                                                    \
             for (unsigned k = 0; k < n; k++) {                                                     \
-                struct pair b = ((const struct pair *)in[k])[i];                                   \
+                struct arith_pair b = ((const struct arith_pair *)in[k])[i];                       \
                 bool na = IS_NAN(a.value), nb = IS_NAN(b.value), b_first, a_first;                 \
                                                                                                    \
                 b_first = na || nb ? nb && !na : FIRST(b.value, a.value);                          \
@@ -185,7 +185,7 @@ static bool is_nan(uint32_t a)
             }                                                                                      \
             if (IS_NAN(a.value))                                                                   \
                 a.value = F32_NAN;                                                                 \
-            ((struct pair *)out)[i] = a;                                                           \
+            ((struct arith_pair *)out)[i] = a;                                                     \
         }                                                                                          \
     }
 #define INT_MORE(a, b)   int_less(b, a)

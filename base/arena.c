@@ -13,15 +13,15 @@
 void __asan_poison_memory_region(const volatile void *at, size_t bytes) __attribute__((weak));
 void __asan_unpoison_memory_region(const volatile void *at, size_t bytes) __attribute__((weak));
 
-struct chunk {
-    struct chunk *next;
+struct arena_chunk {
+    struct arena_chunk *next;
     size_t used, size;
     alignas(max_align_t) unsigned char mem[];
 };
 
 void *arena_alloc(void **arena, size_t n, size_t size)
 {
-    struct chunk *c = *arena;
+    struct arena_chunk *c = *arena;
     size_t own, bytes;
     void *p;
 
@@ -50,10 +50,10 @@ void *arena_alloc(void **arena, size_t n, size_t size)
 
 void arena_free(void *arena)
 {
-    struct chunk *c = arena;
+    struct arena_chunk *c = arena;
 
     while (c) {
-        struct chunk *next = c->next;
+        struct arena_chunk *next = c->next;
 
         free(c);
         c = next;

@@ -10,7 +10,7 @@
  * trained on. A TPU v5p has no switch: its links are those of a 3-D torus, and its "node" is
  * itself.
  */
-static const struct device devices[] = {
+static const struct gpu_device devices[] = {
     {.name = "a100",
      .bf16_flops = 3.1e14,
      .hbm_Bps = 2.0e12,
@@ -88,12 +88,12 @@ static const struct device devices[] = {
 };
 #define N_DEVICES (sizeof(devices) / sizeof(devices[0]))
 
-const struct device *device_at(unsigned i)
+const struct gpu_device *device_at(unsigned i)
 {
     return i < N_DEVICES ? &devices[i] : NULL;
 }
 
-const struct device *device_find(const char *name)
+const struct gpu_device *device_find(const char *name)
 {
     for (unsigned i = 0; i < N_DEVICES; i++)
         if (!strcmp(devices[i].name, name))
@@ -101,7 +101,7 @@ const struct device *device_find(const char *name)
     return NULL;
 }
 
-double device_flops(const struct device *d, enum dev_type t)
+double device_flops(const struct gpu_device *d, enum dev_type t)
 {
     switch (t) {
     case DEV_BF16:
@@ -115,12 +115,12 @@ double device_flops(const struct device *d, enum dev_type t)
     }
 }
 
-double device_nvlink_Bps(const struct device *d)
+double device_nvlink_Bps(const struct gpu_device *d)
 {
     return d->links * d->link_Bps;
 }
 
-double device_node_Bps(const struct device *d)
+double device_node_Bps(const struct gpu_device *d)
 {
     return d->gpus * d->nic_Bps;
 }

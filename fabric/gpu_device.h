@@ -12,7 +12,7 @@
 /* Number types with different rates. fp16 is as bf16. */
 enum dev_type { DEV_FP32, DEV_BF16, DEV_FP8, DEV_FP4, DEV_TYPES };
 
-struct device {
+struct gpu_device {
     const char *name;
     double bf16_flops; /* fp8 is twice that if supported */
     double fp4_flops;  /* 0: none */
@@ -33,14 +33,14 @@ struct device {
 #define DEV_PCIE5_LANE_BPS 4e9
 
 /* Entry i, NULL beyond the last. */
-const struct device *device_at(unsigned i);
-const struct device *device_find(const char *name); /* NULL: none of this name */
+const struct gpu_device *device_at(unsigned i);
+const struct gpu_device *device_find(const char *name); /* NULL: none of this name */
 /* 0: the device has no such type. */
-double device_flops(const struct device *d, enum dev_type t);
+double device_flops(const struct gpu_device *d, enum dev_type t);
 /* Bandwidth between a GPU and its NVSwitches, one direction. */
-double device_nvlink_Bps(const struct device *d);
+double device_nvlink_Bps(const struct gpu_device *d);
 /* Bandwidth of a node into the scale-out network. */
-double device_node_Bps(const struct device *d);
+double device_node_Bps(const struct gpu_device *d);
 
 const char *dev_type_name(enum dev_type t); /* "bf16" */
 double dev_type_bytes(enum dev_type t);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sets {
+struct level_sets {
     const struct fabric *f;
     fab_id *of;   /* [n_nodes] union-find; the lowest node stands for its set */
     fab_id *net;  /* [n_nodes] the same without the links of GPU nodes: islands */
@@ -34,7 +34,7 @@ static fab_id find_in(fab_id *of, fab_id u)
     return u;
 }
 
-static fab_id find(const struct sets *s, fab_id u)
+static fab_id find(const struct level_sets *s, fab_id u)
 {
     return find_in(s->of, u);
 }
@@ -46,18 +46,18 @@ static void unite(fab_id *of, fab_id a, fab_id z)
     of[a > z ? a : z] = a > z ? z : a;
 }
 
-static bool in_first(const struct sets *s, fab_id u)
+static bool in_first(const struct level_sets *s, fab_id u)
 {
     return find(s, u) == find(s, s->f->hosts[0]);
 }
 
-static bool in_island(const struct sets *s, fab_id u)
+static bool in_island(const struct level_sets *s, fab_id u)
 {
     return find_in(s->net, u) == find_in(s->net, s->f->hosts[0]);
 }
 
 /* Lists the hosts of the first set, and counts the sets that have hosts. */
-static void count_sets(struct sets *s)
+static void count_sets(struct level_sets *s)
 {
     const struct fabric *f = s->f;
 
@@ -85,7 +85,7 @@ static unsigned level_of(const struct fabric *f, const struct fab_link *l)
 }
 
 /* Sets that are separate below a level and members of its first group. */
-static unsigned count_members(struct sets *s, const fab_id *below)
+static unsigned count_members(struct level_sets *s, const fab_id *below)
 {
     unsigned n = 0;
 
@@ -99,7 +99,7 @@ static unsigned count_members(struct sets *s, const fab_id *below)
     return n;
 }
 
-static void add_links(const struct sets *s, unsigned level, struct fab_level *lv)
+static void add_links(const struct level_sets *s, unsigned level, struct fab_level *lv)
 {
     const struct fabric *f = s->f;
 
@@ -116,7 +116,7 @@ static void add_links(const struct sets *s, unsigned level, struct fab_level *lv
 }
 
 /* Before the links of the level are united. */
-static void add_island(const struct sets *s, unsigned level, struct fab_level *lv)
+static void add_island(const struct level_sets *s, unsigned level, struct fab_level *lv)
 {
     const struct fabric *f = s->f;
     fab_id node = fabric_domain(f, 0);
@@ -153,7 +153,7 @@ static void add_switches(const struct fabric *f, unsigned level, struct fab_leve
 }
 
 /* One level above the sets joined so far. Returns whether it exists. */
-static bool add_level(struct sets *s, unsigned level, fab_id *below, struct fab_level *lv)
+static bool add_level(struct level_sets *s, unsigned level, fab_id *below, struct fab_level *lv)
 {
     const struct fabric *f = s->f;
     bool there = false;
@@ -185,11 +185,11 @@ static bool add_level(struct sets *s, unsigned level, fab_id *below, struct fab_
 
 unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max)
 {
-    struct sets s = {.f = f,
-                     .of = enough_memory(f->n_nodes + 1u, sizeof(*s.of)),
-                     .net = enough_memory(f->n_nodes + 1u, sizeof(*s.net)),
-                     .list = enough_memory(f->n_hosts + 1u, sizeof(*s.list)),
-                     .seen = enough_memory(f->n_nodes + 1u, sizeof(*s.seen))};
+    struct level_sets s = {.f = f,
+                           .of = enough_memory(f->n_nodes + 1u, sizeof(*s.of)),
+                           .net = enough_memory(f->n_nodes + 1u, sizeof(*s.net)),
+                           .list = enough_memory(f->n_hosts + 1u, sizeof(*s.list)),
+                           .seen = enough_memory(f->n_nodes + 1u, sizeof(*s.seen))};
     fab_id *below = enough_memory(f->n_nodes + 1u, sizeof(*below));
     unsigned n = 0, top = 0;
 

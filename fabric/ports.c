@@ -11,7 +11,7 @@
 #define WORDS (FAB_MAX_PORTS / 64)
 
 /* Ports of a node in use; full: the lack of ports was reported. */
-struct used {
+struct ports_used {
     uint64_t bits[WORDS];
     bool full;
 };
@@ -23,7 +23,7 @@ static unsigned port_limit(const struct build *b, fab_id node)
     return b->f->nodes[node].kind == FAB_HOST ? FAB_MAX_HOST_PORTS : FAB_MAX_PORTS;
 }
 
-static bool take(struct used *u, unsigned port)
+static bool take(struct ports_used *u, unsigned port)
 {
     uint64_t bit = 1ull << (port % 64);
     bool is_free = !(u->bits[port / 64] & bit);
@@ -44,8 +44,8 @@ static int other_line(const struct build *b, const struct draft_link *l, fab_id 
     return 0;
 }
 
-static void take_named(struct build *b, struct used *used, const struct draft_link *l, fab_id node,
-                       int port)
+static void take_named(struct build *b, struct ports_used *used, const struct draft_link *l,
+                       fab_id node, int port)
 {
     const char *name = b->f->nodes[node].name;
 
@@ -60,7 +60,8 @@ static void take_named(struct build *b, struct used *used, const struct draft_li
     }
 }
 
-static int take_free(struct build *b, struct used *used, const struct draft_link *l, fab_id node)
+static int take_free(struct build *b, struct ports_used *used, const struct draft_link *l,
+                     fab_id node)
 {
     unsigned limit = port_limit(b, node);
 
@@ -85,7 +86,7 @@ static int take_free(struct build *b, struct used *used, const struct draft_link
     return -ENOSPC;
 }
 
-static void number_ports(struct build *b, struct used *used)
+static void number_ports(struct build *b, struct ports_used *used)
 {
     for (unsigned i = 0; i < b->n_links; i++) {
         const struct draft_link *l = &b->links[i];
@@ -105,7 +106,7 @@ static void number_ports(struct build *b, struct used *used)
     }
 }
 
-static int alloc_ports(struct build *b, const struct used *used)
+static int alloc_ports(struct build *b, const struct ports_used *used)
 {
     for (unsigned i = 0; i < b->f->n_nodes; i++) {
         struct fab_node *n = &b->f->nodes[i];
@@ -228,7 +229,7 @@ static void check_hosts(struct build *b)
 void ports_build(struct build *b)
 {
     struct fabric *f = b->f;
-    struct used *used = calloc(f->n_nodes + 1u, sizeof(*used));
+    struct ports_used *used = calloc(f->n_nodes + 1u, sizeof(*used));
 
     if (used)
         number_ports(b, used);

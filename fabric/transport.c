@@ -20,7 +20,7 @@ struct arrival {
     int64_t head, tail;
 };
 
-struct walk {
+struct transport_walk {
     const struct fabric *f;
     bool cut;       /* switches cut through that can; false: all store frames */
     uint32_t *seen; /* [n_nodes] the walk that saw the node last */
@@ -43,7 +43,8 @@ static int64_t later(int64_t a, int64_t z)
 
 /* Sends a frame by a port of a node. It starts no earlier than so that its last bit has arrived
  * when it is to leave. */
-static struct arrival hop(const struct walk *w, struct arrival at, const struct fab_port *p)
+static struct arrival hop(const struct transport_walk *w, struct arrival at,
+                          const struct fab_port *p)
 {
     const struct fab_node *to = &w->f->nodes[p->peer_node];
     int64_t frame = frame_ps(w->f, p), start = later(at.head, at.tail - frame);
@@ -76,7 +77,7 @@ static void note_host(struct far *far, fab_id host, int64_t t)
 }
 
 /* Times of a frame from a switch to its farthest hosts, from its header's arrival on. */
-static struct far farthest(struct walk *w, fab_id from, int64_t tail)
+static struct far farthest(struct transport_walk *w, fab_id from, int64_t tail)
 {
     const struct fabric *f = w->f;
     unsigned head = 0, end = 0;
@@ -163,7 +164,7 @@ static bool alike(const struct fabric *f, fab_id u, fab_id v)
 
 /* The longest way from a port of a host. The farthest hosts of a switch are sought once for frames
  * that arrive alike. */
-static int64_t way_ps(struct walk *w, fab_id host, const struct fab_port *p,
+static int64_t way_ps(struct transport_walk *w, fab_id host, const struct fab_port *p,
                       struct far *from_switch)
 {
     struct arrival at = hop(w, (struct arrival){0, 0}, p);
@@ -185,7 +186,7 @@ static int64_t way_ps(struct walk *w, fab_id host, const struct fab_port *p,
 }
 
 /* Every port of every host: the longest round trip, and the window. */
-static int64_t measure(struct walk *w, struct far *from_switch, uint64_t *window)
+static int64_t measure(struct transport_walk *w, struct far *from_switch, uint64_t *window)
 {
     const struct fabric *f = w->f;
     int64_t longest = 0;
@@ -213,7 +214,8 @@ static int64_t measure(struct walk *w, struct far *from_switch, uint64_t *window
     return longest;
 }
 
-static void set_transport(struct walk *w, struct fab_transport *t, struct far *from_switch)
+static void set_transport(struct transport_walk *w, struct fab_transport *t,
+                          struct far *from_switch)
 {
     uint64_t window;
     bool cut = false;
@@ -232,11 +234,11 @@ void transport_build(struct build *b)
 {
     struct fabric *f = b->f;
     unsigned n = f->n_nodes + 1u;
-    struct walk w = {.f = f,
-                     .seen = calloc(n, sizeof(*w.seen)),
-                     .hops = calloc(n, sizeof(*w.hops)),
-                     .at = calloc(n, sizeof(*w.at)),
-                     .queue = calloc(n, sizeof(*w.queue))};
+    struct transport_walk w = {.f = f,
+                               .seen = calloc(n, sizeof(*w.seen)),
+                               .hops = calloc(n, sizeof(*w.hops)),
+                               .at = calloc(n, sizeof(*w.at)),
+                               .queue = calloc(n, sizeof(*w.queue))};
     struct far *from_switch = malloc(n * sizeof(*from_switch));
 
     if (w.seen && w.hops && w.at && w.queue && from_switch)

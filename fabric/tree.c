@@ -28,7 +28,7 @@
 #define MAX_HOPS 64u
 
 /* A tree that is being built. */
-struct walk {
+struct tree_walk {
     const struct fabric *f;
     const struct reach *r;
     const struct fab_tree *t;
@@ -39,7 +39,7 @@ struct walk {
 };
 
 /* The next switch from u towards the root, FAB_NONE: no route. */
-static fab_id step(const struct walk *w, fab_id u)
+static fab_id step(const struct tree_walk *w, fab_id u)
 {
     const struct fabric *f = w->f;
     const struct fab_tree *t = w->t;
@@ -61,7 +61,7 @@ static fab_id step(const struct walk *w, fab_id u)
 }
 
 /* The next reducing switch after u. */
-static fab_id next_reducer(const struct walk *w, fab_id u)
+static fab_id next_reducer(const struct tree_walk *w, fab_id u)
 {
     do
         u = step(w, u);
@@ -70,7 +70,7 @@ static fab_id next_reducer(const struct walk *w, fab_id u)
 }
 
 /* A port of a host that reaches the root. */
-struct way {
+struct tree_way {
     uint64_t rate_bps;
     unsigned hops;
     fab_id port, leaf;
@@ -80,7 +80,7 @@ struct way {
  * leaves in different order, one tree has the ports of one leaf. */
 static int by_use(const void *a, const void *b)
 {
-    const struct way *x = a, *y = b;
+    const struct tree_way *x = a, *y = b;
 
     if (x->hops != y->hops)
         return x->hops < y->hops ? -1 : 1;
@@ -93,11 +93,11 @@ static int by_use(const void *a, const void *b)
 
 /* The port by which a host joins. Roots begin with different ones of the nearest ports; those that
  * are further away come last. FAB_NONE: no port reaches the root. */
-static fab_id choose_port(struct walk *w, fab_id host)
+static fab_id choose_port(struct tree_walk *w, fab_id host)
 {
     const struct fabric *f = w->f;
     fab_id port[FAB_MAX_HOST_PORTS];
-    struct way way[FAB_MAX_HOST_PORTS];
+    struct tree_way way[FAB_MAX_HOST_PORTS];
     uint32_t path[MAX_HOPS];
     unsigned n = fabric_hops(f, host, f->nodes[w->t->root].dest, port, FAB_MAX_HOST_PORTS),
              near = 1, k;
@@ -109,11 +109,11 @@ static fab_id choose_port(struct walk *w, fab_id host)
     for (unsigned i = 0; i < n; i++) {
         const struct fab_port *p = &f->nodes[host].ports[port[i]];
 
-        way[i] =
-            (struct way){.rate_bps = p->rate_bps,
-                         .hops = fabric_path_ports(f, host, port[i], w->t->root, 0, path, MAX_HOPS),
-                         .port = port[i],
-                         .leaf = p->peer_node};
+        way[i] = (struct tree_way){
+            .rate_bps = p->rate_bps,
+            .hops = fabric_path_ports(f, host, port[i], w->t->root, 0, path, MAX_HOPS),
+            .port = port[i],
+            .leaf = p->peer_node};
     }
     qsort(way, n, sizeof(*way), by_use);
     while (near < n && way[near].hops == way[0].hops)
@@ -124,7 +124,8 @@ static fab_id choose_port(struct walk *w, fab_id host)
 
 /* The port by which a host joins the tree; FAB_NONE: the root does not reach it, or it has no route
  * to the root. e: the first of its ports at the root's network. */
-static fab_id entrance(struct walk *w, const struct reach_host *e, const struct reach_host *end)
+static fab_id entrance(struct tree_walk *w, const struct reach_host *e,
+                       const struct reach_host *end)
 {
     const uint64_t *down = reach_down(w->f, w->r, w->t->root);
     fab_id host = e->host;
@@ -140,7 +141,7 @@ static fab_id entrance(struct walk *w, const struct reach_host *e, const struct 
 }
 
 /* Adds a host's walk; returns the number of its ANs. */
-static unsigned add_host(struct walk *w, fab_id host, fab_id port)
+static unsigned add_host(struct tree_walk *w, fab_id host, fab_id port)
 {
     const struct fabric *f = w->f;
     fab_id u = f->nodes[host].ports[port].peer_node;
@@ -159,7 +160,7 @@ static unsigned add_host(struct walk *w, fab_id host, fab_id port)
 }
 
 /* Adds all hosts; returns the tree's depth. */
-static fab_id find_parents(struct walk *w)
+static fab_id find_parents(struct tree_walk *w)
 {
     fab_id net = w->f->nodes[w->t->root].network;
     const struct reach_host *e = w->r->attached + w->r->first[net],
@@ -198,7 +199,7 @@ struct tree_walks {
 static fab_id walk_again(const struct fabric *f, const struct fab_tree *t, unsigned *ports)
 {
     struct tree_walks *k = f->walks;
-    struct walk w = {.f = f, .r = k->r, .t = t, .parent = k->parent, .port = k->port};
+    struct tree_walk w = {.f = f, .r = k->r, .t = t, .parent = k->parent, .port = k->port};
     fab_id net = k->id == FAB_NONE ? 0 : f->nodes[k->root].network, depth;
 
     for (size_t i = k->r->first[net]; k->id != FAB_NONE && i < k->r->first[net + 1u]; i++) {
@@ -252,7 +253,7 @@ static unsigned walk_large(struct build *b, struct fab_tree *t)
 /* Returns by how many ports hosts reach the root, at most. */
 static unsigned walk_tree(struct build *b, struct fab_tree *t)
 {
-    struct walk w = {.f = b->f, .r = b->reach, .t = t};
+    struct tree_walk w = {.f = b->f, .r = b->reach, .t = t};
 
     if (fabric_is_large(b->f))
         return walk_large(b, t);

@@ -8,7 +8,7 @@
 #define MAX_HOPS 64u
 #define ATTO     1000000000000000000ull /* a second has so many attoseconds */
 
-struct work {
+struct rails_work {
     const struct fabric *f;
     fab_id *host;    /* [ranks] by rails; */
     unsigned *first; /* [ranks + 1] where a rail begins */
@@ -18,18 +18,18 @@ struct work {
 };
 
 /* A tree that reaches a rail. */
-struct way {
+struct rail_way {
     fab_id top;    /* FAB_NONE: it does not */
     uint64_t port; /* attoseconds a bit of the slowest member's port */
 };
 
-static bool work_new(struct work *w, const struct fabric *f, const struct fab_rails *r)
+static bool work_new(struct rails_work *w, const struct fabric *f, const struct fab_rails *r)
 {
-    *w = (struct work){.f = f,
-                       .host = calloc(r->n + 1ul, sizeof(*w->host)),
-                       .first = calloc(r->n + 2ul, sizeof(*w->first)),
-                       .load = calloc(2ul * f->n_links + 1, sizeof(*w->load)),
-                       .seen = calloc(f->n_nodes + 1ul, sizeof(*w->seen))};
+    *w = (struct rails_work){.f = f,
+                             .host = calloc(r->n + 1ul, sizeof(*w->host)),
+                             .first = calloc(r->n + 2ul, sizeof(*w->first)),
+                             .load = calloc(2ul * f->n_links + 1, sizeof(*w->load)),
+                             .seen = calloc(f->n_nodes + 1ul, sizeof(*w->seen))};
     if (!w->host || !w->first || !w->load || !w->seen)
         return false;
     for (unsigned i = 0; i < r->n; i++)
@@ -41,7 +41,7 @@ static bool work_new(struct work *w, const struct fabric *f, const struct fab_ra
     return true;
 }
 
-static void work_free(struct work *w)
+static void work_free(struct rails_work *w)
 {
     free(w->host);
     free(w->first);
@@ -49,11 +49,11 @@ static void work_free(struct work *w)
     free(w->seen);
 }
 
-static struct way find_way(struct work *w, const struct fab_tree *t, unsigned rail)
+static struct rail_way find_way(struct rails_work *w, const struct fab_tree *t, unsigned rail)
 {
     const struct fabric *f = w->f;
     struct fab_members leaves = {.ranks_per_host = 1}; /* one member behind each */
-    struct way way = {FAB_NONE, 0};
+    struct rail_way way = {FAB_NONE, 0};
 
     w->turn++;
     for (unsigned i = w->first[rail]; i < w->first[rail + 1]; i++) {
@@ -74,7 +74,8 @@ static struct way find_way(struct work *w, const struct fab_tree *t, unsigned ra
 
 /* Adds the rail's edges between switches to the load of links, or takes them away. Returns the time
  * of a bit of each edge on the busiest of its links. */
-static uint64_t put(struct work *w, const struct fab_tree *t, fab_id top, unsigned rail, bool add)
+static uint64_t put(struct rails_work *w, const struct fab_tree *t, fab_id top, unsigned rail,
+                    bool add)
 {
     const struct fabric *f = w->f;
     uint64_t most = 0;
@@ -100,9 +101,9 @@ static uint64_t put(struct work *w, const struct fab_tree *t, fab_id top, unsign
     return most;
 }
 
-static unsigned choose(struct work *w, const fab_id *tree, unsigned n, unsigned rail)
+static unsigned choose(struct rails_work *w, const fab_id *tree, unsigned n, unsigned rail)
 {
-    struct way way[FAB_JOB_TREES];
+    struct rail_way way[FAB_JOB_TREES];
     uint64_t least = UINT64_MAX, best = UINT64_MAX;
     unsigned choice = n;
 
@@ -131,7 +132,7 @@ static unsigned choose(struct work *w, const fab_id *tree, unsigned n, unsigned 
 int fabric_rail_trees(const struct fabric *f, const fab_id *tree, unsigned n_trees,
                       const struct fab_rails *r, unsigned n_rails, unsigned *choice)
 {
-    struct work w;
+    struct rails_work w;
     unsigned n = 0;
     int rc = work_new(&w, f, r) ? 0 : -ENOMEM;
 

@@ -18,7 +18,7 @@ enum { PROBABILITY, TIME, NUMBER, RATE };
 #define TO(f)  offsetof(struct link_change, to.f)
 #define NEW(f) offsetof(struct link_change, terms.f)
 #define SET(f) offsetof(struct link_change, f)
-static const struct key {
+static const struct change_key {
     const char *name;
     int type;
     size_t set, at;
@@ -43,7 +43,7 @@ static int read_number(const char *s, uint64_t *n)
     return *s >= '0' && *s <= '9' && !*end && !errno ? 0 : -EINVAL;
 }
 
-static int read_value(struct link_change *c, const struct key *k, const char *value)
+static int read_value(struct link_change *c, const struct change_key *k, const char *value)
 {
     void *at = (char *)c + k->at;
     int rc;
@@ -61,7 +61,7 @@ static int read_value(struct link_change *c, const struct key *k, const char *va
     return rc;
 }
 
-static const char *expected(const struct key *k)
+static const char *expected(const struct change_key *k)
 {
     return k->type == PROBABILITY ? "0.0 to 1.0, 1e-6, or 0% to 100%"
            : k->type == TIME      ? "a time up to 1s, such as 2us"

@@ -26,7 +26,7 @@ struct port_totals {
 #define WAIT_MS 100
 
 /* One of struct roce_counters, in these units. */
-static const struct row {
+static const struct counter_row {
     const char *file;
     size_t at;
     unsigned unit;

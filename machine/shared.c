@@ -225,7 +225,7 @@ static void map_offer(struct shared *sh, const char *name, const int fds[PAGE_FD
         munmap(bell, sizeof(*bell));
 }
 
-struct question {
+struct page_question {
     struct shared *sh;
     const char *dir;
     uint32_t version;      /* of a process that has another one than ours */
@@ -234,7 +234,7 @@ struct question {
 };
 
 /* Asks the process of this socket. 0 or -errno; a process that has ended is none. */
-static int ask(struct question *q, const char *file, const char *name)
+static int ask(struct page_question *q, const char *file, const char *name)
 {
     int sock = call(q->dir, file), fds[PAGE_FDS], rc;
     struct page_offer offer;
@@ -261,7 +261,7 @@ static int ask(struct question *q, const char *file, const char *name)
     return 0;
 }
 
-static int ask_all(struct question *q)
+static int ask_all(struct page_question *q)
 {
     char path[256], name[FAB_NAME];
     struct dirent *e;
@@ -287,14 +287,14 @@ static int ask_all(struct question *q)
 
 void shared_refresh(struct shared *sh, const char *dir)
 {
-    struct question q = {.sh = sh, .dir = dir};
+    struct page_question q = {.sh = sh, .dir = dir};
 
     (void)ask_all(&q);
 }
 
 int shared_find(struct shared *sh, const char *dir, int *clock_fd)
 {
-    struct question q = {.sh = sh, .dir = dir, .clock_fd = clock_fd};
+    struct page_question q = {.sh = sh, .dir = dir, .clock_fd = clock_fd};
     int rc;
 
     *clock_fd = -1;
@@ -305,7 +305,7 @@ int shared_find(struct shared *sh, const char *dir, int *clock_fd)
 int shared_join(struct shared **out, const char *dir)
 {
     struct shared *sh = calloc(1, sizeof(*sh));
-    struct question q = {.sh = sh, .dir = dir};
+    struct page_question q = {.sh = sh, .dir = dir};
     int rc = sh ? ask_all(&q) : -ENOMEM;
     char why[SILENT_WHY];
 

@@ -159,7 +159,7 @@ __attribute__((format(printf, 2, 3))) static void complain(const char *program, 
     va_end(ap);
 }
 
-struct query {
+struct telemetry_query {
     const char *program, *dir, *proc, *cmd;
     int64_t left_ms; /* of the time that silent processes may take together */
     unsigned asked, silent;
@@ -178,7 +178,7 @@ static bool listed(const char *list, const char *word)
 }
 
 /* Queries the process of this .ready file, unless it is another one or not to be asked. */
-static void query_file(struct query *q, const char *file, const char *skip)
+static void query_file(struct telemetry_query *q, const char *file, const char *skip)
 {
     int64_t from = now_ms();
     char name[256], why[SILENT_WHY];
@@ -204,12 +204,12 @@ int telemetry_client_gather(const char *program, const char *dir, const char *cm
                             const struct telemetry_whom *whom, json_t **answers)
 {
     json_t *out = *answers = json_object();
-    struct query q = {.program = program,
-                      .dir = dir,
-                      .proc = whom->proc,
-                      .cmd = cmd,
-                      .left_ms = 1000 * (whom->seconds ? whom->seconds : ANSWER_S),
-                      .out = out};
+    struct telemetry_query q = {.program = program,
+                                .dir = dir,
+                                .proc = whom->proc,
+                                .cmd = cmd,
+                                .left_ms = 1000 * (whom->seconds ? whom->seconds : ANSWER_S),
+                                .out = out};
     char path[RUN_PATH + 16], why[OWN_WHY];
     struct dirent *e;
     int rc;

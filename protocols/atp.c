@@ -17,7 +17,7 @@ static const struct trib_key keys[] = {
 
 uint32_t atp_elements(const int64_t *key, uint32_t payload)
 {
-    return trib_elements(key[KEY_PACKET], payload, sizeof(struct head), 4);
+    return trib_elements(key[KEY_PACKET], payload, sizeof(struct atp_head), 4);
 }
 
 struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload, uint32_t buffers,
@@ -25,7 +25,8 @@ struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload
 {
     struct atp_shape s = {.servers = (uint32_t)key[KEY_SERVERS],
                           .elements = atp_elements(key, payload)};
-    uint64_t packet = (uint64_t)trib_link_ps(s.elements * 4ull + sizeof(struct head), rate_bps) + 1;
+    uint64_t packet =
+        (uint64_t)trib_link_ps(s.elements * 4ull + sizeof(struct atp_head), rate_bps) + 1;
     uint64_t want = (uint64_t)key[KEY_WINDOW], fit;
 
     if (!s.servers)
@@ -52,7 +53,7 @@ bool atp_supports(enum trib_type type, enum trib_sum op)
 
 bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t below)
 {
-    const struct head *h = pkt->head;
+    const struct atp_head *h = pkt->head;
 
     return pkt->head_bytes == sizeof(*h) && (h->kind == PART || h->kind == RESULT) &&
            atp_supports(h->type, TRIB_SUM) && h->count && h->count <= elements &&
@@ -82,7 +83,7 @@ static double slower_ps(const struct trib_model *m, const struct atp_shape *s, d
 /* Its packets, walked one by one. 0: that was not possible. */
 static int64_t walked_ps(const struct trib_model *m, const struct atp_shape *s)
 {
-    uint32_t head = (uint32_t)sizeof(struct head);
+    uint32_t head = (uint32_t)sizeof(struct atp_head);
     uint64_t blocks = s->elements ? trib_ceil_div(m->count, s->elements) : 0;
 
     if (!m->exchange || !blocks)
@@ -121,7 +122,7 @@ static int64_t model(const struct trib_model *m)
     blocks = (double)trib_ceil_div(m->count, s.elements);
     own = ceil(blocks / s.servers);
     flight = fmin(blocks, s.window);
-    bytes = (uint32_t)(sizeof(struct head) + 4 * (blocks > 1 ? s.elements : m->count));
+    bytes = (uint32_t)(sizeof(struct atp_head) + 4 * (blocks > 1 ? s.elements : m->count));
     across = (double)m->across_ps(m, bytes);
     wire = (double)trib_link_ps((bytes + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
     /* Block k of the first ones meets those before it, later ones a window of others. */

@@ -26,7 +26,7 @@ enum { PART = 1, RESULT }; /* kind */
 /* flags; FLOATS: of a part with an element that has no fixed point, or a result with such a part */
 enum { RESEND = 1, COLLISION = 2, MARKED = 4, FLOATS = 8 };
 
-struct head {
+struct atp_head {
     uint64_t seq;
     struct trib_set ranks; /* whose parts the data is the sum of: places below the first switch */
     uint16_t window;       /* of the sender: it has the result of seq - window */
@@ -34,7 +34,7 @@ struct head {
     uint8_t kind, flags, type;
     uint8_t fan_in; /* ranks whose parts of this block pass the sender's first switch */
 };
-_Static_assert(sizeof(struct head) == 32, "head on the wire");
+_Static_assert(sizeof(struct atp_head) == 32, "head on the wire");
 
 /* What both ends, and the formula, derive from keys and fabric. */
 struct atp_shape {

@@ -11,13 +11,13 @@ static const char *const counters[] = {"resent",  "again", "duplicates", "overla
 #define GAP 3u /* or one less than may be on their way to a server */
 
 /* The server's, of a block. */
-struct sums {
-    struct head first;
+struct atp_sums {
+    struct atp_head first;
     int32_t *sum, *result;
     double floats[]; /* sum of the parts that came as floats, in place of integers */
 };
 
-struct rank {
+struct atp_rank_state {
     struct trib_server v; /* a server's blocks are a lane */
     struct atp_shape shape;
     uint32_t below, place;   /* ranks below my first switch; how many of them are before me */
@@ -32,7 +32,7 @@ struct rank {
 
 static void atp_close(struct trib_rank *r)
 {
-    struct rank *me = r->self;
+    struct atp_rank_state *me = r->self;
 
     free(me->values);
     free(me->order);
@@ -44,7 +44,7 @@ static bool atp_send(struct trib_rank *r, const struct trib_flight *f);
 /* Of a full window there and back. */
 static int64_t round_ps(const struct trib_rank *r, const struct atp_shape *s)
 {
-    uint64_t bytes = 2ull * s->window * (s->elements * 4ull + sizeof(struct head));
+    uint64_t bytes = 2ull * s->window * (s->elements * 4ull + sizeof(struct atp_head));
 
     return 2 * (r->round_trip_ps + r->notice_ps) + trib_link_ps(bytes, trib_slowest_bps(r, true));
 }
@@ -52,7 +52,7 @@ static int64_t round_ps(const struct trib_rank *r, const struct atp_shape *s)
 /* Ranks by their first switches. */
 static int find_places(struct trib_rank *r)
 {
-    struct rank *me = r->self;
+    struct atp_rank_state *me = r->self;
     const uint16_t *sw = r->switch_of;
     uint16_t at = 0;
 
@@ -90,21 +90,22 @@ static int atp_open(struct trib_rank *r)
         atp_shape(r->key, r->nranks, r->payload, r->window, r->rate_bps, r->round_trip_ps);
     uint32_t slots = s.window / s.servers;
     int64_t timeout = r->key[KEY_TIMEOUT] * 1000000;
-    struct rank *me;
+    struct atp_rank_state *me;
     int rc;
 
     if (!s.elements)
         return trib_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
     rc = trib_server_open(r, sizeof(*me), s.servers, slots,
-                          sizeof(struct sums) + s.elements * (sizeof(double) + 2 * sizeof(int32_t)),
-                          sizeof(struct head), timeout ? timeout : 4 * round_ps(r, &s),
+                          sizeof(struct atp_sums) +
+                              s.elements * (sizeof(double) + 2 * sizeof(int32_t)),
+                          sizeof(struct atp_head), timeout ? timeout : 4 * round_ps(r, &s),
                           r->key[KEY_PATIENCE] * 1000000000, atp_send);
     if (rc)
         return rc;
     me = r->self;
     me->shape = s;
     for (uint32_t i = 0; me->v.block && i < slots; i++) {
-        struct sums *b = me->v.block[i].own;
+        struct atp_sums *b = me->v.block[i].own;
 
         b->sum = (void *)(b->floats + s.elements);
         b->result = b->sum + s.elements;
@@ -120,19 +121,19 @@ static int atp_open(struct trib_rank *r)
 
 /* ---- as a worker ---- */
 
-static void part_input(struct trib_rank *r, unsigned from, const struct head *h, const void *data,
-                       bool marked);
+static void part_input(struct trib_rank *r, unsigned from, const struct atp_head *h,
+                       const void *data, bool marked);
 
 static bool atp_send(struct trib_rank *r, const struct trib_flight *f)
 {
-    struct rank *me = r->self;
+    struct atp_rank_state *me = r->self;
     unsigned server = (unsigned)(f->seq % me->v.servers);
-    struct head h = {.seq = f->seq,
-                     .window = (uint16_t)me->shape.window,
-                     .count = (uint16_t)trib_window_count(&me->v.w, f->seq),
-                     .kind = PART,
-                     .flags = f->tries ? RESEND : 0,
-                     .type = me->v.w.op.type};
+    struct atp_head h = {.seq = f->seq,
+                         .window = (uint16_t)me->shape.window,
+                         .count = (uint16_t)trib_window_count(&me->v.w, f->seq),
+                         .kind = PART,
+                         .flags = f->tries ? RESEND : 0,
+                         .type = me->v.w.op.type};
     const void *data = trib_window_from(&me->v.w, f->seq);
 
     trib_set_add(&h.ranks, me->place);
@@ -159,9 +160,10 @@ static bool atp_send(struct trib_rank *r, const struct trib_flight *f)
 /* Blocks go out in order at every rank, so that none waits for one that another does not send. E17: a
  * block is sent again once three later ones of its server have come. An aggregator that has missed
  * a part, because it was another block's when that passed, is emptied so. */
-static void result_input(struct trib_rank *r, const struct head *h, const void *data, bool marked)
+static void result_input(struct trib_rank *r, const struct atp_head *h, const void *data,
+                         bool marked)
 {
-    struct rank *me = r->self;
+    struct atp_rank_state *me = r->self;
 
     if (!trib_window_awaits(&me->v.w, h->seq) || h->type != me->v.w.op.type ||
         h->count != trib_window_count(&me->v.w, h->seq)) {
@@ -181,7 +183,7 @@ static void result_input(struct trib_rank *r, const struct head *h, const void *
 
 static int atp_start(struct trib_rank *r, const struct trib_op *op)
 {
-    struct rank *me = r->self;
+    struct atp_rank_state *me = r->self;
 
     if (!atp_supports(op->type, op->op))
         return -ENOTSUP;
@@ -194,9 +196,9 @@ static int atp_start(struct trib_rank *r, const struct trib_op *op)
 
 static void complete(struct trib_rank *r, struct trib_block *b)
 {
-    struct rank *me = r->self;
-    struct sums *s = b->own;
-    struct head h = s->first;
+    struct atp_rank_state *me = r->self;
+    struct atp_sums *s = b->own;
+    struct atp_head h = s->first;
     int32_t *was = s->result;
 
     if (h.flags & FLOATS)
@@ -212,11 +214,11 @@ static void complete(struct trib_rank *r, struct trib_block *b)
 }
 
 /* The first sum, or one that has no rank of those before it. */
-static void add(struct trib_rank *r, struct trib_block *b, const struct head *h, const void *data,
-                bool marked, const uint16_t *ranks, unsigned n)
+static void add(struct trib_rank *r, struct trib_block *b, const struct atp_head *h,
+                const void *data, bool marked, const uint16_t *ranks, unsigned n)
 {
-    struct rank *me = r->self;
-    struct sums *s = b->own;
+    struct atp_rank_state *me = r->self;
+    struct atp_sums *s = b->own;
 
     if (!b->n_seen) {
         s->first = *h;
@@ -239,10 +241,10 @@ static void add(struct trib_rank *r, struct trib_block *b, const struct head *h,
 }
 
 /* The ranks of a sum, whose last part `from` has sent; at most TRIB_MAX_CHILDREN. */
-static unsigned ranks_of(const struct trib_rank *r, unsigned from, const struct head *h,
+static unsigned ranks_of(const struct trib_rank *r, unsigned from, const struct atp_head *h,
                          uint16_t *rank)
 {
-    const struct rank *me = r->self;
+    const struct atp_rank_state *me = r->self;
     const uint16_t *of = me->order + me->begin[r->switch_of[from]];
     unsigned n = 0;
 
@@ -252,10 +254,10 @@ static unsigned ranks_of(const struct trib_rank *r, unsigned from, const struct 
     return n;
 }
 
-static void part_input(struct trib_rank *r, unsigned from, const struct head *h, const void *data,
-                       bool marked)
+static void part_input(struct trib_rank *r, unsigned from, const struct atp_head *h,
+                       const void *data, bool marked)
 {
-    struct rank *me = r->self;
+    struct atp_rank_state *me = r->self;
     struct trib_block *b = trib_server_block(&me->v, h->seq);
     uint16_t rank[TRIB_MAX_CHILDREN];
     unsigned n = ranks_of(r, from, h, rank);
@@ -278,17 +280,17 @@ static void part_input(struct trib_rank *r, unsigned from, const struct head *h,
 /* Whether a part names the rank that has sent it, and none that its first switch does not have. */
 static bool comes_from_below(const struct trib_rank *r, const struct trib_packet *pkt)
 {
-    const struct rank *me = r->self;
+    const struct atp_rank_state *me = r->self;
 
     return pkt->from >= 0 && pkt->from < (int)r->nranks &&
-           trib_set_below(&((const struct head *)pkt->head)->ranks,
+           trib_set_below(&((const struct atp_head *)pkt->head)->ranks,
                           me->count[r->switch_of[pkt->from]]);
 }
 
 static void atp_packet(struct trib_rank *r, const struct trib_packet *pkt)
 {
-    struct rank *me = r->self;
-    const struct head *h = pkt->head;
+    struct atp_rank_state *me = r->self;
+    const struct atp_head *h = pkt->head;
 
     if (me->v.w.failed)
         return;

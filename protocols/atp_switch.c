@@ -13,9 +13,9 @@ static const char *const counters[] = {"sums",    "collisions", "unsummed", "dup
 
 #define PASSED 4 /* blocks that an aggregator remembers, of which parts have passed it */
 
-struct aggregator {
+struct atp_aggregator {
     struct trib_slot slot;
-    struct head head; /* of what it has */
+    struct atp_head head; /* of what it has */
     struct {
         uint32_t seq; /* its low half */
         uint32_t job; /* trib_job.index + 1; 0: none */
@@ -27,11 +27,11 @@ static int atp_open(struct trib_switch *s)
 {
     return trib_table_open(
         s, sizeof(struct trib_table), "aggregators", (uint32_t)s->key[KEY_AGGREGATORS],
-        (uint32_t)sizeof(struct aggregator) + 4 * atp_elements(s->key, s->payload));
+        (uint32_t)sizeof(struct atp_aggregator) + 4 * atp_elements(s->key, s->payload));
 }
 
 /* What it has, to the server of the packet that is being handled. */
-static void pass_on(struct trib_switch *s, struct trib_job *job, const struct aggregator *a)
+static void pass_on(struct trib_switch *s, struct trib_job *job, const struct atp_aggregator *a)
 {
     s->api->work(s, a->head.count * 4u, 0);
     s->api->forward(s, job, &a->head, sizeof(a->head), a->value, a->head.count * 4u);
@@ -40,7 +40,7 @@ static void pass_on(struct trib_switch *s, struct trib_job *job, const struct ag
 /* Of another block; but nobody waits for it any more if it is of the same job and a rank has the
  * result, or if it is old: those who do send again what is lost with it. */
 static bool stands_in_the_way(struct trib_switch *s, const struct trib_job *job,
-                              const struct aggregator *a, const struct head *h)
+                              const struct atp_aggregator *a, const struct atp_head *h)
 {
     if (!a->slot.job)
         return false;
@@ -52,7 +52,7 @@ static bool stands_in_the_way(struct trib_switch *s, const struct trib_job *job,
 static void unsummed(struct trib_switch *s, struct trib_job *job, const struct trib_packet *pkt,
                      uint8_t flags)
 {
-    struct head h = *(const struct head *)pkt->head;
+    struct atp_head h = *(const struct atp_head *)pkt->head;
 
     h.flags |= flags | (pkt->marked ? MARKED : 0);
     s->api->count(s, UNSUMMED, 1);
@@ -61,7 +61,8 @@ static void unsummed(struct trib_switch *s, struct trib_job *job, const struct t
 
 /* Whether a part of the block has passed here unsummed, as another block had the aggregator: the
  * other parts pass as well. They would wait in it for the first one until their ranks see a gap. */
-static bool has_passed(const struct trib_job *job, const struct aggregator *a, const struct head *h)
+static bool has_passed(const struct trib_job *job, const struct atp_aggregator *a,
+                       const struct atp_head *h)
 {
     for (unsigned i = 0; i < PASSED; i++)
         if (a->passed[i].job == job->index + 1 && a->passed[i].seq == (uint32_t)h->seq)
@@ -69,10 +70,10 @@ static bool has_passed(const struct trib_job *job, const struct aggregator *a, c
     return false;
 }
 
-static void pass(struct trib_switch *s, struct trib_job *job, struct aggregator *a,
+static void pass(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a,
                  const struct trib_packet *pkt)
 {
-    const struct head *h = pkt->head;
+    const struct atp_head *h = pkt->head;
 
     if (!has_passed(job, a, h)) {
         memmove(a->passed + 1, a->passed, sizeof(a->passed) - sizeof(a->passed[0]));
@@ -84,10 +85,10 @@ static void pass(struct trib_switch *s, struct trib_job *job, struct aggregator 
     unsummed(s, job, pkt, COLLISION);
 }
 
-static void begin(struct trib_switch *s, struct trib_job *job, struct aggregator *a,
+static void begin(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a,
                   const struct trib_packet *pkt)
 {
-    const struct head *h = pkt->head;
+    const struct atp_head *h = pkt->head;
 
     if (a->slot.job) {
         s->api->count(s, EVICTED, 1);
@@ -100,10 +101,10 @@ static void begin(struct trib_switch *s, struct trib_job *job, struct aggregator
     s->api->work(s, h->count * 4u, 0);
 }
 
-static void sum(struct trib_switch *s, struct trib_job *job, struct aggregator *a,
+static void sum(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a,
                 const struct trib_packet *pkt)
 {
-    const struct head *h = pkt->head;
+    const struct atp_head *h = pkt->head;
     bool twice = trib_set_meets(&h->ranks, &a->head.ranks);
 
     if (h->count != a->head.count || h->type != a->head.type || h->fan_in != a->head.fan_in) {
@@ -123,10 +124,10 @@ static void sum(struct trib_switch *s, struct trib_job *job, struct aggregator *
     pass_on(s, job, a);
 }
 
-static void part(struct trib_switch *s, struct trib_job *job, struct aggregator *a, bool its,
+static void part(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a, bool its,
                  const struct trib_packet *pkt)
 {
-    const struct head *h = pkt->head;
+    const struct atp_head *h = pkt->head;
 
     if (trib_set_count(&h->ranks) != 1) {
         s->api->count(s, BAD, 1);
@@ -147,8 +148,8 @@ static void part(struct trib_switch *s, struct trib_job *job, struct aggregator 
 
 static void atp_packet(struct trib_switch *s, struct trib_job *job, const struct trib_packet *pkt)
 {
-    const struct head *h = pkt->head;
-    struct aggregator *a;
+    const struct atp_head *h = pkt->head;
+    struct atp_aggregator *a;
     bool its;
 
     if (pkt->from == TRIB_PARENT) /* a multicast for the ranks of a switch above */

@@ -27,32 +27,34 @@ static const struct trib_key keys[] = {
 };
 
 enum { PART = 1, RESULT };
-struct head {
+struct ps_head {
     uint64_t seq;
     uint8_t kind, type, op, zero;
     uint16_t window; /* of the sender: ends that disagree have nothing to say to each other */
     uint16_t count;  /* elements */
 };
-_Static_assert(sizeof(struct head) == 16, "head on the wire");
+_Static_assert(sizeof(struct ps_head) == 16, "head on the wire");
 
 /* What both ends, and the formula, derive from keys and fabric. */
-struct shape {
+struct ps_shape {
     uint32_t servers, window, bytes; /* of data in a packet, a multiple of 8 */
 };
 
-static struct shape shape_of(const int64_t *key, uint32_t nranks, uint32_t payload,
-                             uint32_t buffers, uint64_t rate_bps, int64_t round_trip)
+static struct ps_shape shape_of(const int64_t *key, uint32_t nranks, uint32_t payload,
+                                uint32_t buffers, uint64_t rate_bps, int64_t round_trip)
 {
-    uint32_t most = payload > sizeof(struct head) ? payload - (uint32_t)sizeof(struct head) : 0;
+    uint32_t most =
+        payload > sizeof(struct ps_head) ? payload - (uint32_t)sizeof(struct ps_head) : 0;
     uint32_t others = nranks > 1 ? nranks - 1 : 1;
-    struct shape s = {.servers = (uint32_t)key[KEY_SERVERS], .window = (uint32_t)key[KEY_WINDOW]};
+    struct ps_shape s = {.servers = (uint32_t)key[KEY_SERVERS],
+                         .window = (uint32_t)key[KEY_WINDOW]};
     uint64_t packet, want, fit;
 
     if (!s.servers)
         s.servers = nranks;
     s.bytes = key[KEY_PACKET] && key[KEY_PACKET] < most ? (uint32_t)key[KEY_PACKET] : most;
     s.bytes &= ~7u;
-    packet = (uint64_t)trib_link_ps(s.bytes + sizeof(struct head), rate_bps) + 1;
+    packet = (uint64_t)trib_link_ps(s.bytes + sizeof(struct ps_head), rate_bps) + 1;
     /* A block keeps a server's link busy for a packet of each rank. Twice the round trip to the
      * root, as ranks are as far from each other as from the root and back; and twice of that, as
      * parts and results wait for each other at the servers. */
@@ -69,10 +71,10 @@ static struct shape shape_of(const int64_t *key, uint32_t nranks, uint32_t paylo
 }
 
 /* Of a full window there and back. */
-static int64_t round_ps(const struct trib_rank *r, const struct shape *s)
+static int64_t round_ps(const struct trib_rank *r, const struct ps_shape *s)
 {
     uint64_t bytes =
-        2ull * s->window * (r->nranks - 1 + s->servers) * (s->bytes + sizeof(struct head));
+        2ull * s->window * (r->nranks - 1 + s->servers) * (s->bytes + sizeof(struct ps_head));
 
     return 2 * (r->round_trip_ps + r->notice_ps) + trib_link_ps(bytes, trib_slowest_bps(r, true));
 }
@@ -87,13 +89,13 @@ static const char *const counters[] = {"resent", "again", "duplicates", "ignored
 
 /* The server's, of a block: the first head, then parts by rank, each `bytes` apart, then the result. */
 struct block {
-    struct head first;
+    struct ps_head first;
     char data[];
 };
 
-struct rank {
+struct ps_rank {
     struct trib_server v;
-    struct shape shape;
+    struct ps_shape shape;
     struct trib_ranks others; /* all but this one */
 };
 
@@ -101,18 +103,18 @@ static bool ps_send(struct trib_rank *r, const struct trib_flight *f);
 
 static int ps_open(struct trib_rank *r)
 {
-    struct shape s =
+    struct ps_shape s =
         shape_of(r->key, r->nranks, r->payload, r->window, r->rate_bps, r->round_trip_ps);
     int64_t timeout = r->key[KEY_TIMEOUT] * 1000000;
-    struct rank *me;
+    struct ps_rank *me;
     int rc;
 
     if (!s.bytes)
         return trib_refuse(r, "packet: found %lld, expected 0 or at least 8",
                            (long long)r->key[KEY_PACKET]);
     rc = trib_server_open(r, sizeof(*me), s.servers, s.window,
-                          sizeof(struct block) + (r->nranks + 1ul) * s.bytes, sizeof(struct head),
-                          timeout ? timeout : 4 * round_ps(r, &s),
+                          sizeof(struct block) + (r->nranks + 1ul) * s.bytes,
+                          sizeof(struct ps_head), timeout ? timeout : 4 * round_ps(r, &s),
                           r->key[KEY_PATIENCE] * 1000000000, ps_send);
     if (rc)
         return rc;
@@ -127,18 +129,19 @@ static int ps_open(struct trib_rank *r)
 
 /* ---- as a worker ---- */
 
-static void part_input(struct trib_rank *r, unsigned from, const struct head *h, const void *data);
+static void part_input(struct trib_rank *r, unsigned from, const struct ps_head *h,
+                       const void *data);
 
 static bool ps_send(struct trib_rank *r, const struct trib_flight *f)
 {
-    struct rank *me = r->self;
+    struct ps_rank *me = r->self;
     unsigned server = (unsigned)(f->seq % me->shape.servers);
-    struct head h = {.seq = f->seq,
-                     .kind = PART,
-                     .type = me->v.w.op.type,
-                     .op = me->v.w.op.op,
-                     .window = (uint16_t)me->shape.window,
-                     .count = (uint16_t)trib_window_count(&me->v.w, f->seq)};
+    struct ps_head h = {.seq = f->seq,
+                        .kind = PART,
+                        .type = me->v.w.op.type,
+                        .op = me->v.w.op.op,
+                        .window = (uint16_t)me->shape.window,
+                        .count = (uint16_t)trib_window_count(&me->v.w, f->seq)};
     const void *data = trib_window_from(&me->v.w, f->seq);
 
     if (server == r->rank) {
@@ -152,9 +155,10 @@ static bool ps_send(struct trib_rank *r, const struct trib_flight *f)
                         h.count * trib_size(h.type));
 }
 
-static void result_input(struct trib_rank *r, unsigned from, const struct head *h, const void *data)
+static void result_input(struct trib_rank *r, unsigned from, const struct ps_head *h,
+                         const void *data)
 {
-    struct rank *me = r->self;
+    struct ps_rank *me = r->self;
 
     if (from != h->seq % me->shape.servers || !trib_window_awaits(&me->v.w, h->seq) ||
         h->type != me->v.w.op.type || h->op != me->v.w.op.op ||
@@ -168,7 +172,7 @@ static void result_input(struct trib_rank *r, unsigned from, const struct head *
 
 static int ps_start(struct trib_rank *r, const struct trib_op *op)
 {
-    struct rank *me = r->self;
+    struct ps_rank *me = r->self;
     uint32_t servers = me->shape.servers;
 
     if (!supports(op->type, op->op))
@@ -186,9 +190,9 @@ static int ps_start(struct trib_rank *r, const struct trib_op *op)
 /* All parts are there: reduces them from left to right. */
 static void send_result(struct trib_rank *r, struct trib_block *b)
 {
-    struct rank *me = r->self;
+    struct ps_rank *me = r->self;
     const struct block *own = b->own;
-    struct head h = own->first;
+    struct ps_head h = own->first;
     char *result = ((struct block *)b->own)->data + r->nranks * (size_t)me->shape.bytes;
 
     memcpy(result, own->data, h.count * trib_size(h.type));
@@ -200,9 +204,10 @@ static void send_result(struct trib_rank *r, struct trib_block *b)
     result_input(r, r->rank, &h, result);
 }
 
-static void part_input(struct trib_rank *r, unsigned from, const struct head *h, const void *data)
+static void part_input(struct trib_rank *r, unsigned from, const struct ps_head *h,
+                       const void *data)
 {
-    struct rank *me = r->self;
+    struct ps_rank *me = r->self;
     struct trib_block *b = trib_server_block(&me->v, h->seq);
     struct block *own = b->own;
     const uint16_t rank = (uint16_t)from;
@@ -228,8 +233,8 @@ static void part_input(struct trib_rank *r, unsigned from, const struct head *h,
 
 static void ps_packet(struct trib_rank *r, const struct trib_packet *pkt)
 {
-    struct rank *me = r->self;
-    const struct head *h = pkt->head;
+    struct ps_rank *me = r->self;
+    const struct ps_head *h = pkt->head;
 
     if (me->v.w.failed)
         return;
@@ -264,7 +269,8 @@ static int64_t own_ps(const struct trib_model *m, uint64_t per, uint64_t blocks,
     uint64_t own = trib_ceil_div(blocks, servers), size = trib_size(m->type);
     uint64_t last = (blocks - 1) % servers ? per : m->count - (blocks - 1) * per;
 
-    return trib_link_ps(((own - 1) * per + last) * size + own * (sizeof(struct head) + m->overhead),
+    return trib_link_ps(((own - 1) * per + last) * size +
+                            own * (sizeof(struct ps_head) + m->overhead),
                         m->rate_bps);
 }
 
@@ -275,7 +281,7 @@ static double busiest_ps(const struct trib_model *m, uint32_t servers, bool back
                          uint64_t blocks)
 {
     uint32_t rest = (uint32_t)((blocks - 1) % servers) + 1, size = (uint32_t)trib_size(m->type),
-             head = (uint32_t)sizeof(struct head) + m->overhead;
+             head = (uint32_t)sizeof(struct ps_head) + m->overhead;
     uint64_t left = rest > 1 ? per : m->count - (blocks - 1) * per;
     double rounds = (double)((blocks - 1) / servers),
            full = (double)trib_link_ps(per * size + head, m->rate_bps),
@@ -287,10 +293,10 @@ static double busiest_ps(const struct trib_model *m, uint32_t servers, bool back
 }
 
 /* Its packets, walked one by one. 0: that was not possible. */
-static int64_t walked_ps(const struct trib_model *m, const struct shape *s)
+static int64_t walked_ps(const struct trib_model *m, const struct ps_shape *s)
 {
     uint64_t per = s->bytes / trib_size(m->type), blocks = per ? trib_ceil_div(m->count, per) : 0;
-    uint32_t head = (uint32_t)sizeof(struct head), size = (uint32_t)trib_size(m->type);
+    uint32_t head = (uint32_t)sizeof(struct ps_head), size = (uint32_t)trib_size(m->type);
 
     if (!m->exchange || !blocks)
         return 0;
@@ -311,8 +317,8 @@ static int64_t walked_ps(const struct trib_model *m, const struct shape *s)
  */
 static int64_t model(const struct trib_model *m)
 {
-    struct shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
-                              m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
+    struct ps_shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
+                                 m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
     uint64_t per = s.bytes / trib_size(m->type), others = m->nranks - 1, blocks, own;
     double both, parts, server, one, turn, unit;
     uint32_t bytes, used;
@@ -326,7 +332,7 @@ static int64_t model(const struct trib_model *m)
     blocks = trib_ceil_div(m->count, per);
     own = trib_ceil_div(blocks, s.servers);
     used = blocks < s.servers ? (uint32_t)blocks : s.servers;
-    bytes = (uint32_t)sizeof(struct head) +
+    bytes = (uint32_t)sizeof(struct ps_head) +
             (uint32_t)((blocks > 1 ? per : m->count) * trib_size(m->type));
     across = m->across_ps(m, bytes);
     full = trib_link_ps(bytes + m->overhead, m->rate_bps);
@@ -353,8 +359,8 @@ static int64_t model(const struct trib_model *m)
  * order in which links between switches have them: the formula has the steady state that follows. */
 static unsigned within(const struct trib_model *m)
 {
-    struct shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
-                              m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
+    struct ps_shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
+                                 m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
     uint64_t per = s.bytes / trib_size(m->type);
 
     bool many = m->nranks > 16; /* than the formula was held against with drawn fabrics */

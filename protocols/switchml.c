@@ -16,14 +16,14 @@ static const struct trib_key keys[] = {
 
 uint32_t switchml_elements(const int64_t *key, uint32_t payload)
 {
-    return trib_elements(key[KEY_PACKET], payload, sizeof(struct head), 4);
+    return trib_elements(key[KEY_PACKET], payload, sizeof(struct switchml_head), 4);
 }
 
 uint32_t switchml_slots(const int64_t *key, uint32_t payload, uint64_t rate_bps, int64_t round_trip)
 {
     uint64_t n = (uint64_t)key[KEY_SLOTS];
-    int64_t packet =
-        trib_link_ps(switchml_elements(key, payload) * 4ull + sizeof(struct head), rate_bps);
+    int64_t packet = trib_link_ps(
+        switchml_elements(key, payload) * 4ull + sizeof(struct switchml_head), rate_bps);
     uint32_t p = 1;
 
     if (!n)
@@ -41,7 +41,7 @@ bool switchml_supports(enum trib_type type, enum trib_sum op)
 
 bool switchml_valid(const struct trib_packet *pkt, uint8_t kind, uint32_t n, uint32_t most)
 {
-    const struct head *h = pkt->head;
+    const struct switchml_head *h = pkt->head;
 
     return pkt->head_bytes == sizeof(*h) && h->kind == kind && h->slots == n &&
            switchml_supports(h->type, TRIB_SUM) && h->count <= most &&
@@ -86,8 +86,8 @@ static int64_t model(const struct trib_model *m)
         return 0;
     packets = trib_ceil_div(m->count, per);
     last = packets - 1;
-    full = (uint32_t)sizeof(struct head) + 4 * (uint32_t)(packets > 1 ? per : m->count);
-    rest = (uint32_t)sizeof(struct head) + 4 * (uint32_t)(m->count - last * per);
+    full = (uint32_t)sizeof(struct switchml_head) + 4 * (uint32_t)(packets > 1 ? per : m->count);
+    rest = (uint32_t)sizeof(struct switchml_head) + 4 * (uint32_t)(m->count - last * per);
     n = switchml_slots(m->key, m->payload, m->rate_bps,
                        m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
     wire = between_ps(m, full);
@@ -95,7 +95,7 @@ static int64_t model(const struct trib_model *m)
     at = (int64_t)last * wire;
     waits = (int64_t)(last / n) * (round + m->notice_ps) + (int64_t)(last % n) * wire;
     if (m->type == TRIB_FLOAT32) {
-        uint32_t head = (uint32_t)sizeof(struct head);
+        uint32_t head = (uint32_t)sizeof(struct switchml_head);
 
         all = packets < n ? packets : n;
         wire = between_ps(m, head);

@@ -29,14 +29,14 @@ enum { UP = 1, DOWN };
 #define NO_EXPONENT INT16_MIN
 #define NOT_FINITE  (255 - 126) /* exponent of infinities and NaNs */
 
-struct head {
+struct switchml_head {
     uint64_t seq;
     uint8_t kind, type;
     uint16_t slots; /* of a version: ends that disagree have nothing to say to each other */
     uint16_t count; /* elements */
     int16_t ahead;  /* exponent of the data `lead` packets on */
 };
-_Static_assert(sizeof(struct head) == 16, "head on the wire");
+_Static_assert(sizeof(struct switchml_head) == 16, "head on the wire");
 
 /* Elements of a packet. */
 uint32_t switchml_elements(const int64_t *key, uint32_t payload);

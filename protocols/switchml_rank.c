@@ -6,7 +6,7 @@
 enum { RESENT, IGNORED };
 static const char *const rank_counters[] = {"resent", "ignored", NULL};
 
-struct rank {
+struct switchml_rank_state {
     struct trib_window
         w; /* flight q mod S carries packet q; the first `lead` have exponents only */
     uint32_t elements;
@@ -17,7 +17,7 @@ struct rank {
 
 static void rank_close(struct trib_rank *r)
 {
-    struct rank *me = r->self;
+    struct switchml_rank_state *me = r->self;
 
     free(me->exponent);
     free(me->values);
@@ -31,14 +31,14 @@ static int rank_open(struct trib_rank *r)
     uint32_t n = switchml_slots(r->key, r->payload, r->rate_bps, r->round_trip_ps);
     uint32_t elements = switchml_elements(r->key, r->payload);
     int64_t timeout = r->key[KEY_TIMEOUT] * 1000000;
-    struct rank *me;
+    struct switchml_rank_state *me;
     int rc;
 
     if (!elements)
         return trib_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
     if (!timeout) /* answers wait for packets before them, of this window at both ends */
         timeout = 4 * (r->round_trip_ps + r->notice_ps +
-                       n * trib_link_ps(elements * 4ull + sizeof(struct head),
+                       n * trib_link_ps(elements * 4ull + sizeof(struct switchml_head),
                                         trib_slowest_bps(r, false)));
     rc = trib_window_open(r, sizeof(*me), n, timeout, r->key[KEY_PATIENCE] * 1000000000, rank_send);
     if (rc)
@@ -55,7 +55,7 @@ static int rank_open(struct trib_rank *r)
 }
 
 /* e, so that all elements are less than 2^e. */
-static int16_t exponent_of(const struct rank *me, uint64_t seq)
+static int16_t exponent_of(const struct switchml_rank_state *me, uint64_t seq)
 {
     uint32_t n = trib_window_count(&me->w, seq), most = 0;
     const char *from = trib_window_from(&me->w, seq);
@@ -71,32 +71,32 @@ static int16_t exponent_of(const struct rank *me, uint64_t seq)
 }
 
 /* The exponent of data packet seq. */
-static int16_t *exponent(const struct rank *me, uint64_t seq)
+static int16_t *exponent(const struct switchml_rank_state *me, uint64_t seq)
 {
     return &me->exponent[(seq - me->w.base) % me->w.lead];
 }
 
 /* What stands for 1 in data packet seq. */
-static double one(const struct rank *me, uint64_t seq)
+static double one(const struct switchml_rank_state *me, uint64_t seq)
 {
     return ldexp(me->whole, -*exponent(me, seq));
 }
 
 /* Whether packet seq carries the exponent of data. */
-static bool announces(const struct rank *me, uint64_t seq)
+static bool announces(const struct switchml_rank_state *me, uint64_t seq)
 {
     return me->w.lead && seq - me->w.base + me->w.lead < me->w.packets;
 }
 
 static bool rank_send(struct trib_rank *r, const struct trib_flight *f)
 {
-    struct rank *me = r->self;
-    struct head h = {.seq = f->seq,
-                     .kind = UP,
-                     .type = me->w.op.type,
-                     .slots = (uint16_t)me->w.n,
-                     .count = (uint16_t)trib_window_count(&me->w, f->seq),
-                     .ahead = NO_EXPONENT};
+    struct switchml_rank_state *me = r->self;
+    struct switchml_head h = {.seq = f->seq,
+                              .kind = UP,
+                              .type = me->w.op.type,
+                              .slots = (uint16_t)me->w.n,
+                              .count = (uint16_t)trib_window_count(&me->w, f->seq),
+                              .ahead = NO_EXPONENT};
     const void *data = h.count ? trib_window_from(&me->w, f->seq) : NULL;
 
     if (announces(me, f->seq))
@@ -114,7 +114,7 @@ static bool rank_send(struct trib_rank *r, const struct trib_flight *f)
  * its own exponent. */
 static void offer(struct trib_rank *r, uint64_t k)
 {
-    struct rank *me = r->self;
+    struct switchml_rank_state *me = r->self;
     uint64_t seq = me->w.base + k, before = seq - me->w.lead;
     const struct trib_flight *f = trib_window_flight(&me->w, seq);
 
@@ -130,7 +130,7 @@ static void offer(struct trib_rank *r, uint64_t k)
 
 static int rank_start(struct trib_rank *r, const struct trib_op *op)
 {
-    struct rank *me = r->self;
+    struct switchml_rank_state *me = r->self;
     uint64_t packets = trib_ceil_div(op->count, me->elements);
     uint32_t n = packets < me->w.n ? (uint32_t)packets : me->w.n;
 
@@ -145,8 +145,8 @@ static int rank_start(struct trib_rank *r, const struct trib_op *op)
 
 static void answer(struct trib_rank *r, const struct trib_packet *pkt)
 {
-    struct rank *me = r->self;
-    const struct head *h = pkt->head;
+    struct switchml_rank_state *me = r->self;
+    const struct switchml_head *h = pkt->head;
     uint64_t k = h->seq - me->w.base;
 
     if (h->count && me->w.lead)
@@ -170,8 +170,8 @@ static void answer(struct trib_rank *r, const struct trib_packet *pkt)
 
 static void rank_packet(struct trib_rank *r, const struct trib_packet *pkt)
 {
-    struct rank *me = r->self;
-    const struct head *h = pkt->head;
+    struct switchml_rank_state *me = r->self;
+    const struct switchml_head *h = pkt->head;
 
     /* What is no exponent of a float is not shifted by. */
     if (pkt->from != TRIB_SWITCH || !switchml_valid(pkt, DOWN, me->w.n, me->elements) ||

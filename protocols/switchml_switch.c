@@ -8,7 +8,7 @@ static const char *const switch_counters[] = {"sums", "again", "duplicates", "st
 
 enum { OPEN, FULL, DONE }; /* of an entry; FULL: sent up, no result yet */
 
-struct entry {
+struct switchml_entry {
     uint64_t seq;
     struct trib_set seen; /* children */
     uint16_t n_seen, count;
@@ -32,15 +32,16 @@ static int switch_job_open(struct trib_switch *s, struct trib_job *job)
         return -ENOMEM;
     p->n = 2 * n;
     p->elements = switchml_elements(s->key, s->payload);
-    p->entries = s->api->array(s, job, "pool", p->n,
-                               ((uint32_t)sizeof(struct entry) + p->elements * 4 + 7) & ~7u);
+    p->entries =
+        s->api->array(s, job, "pool", p->n,
+                      ((uint32_t)sizeof(struct switchml_entry) + p->elements * 4 + 7) & ~7u);
     if (!p->entries) {
         free(p);
         return -ENOSPC;
     }
     for (uint32_t i = 0; i < p->n; i++) {
         s->api->take(s, job, p->entries, i);
-        ((struct entry *)s->api->at(s, p->entries, i))->seq = i;
+        ((struct switchml_entry *)s->api->at(s, p->entries, i))->seq = i;
     }
     job->self = p;
     return 0;
@@ -56,23 +57,23 @@ static void switch_job_close(struct trib_switch *s, struct trib_job *job)
     job->self = NULL;
 }
 
-static void entry_send(struct trib_switch *s, struct trib_job *job, const struct entry *e, int to,
-                       uint8_t kind)
+static void entry_send(struct trib_switch *s, struct trib_job *job, const struct switchml_entry *e,
+                       int to, uint8_t kind)
 {
     const struct pool *p = job->self;
-    struct head h = {.seq = e->seq,
-                     .kind = kind,
-                     .type = e->type,
-                     .slots = (uint16_t)p->n / 2,
-                     .count = e->count,
-                     .ahead = e->ahead};
+    struct switchml_head h = {.seq = e->seq,
+                              .kind = kind,
+                              .type = e->type,
+                              .slots = (uint16_t)p->n / 2,
+                              .count = e->count,
+                              .ahead = e->ahead};
 
     s->api->work(s, e->count * 4u, 0);
     s->api->send(s, job, to, &h, sizeof(h), e->value, e->count * 4u);
 }
 
-static void entry_add(struct trib_switch *s, struct trib_job *job, struct entry *e,
-                      const struct head *h, const struct trib_packet *pkt)
+static void entry_add(struct trib_switch *s, struct trib_job *job, struct switchml_entry *e,
+                      const struct switchml_head *h, const struct trib_packet *pkt)
 {
     if (!e->n_seen) {
         e->type = h->type;
@@ -92,8 +93,8 @@ static void entry_add(struct trib_switch *s, struct trib_job *job, struct entry 
     entry_send(s, job, e, job->root ? TRIB_CHILDREN : TRIB_PARENT, job->root ? DOWN : UP);
 }
 
-static void from_child(struct trib_switch *s, struct trib_job *job, struct entry *e,
-                       const struct head *h, const struct trib_packet *pkt)
+static void from_child(struct trib_switch *s, struct trib_job *job, struct switchml_entry *e,
+                       const struct switchml_head *h, const struct trib_packet *pkt)
 {
     const struct pool *p = job->self;
     unsigned child = TRIB_INDEX(pkt->from);
@@ -122,8 +123,8 @@ static void from_child(struct trib_switch *s, struct trib_job *job, struct entry
     }
 }
 
-static void from_parent(struct trib_switch *s, struct trib_job *job, struct entry *e,
-                        const struct head *h, const struct trib_packet *pkt)
+static void from_parent(struct trib_switch *s, struct trib_job *job, struct switchml_entry *e,
+                        const struct switchml_head *h, const struct trib_packet *pkt)
 {
     if (h->seq != e->seq || e->state != FULL) {
         s->api->count(s, STALE, 1);
@@ -144,9 +145,9 @@ static void switch_packet(struct trib_switch *s, struct trib_job *job,
                           const struct trib_packet *pkt)
 {
     const struct pool *p = job->self;
-    const struct head *h = pkt->head;
+    const struct switchml_head *h = pkt->head;
     bool up = TRIB_IS(pkt->from, TRIB_CHILD(0)) && TRIB_INDEX(pkt->from) < (int)job->n_children;
-    struct entry *e;
+    struct switchml_entry *e;
 
     if ((!up && pkt->from != TRIB_PARENT) ||
         !switchml_valid(pkt, up ? UP : DOWN, p->n / 2, p->elements)) {

@@ -16,7 +16,7 @@ struct hop {
     uint16_t n, port; /* port: the only one, or FIB_NO_PORT */
 };
 
-struct flow {
+struct fib_flow {
     uint32_t src_ip;
     uint16_t dest, port;
 };
@@ -34,7 +34,7 @@ struct fib {
     uint32_t mask;
     uint32_t n_hops; /* entries of hops in use: at most half */
     struct hop *hops;
-    struct flow flows[FLOWS];
+    struct fib_flow flows[FLOWS];
     struct learned learned[LEARNED];
 };
 
@@ -72,7 +72,7 @@ static const struct hop *find(const struct fib *fib, uint32_t ip)
  * compute, so it is cached. */
 static uint16_t balanced_port(struct fib *fib, const struct hop *h, const struct packet_class *k)
 {
-    struct flow *f = &fib->flows[slot_of(k->src_ip * 31 + h->ip, 22)];
+    struct fib_flow *f = &fib->flows[slot_of(k->src_ip * 31 + h->ip, 22)];
 
     if (f->src_ip != k->src_ip || f->dest != h->dest || k->src_ip == 0) {
         f->src_ip = k->src_ip;

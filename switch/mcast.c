@@ -14,7 +14,7 @@ _Static_assert(BUCKETS == 1u << (32 - BUCKET_SHIFT), "bucket_of()");
 
 /* Open addressing with linear probing. An entry without members is removed, and the entries behind
  * it move up. */
-struct entry {
+struct mcast_entry {
     uint32_t group; /* 0: free */
     uint32_t members;
 };
@@ -23,9 +23,9 @@ struct entry {
 struct mcast {
     uint16_t words;
     uint32_t groups;
-    struct entry *e; /* [BUCKETS] or NULL */
-    uint64_t *bits;  /* [BUCKETS][words] */
-    uint32_t *held;  /* [64 * words] groups of each port */
+    struct mcast_entry *e; /* [BUCKETS] or NULL */
+    uint64_t *bits;        /* [BUCKETS][words] */
+    uint32_t *held;        /* [64 * words] groups of each port */
 };
 
 static uint32_t bucket_of(uint32_t group)
@@ -76,7 +76,7 @@ static void take_out(struct mcast *mc, uint32_t hole)
         memcpy(bits_of(mc, hole), bits_of(mc, i), row);
         hole = i;
     }
-    mc->e[hole] = (struct entry){0};
+    mc->e[hole] = (struct mcast_entry){0};
     memset(bits_of(mc, hole), 0, row);
     mc->groups--;
 }

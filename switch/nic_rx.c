@@ -224,7 +224,7 @@ static void deliver(struct nic_port *np, uint16_t in, struct rte_mbuf **m, uint1
 
 void nic_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
-    struct port_counters *c = &nd->cnt[port];
+    struct node_port_counters *c = &nd->cnt[port];
 
     c->rx_frames += n;
     for (uint16_t i = 0; i < n; i++)

@@ -41,7 +41,7 @@ struct node_ops {
 };
 
 /* Counters of one port; its egress queue counts what it sends. */
-struct port_counters {
+struct node_port_counters {
     uint64_t rx_frames, rx_bytes, pauses_sent, pauses_received;
     uint64_t watchdog_trips; /* times that its queue was stuck */
     uint64_t drops[DROP_REASONS];
@@ -65,11 +65,11 @@ struct node {
     const struct node_ops *ops;
     uint16_t id; /* index in the fabric */
     uint16_t n_ports;
-    uint32_t max_frame;        /* layer-2 bytes of the longest frame, for thresholds */
-    int64_t pfc_due_ps;        /* earliest refresh of our pauses */
-    struct egress **egress;    /* [n_ports]; NULL: nothing is connected */
-    struct port_counters *cnt; /* [n_ports] */
-    struct node_port *np;      /* [n_ports] */
+    uint32_t max_frame;             /* layer-2 bytes of the longest frame, for thresholds */
+    int64_t pfc_due_ps;             /* earliest refresh of our pauses */
+    struct egress **egress;         /* [n_ports]; NULL: nothing is connected */
+    struct node_port_counters *cnt; /* [n_ports] */
+    struct node_port *np;           /* [n_ports] */
     struct watchdogs dogs;
     struct rte_mempool *pool;
     const struct fabric *fab;

@@ -185,7 +185,7 @@ void sw_drain(struct sw *s, int64_t now)
 }
 
 /* Consecutive frames of a burst that leave by one port in one class. */
-struct run {
+struct frames_run {
     struct rte_mbuf **m;
     uint32_t n, bytes;
     uint16_t port;
@@ -193,7 +193,7 @@ struct run {
 };
 
 /* Sends the run; returns its bytes. */
-static inline uint32_t run_end(struct sw *s, struct run *r, int64_t now)
+static inline uint32_t run_end(struct sw *s, struct frames_run *r, int64_t now)
 {
     if (!r->n)
         return 0;
@@ -244,10 +244,11 @@ static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m
     return passes;
 }
 
-static inline void run_add(struct run *r, struct rte_mbuf **m, uint32_t n, const struct known *k)
+static inline void run_add(struct frames_run *r, struct rte_mbuf **m, uint32_t n,
+                           const struct known *k)
 {
     if (!r->n)
-        *r = (struct run){.m = m, .port = k->port, .cls = k->cls};
+        *r = (struct frames_run){.m = m, .port = k->port, .cls = k->cls};
     T_ASSERT_HOT(r->port == k->port && r->cls == k->cls, "a run of frames of two ports or classes");
     r->n += n;
     r->bytes += n * k->len;
@@ -274,7 +275,7 @@ static __rte_noinline void take_burst(struct sw *s, uint16_t port, struct rte_mb
                                       int64_t now_ps)
 {
     struct known k = {.like.lens = PACKET_NO_LENS};
-    struct run r = {.n = 0};
+    struct frames_run r = {.n = 0};
     uint64_t bytes = 0;
     uint16_t out;
 

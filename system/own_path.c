@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rejected: realpath(3) and stat(2) of each component. Between the two and the use of the path
- * somebody may exchange a component; and realpath(3) reads links by readlink(2), to which
- * fs.protected_symlinks does not apply.
+ * Rejected: realpath(3) and stat(2) of each component. Somebody may exchange one before its use;
+ * and realpath(3) reads links by readlink(2), to which fs.protected_symlinks does not apply.
  */
 #include "system/own_path.h"
 
@@ -20,7 +19,7 @@
 #define LINKS  40 /* links followed, as the kernel does */
 #define OTHERS (S_IWGRP | S_IWOTH)
 
-struct walk {
+struct own_walk {
     int fd; /* O_PATH of the directory reached */
     bool strict, make;
     bool service; /* fd is below OWN_SERVICES, in the directory of service_uid */
@@ -41,7 +40,7 @@ bool own_trusts(uid_t uid)
     return uid == 0 || uid == geteuid() || (!stat("/", &root) && uid == root.st_uid);
 }
 
-static bool walk_trusts(const struct walk *w, uid_t uid)
+static bool walk_trusts(const struct own_walk *w, uid_t uid)
 {
     return own_trusts(uid) || (w->code && uid == w->program_uid);
 }
@@ -64,7 +63,7 @@ static bool is_private_group(uid_t uid, gid_t gid)
 }
 
 /* Whether somebody can write who is not the owner. */
-static bool others_write(const struct walk *w, const struct stat *st)
+static bool others_write(const struct own_walk *w, const struct stat *st)
 {
     if (w->code && !(st->st_mode & S_IWOTH) && is_private_group(st->st_uid, st->st_gid))
         return false;
@@ -81,7 +80,8 @@ static const char *kind(mode_t mode)
                             : "a device";
 }
 
-static int refuse(const struct walk *w, const char *name, const struct stat *st, const char *want)
+static int refuse(const struct own_walk *w, const char *name, const struct stat *st,
+                  const char *want)
 {
     if (w->why)
         snprintf(w->why, w->size, "%.300s%s%.64s: found %s of user %u with mode %04o, expected %s",
@@ -90,7 +90,7 @@ static int refuse(const struct walk *w, const char *name, const struct stat *st,
     return -EPERM;
 }
 
-static int failed(const struct walk *w, const char *name, int err)
+static int failed(const struct own_walk *w, const char *name, int err)
 {
     if (w->why && err != ENOENT)
         snprintf(w->why, w->size, "%.300s/%.64s: %s", strcmp(w->at, "/") ? w->at : "", name,
@@ -98,7 +98,7 @@ static int failed(const struct walk *w, const char *name, int err)
     return -err;
 }
 
-static void moved(struct walk *w, int fd, const char *name)
+static void moved(struct own_walk *w, int fd, const char *name)
 {
     size_t len = strlen(w->at);
 
@@ -113,7 +113,7 @@ static void moved(struct walk *w, int fd, const char *name)
 }
 
 /* A directory on the way. */
-static int check_dir(struct walk *w, const char *name, const struct stat *st)
+static int check_dir(struct own_walk *w, const char *name, const struct stat *st)
 {
     if (w->strict && !w->code &&
         !strcmp(w->at, OWN_SERVICES)) { /* which has passed: root alone makes such */
@@ -128,7 +128,7 @@ static int check_dir(struct walk *w, const char *name, const struct stat *st)
                   "a directory of this user or of root in which nobody else can exchange files");
 }
 
-static int go(struct walk *w, const char *name)
+static int go(struct own_walk *w, const char *name)
 {
     int fd = openat(w->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc;
     struct stat st;
@@ -143,7 +143,7 @@ static int go(struct walk *w, const char *name)
     return rc;
 }
 
-static int start(struct walk *w, const char *path)
+static int start(struct own_walk *w, const char *path)
 {
     w->fd = -1;
     if (*path != '/' && w->strict) {
@@ -162,7 +162,7 @@ static int start(struct walk *w, const char *path)
 }
 
 /* Removes the next component from w->rest. false: none is left. */
-static bool next(struct walk *w, char *name, size_t size)
+static bool next(struct own_walk *w, char *name, size_t size)
 {
     char *s = w->rest + strspn(w->rest, "/"), *end = s + strcspn(s, "/");
 
@@ -172,7 +172,7 @@ static bool next(struct walk *w, char *name, size_t size)
     return true;
 }
 
-static bool may_follow(const struct walk *w, const struct stat *link)
+static bool may_follow(const struct own_walk *w, const struct stat *link)
 {
     struct stat dir;
 
@@ -183,7 +183,7 @@ static bool may_follow(const struct walk *w, const struct stat *link)
     return (dir.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) || dir.st_uid == link->st_uid;
 }
 
-static int follow(struct walk *w, const char *name, const struct stat *st)
+static int follow(struct own_walk *w, const char *name, const struct stat *st)
 {
     char to[PATH_MAX], rest[sizeof(w->rest)];
     ssize_t n;
@@ -208,7 +208,7 @@ static int follow(struct walk *w, const char *name, const struct stat *st)
 }
 
 /* One component: a link, a directory, or one that is to be made. */
-static int step(struct walk *w, const char *name)
+static int step(struct own_walk *w, const char *name)
 {
     struct stat st;
 
@@ -227,7 +227,7 @@ static int step(struct walk *w, const char *name)
 
 int own_dir_open(const char *path, bool make, char *why, size_t size)
 {
-    struct walk w = {.strict = true, .make = make, .why = why, .size = size};
+    struct own_walk w = {.strict = true, .make = make, .why = why, .size = size};
     char name[NAME_MAX + 1];
     struct stat st;
     int rc, fd;
@@ -393,7 +393,7 @@ void own_file_why(int dir, const char *name, char *why, size_t size)
 
 /* ---- code ---- */
 
-static int check_code(const struct walk *w, const char *name, const struct stat *st)
+static int check_code(const struct own_walk *w, const char *name, const struct stat *st)
 {
     if (walk_trusts(w, st->st_uid) && !others_write(w, st))
         return 0;
@@ -404,7 +404,7 @@ static int check_code(const struct walk *w, const char *name, const struct stat 
 
 int own_code_check(const char *path, char *why, size_t size)
 {
-    struct walk w = {.strict = true, .why = why, .size = size, .code = true};
+    struct own_walk w = {.strict = true, .why = why, .size = size, .code = true};
     char name[NAME_MAX + 1];
     struct stat st;
     int rc = start(&w, path);
@@ -429,7 +429,7 @@ int own_code_check(const char *path, char *why, size_t size)
 
 int own_output_dir(const char *path, char *last, size_t room)
 {
-    struct walk w = {.strict = false};
+    struct own_walk w = {.strict = false};
     char name[NAME_MAX + 1];
     struct stat st;
     int rc = start(&w, path);

@@ -177,13 +177,13 @@ int build_add_link(struct build *b, fab_id a, fab_id z, const struct link_props 
     return add_cables(b, l);
 }
 
-struct end {
+struct conf_end {
     fab_id node;
     int port;
 };
 
 /* "leaf0" or "leaf0:3". */
-static int read_end(struct build *b, const config_setting_t *s, const char *key, struct end *e)
+static int read_end(struct build *b, const config_setting_t *s, const char *key, struct conf_end *e)
 {
     const char *text = config_setting_get_string(s), *colon = text ? strchr(text, ':') : NULL;
     int node;
@@ -214,10 +214,11 @@ static unsigned count_ends(const config_setting_t *s)
 }
 
 /* Reads the ends of one side; *out is malloced and has those without mistakes. */
-static unsigned read_ends(struct build *b, config_setting_t *s, const char *key, struct end **out)
+static unsigned read_ends(struct build *b, config_setting_t *s, const char *key,
+                          struct conf_end **out)
 {
     unsigned n = count_ends(s), good = 0;
-    struct end *ends;
+    struct conf_end *ends;
 
     *out = NULL;
     if (config_setting_is_group(s) || !n) {
@@ -249,8 +250,8 @@ struct link_keys {
 };
 
 /* Behind a port to the outside is one host (or another device), never a switch of the fabric. */
-static const char *port_misplaced(const struct fabric *f, const struct end *a, const struct end *z,
-                                  const struct link_keys *k)
+static const char *port_misplaced(const struct fabric *f, const struct conf_end *a,
+                                  const struct conf_end *z, const struct link_keys *k)
 {
     if (!k->port[0])
         return NULL;
@@ -261,7 +262,7 @@ static const char *port_misplaced(const struct fabric *f, const struct end *a, c
     return NULL;
 }
 
-static void join(struct build *b, const struct end *a, const struct end *z, int line,
+static void join(struct build *b, const struct conf_end *a, const struct conf_end *z, int line,
                  const struct link_keys *k)
 {
     struct draft_link l = {.a = a->node,
@@ -407,7 +408,7 @@ static void read_link(struct build *b, config_setting_t *g)
     };
     struct link_keys k = {.p = b->link_defaults};
     config_setting_t *as, *bs, *port;
-    struct end *a = NULL, *z = NULL;
+    struct conf_end *a = NULL, *z = NULL;
     unsigned na, nz = 0, before = b->errs->total;
     int line = (int)config_setting_source_line(g);
 

@@ -19,7 +19,7 @@
 #define MBUFS_MAX 0x7fffffffu
 
 /* An entry as read from the file. */
-struct entry {
+struct fault_entry {
     int64_t at_ps, jitter_ps, restart_ps, told_ps, late_ps, latency_ps;
     uint64_t rate_bps;
     char link[128], name[128];
@@ -28,7 +28,7 @@ struct entry {
     double loss, dup, reorder, corrupt;
 };
 
-#define AT(f) offsetof(struct entry, f)
+#define AT(f) offsetof(struct fault_entry, f)
 #define AT_KEY                                                                                     \
     {                                                                                              \
         "at", KEY_TIME, AT(at_ps), 0, TIME_MAX                                                     \
@@ -138,7 +138,7 @@ void fault_plan_free(struct fault_plan *p)
 
 /* ---- an entry ---- */
 
-struct reader {
+struct fault_reader {
     struct build b;
     const struct fabric *f;
     unsigned nranks;
@@ -146,7 +146,7 @@ struct reader {
 };
 
 /* The kind that an entry names, or -1 with the mistake reported. */
-static int kind_of(struct reader *r, config_setting_t *g)
+static int kind_of(struct fault_reader *r, config_setting_t *g)
 {
     int line = (int)config_setting_source_line(g), kind = -1;
 
@@ -166,7 +166,7 @@ static int kind_of(struct reader *r, config_setting_t *g)
     return kind;
 }
 
-static void find_link(struct reader *r, int line, const char *name, struct fault_event *e)
+static void find_link(struct fault_reader *r, int line, const char *name, struct fault_event *e)
 {
     int i = strcmp(name, "all") ? fabric_link_by_name(r->f, name) : (int)FAULT_ALL;
     char hint[FABRIC_HINT];
@@ -184,7 +184,7 @@ static void find_link(struct reader *r, int line, const char *name, struct fault
         e->which = (fab_id)i;
 }
 
-static void find_node(struct reader *r, int line, const char *key, const char *name,
+static void find_node(struct fault_reader *r, int line, const char *key, const char *name,
                       struct fault_event *e)
 {
     const struct fab_node *n = fabric_node(r->f, name);
@@ -244,20 +244,20 @@ static bool has(config_setting_t *g, const char *key)
     return config_setting_get_member(g, key) != NULL;
 }
 
-static void read_entry(struct reader *r, config_setting_t *g)
+static void read_entry(struct fault_reader *r, config_setting_t *g)
 {
     int line = (int)config_setting_source_line(g), kind;
     unsigned before = r->b.errs->total;
-    struct entry in = {.at_ps = FAULT_ALWAYS,
-                       .jitter_ps = FAULT_AS_IS,
-                       .latency_ps = FAULT_AS_IS,
-                       .restart_ps = FAULT_AS_IS,
-                       .told_ps = FAULT_NOBODY,
-                       .late_ps = FAULT_AS_IS,
-                       .loss = FAULT_AS_IS,
-                       .dup = FAULT_AS_IS,
-                       .reorder = FAULT_AS_IS,
-                       .corrupt = FAULT_AS_IS};
+    struct fault_entry in = {.at_ps = FAULT_ALWAYS,
+                             .jitter_ps = FAULT_AS_IS,
+                             .latency_ps = FAULT_AS_IS,
+                             .restart_ps = FAULT_AS_IS,
+                             .told_ps = FAULT_NOBODY,
+                             .late_ps = FAULT_AS_IS,
+                             .loss = FAULT_AS_IS,
+                             .dup = FAULT_AS_IS,
+                             .reorder = FAULT_AS_IS,
+                             .corrupt = FAULT_AS_IS};
     struct fault_event e;
     const char *why;
 
@@ -296,7 +296,7 @@ static void read_entry(struct reader *r, config_setting_t *g)
         r->b.no_memory = true;
 }
 
-static void read_plan(struct reader *r, config_setting_t *root)
+static void read_plan(struct fault_reader *r, config_setting_t *root)
 {
     config_setting_t *list = config_setting_get_member(root, "faults");
 
@@ -318,7 +318,7 @@ static void read_plan(struct reader *r, config_setting_t *root)
 }
 
 /* The terms of a link after an event; false, and reported, if the fabric cannot have them. */
-static bool change_terms(struct reader *r, unsigned link, const struct fault_event *e,
+static bool change_terms(struct fault_reader *r, unsigned link, const struct fault_event *e,
                          struct link_terms *t)
 {
     char why[LINK_TERMS_WHY];
@@ -336,7 +336,7 @@ static bool change_terms(struct reader *r, unsigned link, const struct fault_eve
 }
 
 /* Rates and latencies, in order of time: what one entry sets, a later one of the link keeps. */
-static void check_terms(struct reader *r)
+static void check_terms(struct fault_reader *r)
 {
     struct link_terms *t = calloc(r->f->n_links + 1u, sizeof(*t));
 
@@ -361,7 +361,8 @@ static void check_terms(struct reader *r)
 int fault_plan_load_string(struct fault_plan *p, const char *text, const char *path,
                            const struct fabric *f, unsigned nranks, struct fab_errors *errs)
 {
-    struct reader r = {.b = {.errs = errs, .path = path}, .f = f, .nranks = nranks, .plan = p};
+    struct fault_reader r = {
+        .b = {.errs = errs, .path = path}, .f = f, .nranks = nranks, .plan = p};
     config_t c;
 
     *p = (struct fault_plan){0};

@@ -8,13 +8,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-struct text {
+struct plan_text {
     char *buf;
     size_t size, len;
 };
 
-static void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct text *t, const char *fmt, ...)
+static void put(struct plan_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct plan_text *t, const char *fmt, ...)
 {
     va_list ap;
     int n;
@@ -28,7 +28,7 @@ static void put(struct text *t, const char *fmt, ...)
 }
 
 /* In the largest unit that gives a whole number. */
-static void put_time(struct text *t, const char *key, int64_t ps)
+static void put_time(struct plan_text *t, const char *key, int64_t ps)
 {
     static const struct {
         const char *name;
@@ -46,19 +46,19 @@ static void put_time(struct text *t, const char *key, int64_t ps)
               : "ns");
 }
 
-static void put_probability(struct text *t, const char *key, double p)
+static void put_probability(struct plan_text *t, const char *key, double p)
 {
     if (p >= 0)
         put(t, " %s = %#.6g;", key, p);
 }
 
-static void put_flag(struct text *t, const char *key, bool set)
+static void put_flag(struct plan_text *t, const char *key, bool set)
 {
     if (set)
         put(t, " %s = true;", key);
 }
 
-static void put_number(struct text *t, const char *key, int64_t v)
+static void put_number(struct plan_text *t, const char *key, int64_t v)
 {
     if (v >= 0)
         put(t, " %s = %" PRId64 ";", key, v);
@@ -67,7 +67,7 @@ static void put_number(struct text *t, const char *key, int64_t v)
 void fault_event_text(const struct fault_event *e, const struct fabric *f, char *buf, size_t size)
 {
     static const char *const names[] = {"link", "node", "host", "rank", "an"};
-    struct text t = {buf, size, 0};
+    struct plan_text t = {buf, size, 0};
     char rate[32];
 
     *buf = '\0';

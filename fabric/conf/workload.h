@@ -23,7 +23,7 @@ enum work_group { WORK_GROUP_TP, WORK_GROUP_DP, WORK_GROUP_EP, WORK_GROUP_PP, WO
 struct workload {
     char path[256];
     char name[FAB_NAME]; /* `name` in the file, default the file's stem */
-    const struct device *device;
+    const struct gpu_device *device;
 
     /* The model. d_ff: of dense layers; gated: three matrices of d_model * d_ff instead of two. */
     uint32_t layers, d_model, d_ff, heads, kv_heads, head_dim, vocabulary;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Edges of node u are edge[first[u]..first[u + 1]), one per port. */
-struct flow {
+struct cut_flow {
     const struct fabric *f;
     uint64_t *residual;   /* [2 * n_links] residual capacity of each direction of a link */
     uint8_t *side;        /* [n_nodes] hosts: SEND, RECEIVE, NOT_IN */
@@ -23,7 +23,7 @@ struct flow {
 enum { NOT_IN, SEND, RECEIVE };
 
 /* Whether the port belongs to the network in question. */
-static bool counts(const struct flow *k, const struct fab_port *p)
+static bool counts(const struct cut_flow *k, const struct fab_port *p)
 {
     const struct fab_node *v = p->link == FAB_NONE ? NULL : &k->f->nodes[p->peer_node];
 
@@ -31,13 +31,13 @@ static bool counts(const struct flow *k, const struct fab_port *p)
                                        : !k->planes && k->side[p->peer_node] != NOT_IN);
 }
 
-static uint64_t *room_of(const struct flow *k, fab_id u, const struct fab_port *p)
+static uint64_t *room_of(const struct cut_flow *k, fab_id u, const struct fab_port *p)
 {
     return &k->residual[2u * p->link + (k->f->links[p->link].a != u)];
 }
 
 /* Switches forward frames; hosts only send or receive them. */
-static bool may_pass(const struct flow *k, fab_id u, const struct fab_port *p)
+static bool may_pass(const struct cut_flow *k, fab_id u, const struct fab_port *p)
 {
     const struct fab_node *n = &k->f->nodes[u], *v;
 
@@ -49,7 +49,7 @@ static bool may_pass(const struct flow *k, fab_id u, const struct fab_port *p)
     return v->kind == FAB_SWITCH || k->side[p->peer_node] != NOT_IN;
 }
 
-static bool set_levels(struct flow *k)
+static bool set_levels(struct cut_flow *k)
 {
     unsigned n = 0;
     bool found = false;
@@ -79,7 +79,7 @@ static bool set_levels(struct flow *k)
 
 /* Sends up to `most` from u along the levels; returns the amount that arrived. The depth is twice
  * the number of tiers, and more where flow is taken back. */
-static uint64_t push(struct flow *k, fab_id u, uint64_t most)
+static uint64_t push(struct cut_flow *k, fab_id u, uint64_t most)
 {
     const struct fab_node *n = &k->f->nodes[u];
     uint64_t sent = 0;
@@ -103,7 +103,7 @@ static uint64_t push(struct flow *k, fab_id u, uint64_t most)
     return sent;
 }
 
-static uint64_t max_flow(struct flow *k)
+static uint64_t max_flow(struct cut_flow *k)
 {
     uint64_t sum = 0;
 
@@ -116,13 +116,13 @@ static uint64_t max_flow(struct flow *k)
 
 uint64_t fabric_bisection(const struct fabric *f, const fab_id *host_index, unsigned n, bool planes)
 {
-    struct flow k = {.f = f,
-                     .residual = enough_memory(2u * f->n_links + 1, sizeof(*k.residual)),
-                     .side = enough_memory(f->n_nodes + 1u, sizeof(*k.side)),
-                     .level = enough_memory(f->n_nodes + 1u, sizeof(*k.level)),
-                     .queue = enough_memory(f->n_nodes + 1u, sizeof(*k.queue)),
-                     .next = enough_memory(f->n_nodes + 1u, sizeof(*k.next)),
-                     .planes = planes};
+    struct cut_flow k = {.f = f,
+                         .residual = enough_memory(2u * f->n_links + 1, sizeof(*k.residual)),
+                         .side = enough_memory(f->n_nodes + 1u, sizeof(*k.side)),
+                         .level = enough_memory(f->n_nodes + 1u, sizeof(*k.level)),
+                         .queue = enough_memory(f->n_nodes + 1u, sizeof(*k.queue)),
+                         .next = enough_memory(f->n_nodes + 1u, sizeof(*k.next)),
+                         .planes = planes};
     uint64_t sum;
 
     for (unsigned i = 0; i < 2u * f->n_links; i++)

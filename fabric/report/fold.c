@@ -21,7 +21,7 @@ static uint64_t mixed(uint64_t x)
     return (x ^ x >> 29) | 1; /* never 0 */
 }
 
-struct work {
+struct fold_work {
     const struct fabric *f;
     uint64_t *key;
     uint64_t *colour, *next; /* [n_nodes] */
@@ -32,7 +32,7 @@ struct work {
 };
 
 /* Sums of the numbers of switches that GPU nodes are attached to. */
-static void sum_wires(struct work *w)
+static void sum_wires(struct fold_work *w)
 {
     const struct fabric *f = w->f;
 
@@ -47,13 +47,13 @@ static void sum_wires(struct work *w)
     }
 }
 
-static uint64_t key_of_domain(const struct work *w, fab_id domain)
+static uint64_t key_of_domain(const struct fold_work *w, fab_id domain)
 {
     return w->f->n_domains > FOLD_DOMAINS ? mixed(w->wires[domain]) : mixed(~(uint64_t)domain);
 }
 
 /* FOLD_NODES. */
-static uint64_t key_of_node(const struct work *w, unsigned i)
+static uint64_t key_of_node(const struct fold_work *w, unsigned i)
 {
     const struct fab_node *n = &w->f->nodes[i];
 
@@ -65,7 +65,7 @@ static uint64_t key_of_node(const struct work *w, unsigned i)
 }
 
 /* FOLD_TWINS: a switch by its neighbours. GPU nodes that share a box count once. */
-static uint64_t key_of_twin(const struct work *w, unsigned i)
+static uint64_t key_of_twin(const struct fold_work *w, unsigned i)
 {
     const struct fabric *f = w->f;
     const struct fab_node *n = &f->nodes[i];
@@ -87,7 +87,7 @@ static uint64_t key_of_twin(const struct work *w, unsigned i)
     return mixed(sum);
 }
 
-static void colour(struct work *w)
+static void colour(struct fold_work *w)
 {
     const struct fabric *f = w->f;
 
@@ -107,7 +107,7 @@ static void colour(struct work *w)
 }
 
 /* Numbers what is joined without the switches of the highest tier. */
-static void find_pods(struct work *w)
+static void find_pods(struct fold_work *w)
 {
     const struct fabric *f = w->f;
     unsigned top = 0;
@@ -140,7 +140,7 @@ static void find_pods(struct work *w)
 }
 
 /* FOLD_PODS and FOLD_ALIKE: a GPU node as a whole. */
-static void keys_by_colour(struct work *w, bool pods)
+static void keys_by_colour(struct fold_work *w, bool pods)
 {
     const struct fabric *f = w->f;
 
@@ -164,7 +164,7 @@ static void keys_by_colour(struct work *w, bool pods)
     }
 }
 
-static void find_keys(struct work *w, enum fold fold)
+static void find_keys(struct fold_work *w, enum fold fold)
 {
     const struct fabric *f = w->f;
 
@@ -185,14 +185,14 @@ static void find_keys(struct work *w, enum fold fold)
 
 int fold_keys(const struct fabric *f, enum fold fold, uint64_t *key)
 {
-    struct work w = {.f = f,
-                     .key = key,
-                     .colour = calloc(f->n_nodes + 1u, sizeof(*w.colour)),
-                     .next = calloc(f->n_nodes + 1u, sizeof(*w.next)),
-                     .wires = calloc(f->n_domains + 1u, sizeof(*w.wires)),
-                     .sum = calloc(f->n_domains + 1u, sizeof(*w.sum)),
-                     .pod = calloc(f->n_nodes + 1u, sizeof(*w.pod)),
-                     .stack = calloc(f->n_nodes + 1u, sizeof(*w.stack))};
+    struct fold_work w = {.f = f,
+                          .key = key,
+                          .colour = calloc(f->n_nodes + 1u, sizeof(*w.colour)),
+                          .next = calloc(f->n_nodes + 1u, sizeof(*w.next)),
+                          .wires = calloc(f->n_domains + 1u, sizeof(*w.wires)),
+                          .sum = calloc(f->n_domains + 1u, sizeof(*w.sum)),
+                          .pod = calloc(f->n_nodes + 1u, sizeof(*w.pod)),
+                          .stack = calloc(f->n_nodes + 1u, sizeof(*w.stack))};
     int rc = w.colour && w.next && w.wires && w.sum && w.pod && w.stack ? 0 : -ENOMEM;
 
     if (!rc)

@@ -2,7 +2,7 @@
 /* The ports by which two hosts reach each other. */
 #include "fabric/build.h"
 
-struct pair {
+struct port_pair {
     const struct fabric *f;
     const struct fab_node *a, *b;
     struct fab_channel *ch;
@@ -10,7 +10,7 @@ struct pair {
     bool turned; /* the caller's hosts are b and a */
 };
 
-static void add(struct pair *k, unsigned p, unsigned q)
+static void add(struct port_pair *k, unsigned p, unsigned q)
 {
     uint64_t ra = k->a->ports[p].rate_bps, rb = k->b->ports[q].rate_bps;
     unsigned from = k->turned ? q : p, to = k->turned ? p : q;
@@ -20,14 +20,14 @@ static void add(struct pair *k, unsigned p, unsigned q)
     k->n++;
 }
 
-static void add_cables(struct pair *k)
+static void add_cables(struct port_pair *k)
 {
     for (unsigned p = 0; p < k->a->n_ports; p++)
         if (&k->f->nodes[k->a->ports[p].peer_node] == k->b)
             add(k, p, k->a->ports[p].peer_port);
 }
 
-static bool joined(const struct pair *k, unsigned p, unsigned q)
+static bool joined(const struct port_pair *k, unsigned p, unsigned q)
 {
     fab_id port[FAB_MAX_HOST_PORTS];
     unsigned n =
@@ -47,14 +47,14 @@ static bool on_plane(const struct fabric *f, const struct fab_port *p)
 }
 
 /* Ports of the two hosts that are paired already. */
-struct used {
+struct channels_used {
     uint32_t a, b;
 };
 
 /* The fastest pair of free ports that reach each other, the first of equal ones; its rate, 0: there
  * is none. */
-static uint64_t fastest(const struct pair *k, bool planes, const struct used *u, unsigned *pa,
-                        unsigned *pb)
+static uint64_t fastest(const struct port_pair *k, bool planes, const struct channels_used *u,
+                        unsigned *pa, unsigned *pb)
 {
     uint64_t best = 0;
 
@@ -77,10 +77,10 @@ static uint64_t fastest(const struct pair *k, bool planes, const struct used *u,
 
 /* Planes in order; or all other ports, fast ones with fast ones and before slow ones, so that a ring
  * through many hosts has a fast channel and a slow one, whatever the order of their ports is. */
-static void add_ports(struct pair *k, bool planes)
+static void add_ports(struct port_pair *k, bool planes)
 {
     unsigned mate[FAB_MAX_HOST_PORTS], p = 0, q = 0;
-    struct used u = {0};
+    struct channels_used u = {0};
 
     _Static_assert(FAB_MAX_HOST_PORTS <= 32, "a bit per port");
     while (fastest(k, planes, &u, &p, &q)) {
@@ -98,7 +98,7 @@ static void add_ports(struct pair *k, bool planes)
 unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_b,
                          struct fab_channel *ch, unsigned max)
 {
-    struct pair k = {.f = f, .ch = ch, .max = max};
+    struct port_pair k = {.f = f, .ch = ch, .max = max};
 
     if (host_a >= f->n_hosts || host_b >= f->n_hosts)
         return 0;

@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { NO_ROUTE, DOWN, SIDEWAYS, UP };
+enum route_kind { NO_ROUTE, DOWN, SIDEWAYS, UP };
 
 /* Routes to one switch while they are computed. */
 struct routes {
@@ -51,7 +51,7 @@ struct routes {
     fab_id *set;
 };
 
-static void offer(struct routes *w, fab_id u, enum kind kind, unsigned dist)
+static void offer(struct routes *w, fab_id u, enum route_kind kind, unsigned dist)
 {
     if (w->kind[u] == NO_ROUTE || (w->kind[u] == kind && dist < w->dist[u])) {
         w->kind[u] = (uint8_t)kind;

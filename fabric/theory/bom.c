@@ -32,7 +32,7 @@ static void add_tiers(struct bom *b)
     }
 }
 
-struct bom bom_of(uint64_t gpus, const struct device *d)
+struct bom bom_of(uint64_t gpus, const struct gpu_device *d)
 {
     struct bom b = {.gpus = gpus,
                     .nodes = up(gpus, d->gpus),

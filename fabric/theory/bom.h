@@ -23,6 +23,6 @@ struct bom {
 };
 
 /* gpus: 1 to BOM_MAX_GPUS; the last node may be filled in part, units have all their leaves. */
-struct bom bom_of(uint64_t gpus, const struct device *d);
+struct bom bom_of(uint64_t gpus, const struct gpu_device *d);
 
 #endif

@@ -18,7 +18,7 @@
 #define ACK       86.0
 #define SLICE     65536.0
 
-struct count {
+struct link_count {
     const struct fabric *f;
     struct cost_axis a;
     unsigned local; /* members of a node, in each group */
@@ -29,7 +29,7 @@ struct count {
 };
 
 /* Host of a member of a group. */
-static unsigned host_at(const struct count *k, unsigned group, unsigned member)
+static unsigned host_at(const struct link_count *k, unsigned group, unsigned member)
 {
     return group + member * (unsigned)k->a.inner;
 }
@@ -41,7 +41,7 @@ static bool is_plane(const struct fabric *f, const struct fab_port *p)
 
 /* n flows from host to host, divided among their channels by rate. to_leaf: without the last link.
  * Ways over the planes of a node are left out: nothing shares them. */
-static void add_flows(struct count *k, unsigned from, unsigned to, double n, bool to_leaf)
+static void add_flows(struct link_count *k, unsigned from, unsigned to, double n, bool to_leaf)
 {
     const struct fabric *f = k->f;
     const struct fab_node *a = &f->nodes[f->hosts[from]];
@@ -77,7 +77,7 @@ static bool same_switches(const struct fabric *f, unsigned x, unsigned z)
     return true;
 }
 
-static void find_leaves(struct count *k, unsigned group)
+static void find_leaves(struct link_count *k, unsigned group)
 {
     for (unsigned i = 0; i < k->a.degree; i++) {
         k->leaf[i] = (fab_id)i;
@@ -90,7 +90,7 @@ static void find_leaves(struct count *k, unsigned group)
     }
 }
 
-static unsigned count_rails(struct count *k)
+static unsigned count_rails(struct link_count *k)
 {
     unsigned n = 0;
 
@@ -101,7 +101,7 @@ static unsigned count_rails(struct count *k)
 }
 
 /* From one member to all of other nodes: those behind one leaf are reached by one way up to it. */
-static void add_to_all(struct count *k, unsigned group, unsigned from)
+static void add_to_all(struct link_count *k, unsigned group, unsigned from)
 {
     unsigned n = (unsigned)k->a.degree, node = from / k->local;
 
@@ -125,7 +125,7 @@ static unsigned ring_exit(unsigned c, unsigned n)
     return (n % 2 ? c + (n + 1) / 2 : c + n / 2) % n;
 }
 
-static void add_rings(struct count *k, unsigned group)
+static void add_rings(struct link_count *k, unsigned group)
 {
     unsigned local = k->local, nodes = (unsigned)k->a.degree / local;
 
@@ -140,14 +140,14 @@ static void add_rings(struct count *k, unsigned group)
 }
 
 /* Members of a group, from one on, so many apart. */
-struct part {
+struct cost_part {
     unsigned group, first, step;
 };
 
 /* A vector's share each way between each two aggregation nodes of a group's tree. The members' own links
  * are not counted: the leaf level has them. */
-static void add_tree(struct count *k, const struct fab_tree *t, fab_id top,
-                     const struct fab_members *m, struct part p, double share)
+static void add_tree(struct link_count *k, const struct fab_tree *t, fab_id top,
+                     const struct fab_members *m, struct cost_part p, double share)
 {
     const struct fabric *f = k->f;
 
@@ -168,7 +168,7 @@ static void add_tree(struct count *k, const struct fab_tree *t, fab_id top,
 
 /* The trees that a job of all members has: those of other roots, and if there are none that reach
  * all members, any. */
-static unsigned list_trees(const struct count *k, const struct fab_members *m,
+static unsigned list_trees(const struct link_count *k, const struct fab_members *m,
                            fab_id tree[FAB_JOB_TREES])
 {
     const struct fabric *f = k->f;
@@ -185,7 +185,7 @@ static unsigned list_trees(const struct count *k, const struct fab_members *m,
 }
 
 /* The members of one place in their nodes are a rail. */
-static int add_trees(struct count *k, unsigned group)
+static int add_trees(struct link_count *k, unsigned group)
 {
     const struct fabric *f = k->f;
     unsigned n = (unsigned)k->a.degree, n_trees;
@@ -210,7 +210,7 @@ static int add_trees(struct count *k, unsigned group)
         if (choice[p] < n_trees)
             add_tree(k, &f->trees[tree[choice[p]]],
                      fab_group_top(f, &f->trees[tree[choice[p]]], &rail), &rail,
-                     (struct part){group, p, k->local}, 1);
+                     (struct cost_part){group, p, k->local}, 1);
     }
     free(host);
     free(choice);
@@ -218,7 +218,7 @@ static int add_trees(struct count *k, unsigned group)
 }
 
 /* All members share the vector among the trees, those of the whole fabric alone. */
-static void add_sharp(struct count *k)
+static void add_sharp(struct link_count *k)
 {
     const struct fabric *f = k->f;
     struct fab_members m = {.ranks_per_host = 1};
@@ -239,11 +239,12 @@ static void add_sharp(struct count *k)
     for (unsigned i = 0; i < n && all > 0; i++) {
         const struct fab_tree *t = &f->trees[tree[i]];
 
-        add_tree(k, t, fab_group_top(f, t, &m), &m, (struct part){0, 0, 1}, (double)bps[i] / all);
+        add_tree(k, t, fab_group_top(f, t, &m), &m, (struct cost_part){0, 0, 1},
+                 (double)bps[i] / all);
     }
 }
 
-static int add_group(struct count *k, unsigned group, enum cost_flows flows)
+static int add_group(struct link_count *k, unsigned group, enum cost_flows flows)
 {
     unsigned n = (unsigned)k->a.degree, local = k->local;
 
@@ -301,7 +302,7 @@ static unsigned level_of_tier(const struct cost_levels *l, unsigned tier)
     return i;
 }
 
-static unsigned level_of(const struct count *k, const struct cost_levels *l, uint32_t d)
+static unsigned level_of(const struct link_count *k, const struct cost_levels *l, uint32_t d)
 {
     const struct fab_link *x = &k->f->links[d / 2];
     unsigned a = k->f->nodes[x->a].tier, z = k->f->nodes[x->b].tier;
@@ -318,7 +319,7 @@ static bool has_mesh(const struct cost_levels *l)
 }
 
 /* Share of the vector that a flow has. */
-static double flow_share(const struct count *k, enum cost_flows flows)
+static double flow_share(const struct link_count *k, enum cost_flows flows)
 {
     double n = (double)k->a.degree, local = k->local, nodes = n / local,
            group = 1 / (double)k->a.inner;
@@ -341,7 +342,7 @@ static double flow_share(const struct count *k, enum cost_flows flows)
     }
 }
 
-static int count_flows(struct count *k, const struct cost_levels *l, enum cost_flows flows,
+static int count_flows(struct link_count *k, const struct cost_levels *l, enum cost_flows flows,
                        double *s)
 {
     const struct fabric *f = k->f;
@@ -372,7 +373,7 @@ static void find_rings(const struct fabric *f, unsigned n, unsigned local, struc
 int cost_links(const struct fabric *f, const struct cost_levels *l, struct cost_axis a,
                struct cost_links *o)
 {
-    struct count k = {.f = f, .a = a, .local = members_of_node(f, a)};
+    struct link_count k = {.f = f, .a = a, .local = members_of_node(f, a)};
     unsigned n = (unsigned)a.degree, local = k.local, inner = (unsigned)a.inner;
     int rc = 0;
 

@@ -11,12 +11,12 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-double roofline_intensity(const struct device *d, enum dev_type t)
+double roofline_intensity(const struct gpu_device *d, enum dev_type t)
 {
     return device_flops(d, t) / d->hbm_Bps;
 }
 
-double roofline_matmul_s(const struct device *d, enum dev_type t, double m, double k, double n,
+double roofline_matmul_s(const struct gpu_device *d, enum dev_type t, double m, double k, double n,
                          bool *memory)
 {
     double math = 2 * m * k * n / device_flops(d, t),
@@ -26,7 +26,7 @@ double roofline_matmul_s(const struct device *d, enum dev_type t, double m, doub
     return longer(math, move);
 }
 
-double roofline_add_s(const struct device *d, double n)
+double roofline_add_s(const struct gpu_device *d, double n)
 {
     return 3 * dev_type_bytes(DEV_FP32) * n / d->hbm_Bps;
 }

@@ -13,13 +13,13 @@
 /* ---- one GPU ---- */
 
 /* FLOPs that a matrix multiplication must make of each byte it reads or writes (F45). */
-double roofline_intensity(const struct device *d, enum dev_type t);
+double roofline_intensity(const struct gpu_device *d, enum dev_type t);
 /* [m, k] x [k, n]: the longer of computing and moving each matrix once (F46); *memory: memory is
  * the longer one. */
-double roofline_matmul_s(const struct device *d, enum dev_type t, double m, double k, double n,
+double roofline_matmul_s(const struct gpu_device *d, enum dev_type t, double m, double k, double n,
                          bool *memory);
 /* c = a + b over n fp32 (F47): memory binds. */
-double roofline_add_s(const struct device *d, double n);
+double roofline_add_s(const struct gpu_device *d, double n);
 
 /* ---- closed forms for a feed-forward block of two bf16 matrices [D, F] ---- */
 

@@ -55,6 +55,7 @@ void model_print_bytes(const struct cost_levels *l, struct cost_axis a, uint64_t
                        struct json_t *json);
 void model_print_workload(const struct workload *w, const struct cost_levels *l, FILE *out,
                           struct json_t *json);
-void model_print_bom(const struct bom *b, const struct device *d, FILE *out, struct json_t *json);
+void model_print_bom(const struct bom *b, const struct gpu_device *d, FILE *out,
+                     struct json_t *json);
 
 #endif

@@ -8,16 +8,16 @@
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Properties by which the algorithms are chosen: of the levels that the members span. */
-struct shape {
+struct algo_shape {
     bool node, out;   /* NVSwitches; anything else */
     bool out_reduces; /* all other levels reduce */
     bool multimem;
     unsigned levels;
 };
 
-static struct shape shape_of(const struct cost_levels *l, struct cost_axis a)
+static struct algo_shape shape_of(const struct cost_levels *l, struct cost_axis a)
 {
-    struct shape s = {.out_reduces = l->n && l->lv[l->n - 1].role != FAB_ROLE_NVSWITCH};
+    struct algo_shape s = {.out_reduces = l->n && l->lv[l->n - 1].role != FAB_ROLE_NVSWITCH};
 
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
@@ -43,44 +43,44 @@ struct algo {
     enum cost_way node, out;
     enum { BY_LEVELS, BY_RING, BY_RINGS, BY_HALVING, BY_FLAT_SHARP } form;
     enum cost_flows flows;
-    bool (*there)(const struct shape *s, struct cost_axis a);
+    bool (*there)(const struct algo_shape *s, struct cost_axis a);
 };
 
-static bool always(const struct shape *s, struct cost_axis a)
+static bool always(const struct algo_shape *s, struct cost_axis a)
 {
     (void)a;
     return s->levels > 0;
 }
 
-static bool power_of_two(const struct shape *s, struct cost_axis a)
+static bool power_of_two(const struct algo_shape *s, struct cost_axis a)
 {
     return s->levels > 0 && cost_steps_halving((unsigned)a.degree) > 0;
 }
 
-static bool hier(const struct shape *s, struct cost_axis a)
+static bool hier(const struct algo_shape *s, struct cost_axis a)
 {
     (void)a;
     return s->node && s->out;
 }
 
-static bool sharp(const struct shape *s, struct cost_axis a)
+static bool sharp(const struct algo_shape *s, struct cost_axis a)
 {
     return s->out_reduces && a.inner == 1;
 }
 
-static bool nvls(const struct shape *s, struct cost_axis a)
+static bool nvls(const struct algo_shape *s, struct cost_axis a)
 {
     (void)a;
     return s->node && !s->out && s->multimem;
 }
 
-static bool hier_sharp(const struct shape *s, struct cost_axis a)
+static bool hier_sharp(const struct algo_shape *s, struct cost_axis a)
 {
     (void)a;
     return s->node && s->out && s->out_reduces;
 }
 
-static bool nvls_sharp(const struct shape *s, struct cost_axis a)
+static bool nvls_sharp(const struct algo_shape *s, struct cost_axis a)
 {
     return hier_sharp(s, a) && s->multimem;
 }
@@ -220,7 +220,7 @@ static unsigned alltoall(const struct cost_levels *l, const struct model_ask *as
                          struct model_row *rows)
 {
     unsigned most = ask->sparse ? 3 : 1, n = 0;
-    struct shape shape = shape_of(l, ask->axis);
+    struct algo_shape shape = shape_of(l, ask->axis);
 
     for (unsigned s = 0; s < most; s++, n++) {
         rows[n] = (struct model_row){.bytes = bytes};
@@ -236,7 +236,7 @@ static unsigned alltoall(const struct cost_levels *l, const struct model_ask *as
 unsigned model_rows(const struct cost_levels *l, const char *collective,
                     const struct model_ask *ask, uint64_t bytes, struct model_row *rows)
 {
-    struct shape s = shape_of(l, ask->axis);
+    struct algo_shape s = shape_of(l, ask->axis);
     double n = (double)ask->axis.degree;
     const struct collective *c = collectives;
     unsigned found = 0;

@@ -298,7 +298,7 @@ static void bom_row(struct table *t, const char *part, uint64_t n, const char *w
     table_cell(t, "%s", what);
 }
 
-static void bom_json(const struct bom *b, const struct device *d, json_t *o)
+static void bom_json(const struct bom *b, const struct gpu_device *d, json_t *o)
 {
     json_t *switches = list_in(o, "switches"), *cables = list_in(o, "cables");
 
@@ -318,7 +318,7 @@ static void bom_json(const struct bom *b, const struct device *d, json_t *o)
     put(o, "star_cables", json_integer((json_int_t)b->star_cables));
 }
 
-void model_print_bom(const struct bom *b, const struct device *d, FILE *out, json_t *json)
+void model_print_bom(const struct bom *b, const struct gpu_device *d, FILE *out, json_t *json)
 {
     static const char *const heads[] = {"part", "number", "what", NULL};
     static const char *const tier[BOM_TIERS] = {"leaves",   "spines",   "cores",

@@ -18,7 +18,7 @@
 #define MAX_TABLE 4096
 #define USUAL     (256u << 20) /* default size */
 
-struct asked {
+struct model_asked {
     const char *conf, *workload, *json;
     unsigned collective, node; /* 1: all_reduce, ...; 0: all. Of list_nodes() */
     uint64_t min, max, factor, gpus, inner, sparse, bom;
@@ -32,7 +32,7 @@ static const char *list_collectives(unsigned i)
 }
 
 /* Devices with switches of their own, which form nodes. */
-static const struct device *node_at(unsigned i)
+static const struct gpu_device *node_at(unsigned i)
 {
     for (unsigned d = 0; device_at(d); d++)
         if (device_at(d)->nvswitches && !i--)
@@ -45,7 +45,7 @@ static const char *list_nodes(unsigned i)
     return node_at(i) ? node_at(i)->name : NULL;
 }
 
-#define AT(f)   .offset = offsetof(struct asked, f)
+#define AT(f)   .offset = offsetof(struct model_asked, f)
 #define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
 
 static const struct option_row collectives[] = {
@@ -184,7 +184,7 @@ static int bad(const char *what, const char *found, const char *expected)
 }
 
 /* What one form of the command line would ignore of another one's is refused by name. */
-static int check_form(const struct asked *a, const struct option_result *r)
+static int check_form(const struct model_asked *a, const struct option_result *r)
 {
     static const char *const bom[] = {"bom", "node", "output_file", NULL}, *const workload[] = {
                                                                                "workload",
@@ -212,7 +212,7 @@ static int check_form(const struct asked *a, const struct option_result *r)
     return -EINVAL;
 }
 
-static int check(struct asked *a)
+static int check(struct model_asked *a)
 {
     char text[2][48];
 
@@ -232,7 +232,7 @@ static int check(struct asked *a)
 }
 
 /* The members of the requested collectives; 0 or -EINVAL. */
-static int members(const struct asked *a, const struct fabric *f, const struct cost_levels *l,
+static int members(const struct model_asked *a, const struct fabric *f, const struct cost_levels *l,
                    struct model_ask *ask)
 {
     uint64_t gpus = a->gpus ? a->gpus : f->n_hosts;
@@ -259,7 +259,7 @@ static int members(const struct asked *a, const struct fabric *f, const struct c
     return 0;
 }
 
-static void print_collectives(const struct asked *a, const struct cost_levels *l,
+static void print_collectives(const struct model_asked *a, const struct cost_levels *l,
                               const struct model_ask *ask, json_t *json)
 {
     struct model_row *rows = enough_memory(MAX_TABLE + MODEL_MAX_ROWS, sizeof(*rows));
@@ -277,7 +277,7 @@ static void print_collectives(const struct asked *a, const struct cost_levels *l
     free(rows);
 }
 
-static int model_workload(const struct asked *a, const struct fabric *f,
+static int model_workload(const struct model_asked *a, const struct fabric *f,
                           const struct cost_levels *l, json_t *json)
 {
     static struct fab_errors errs;
@@ -297,7 +297,7 @@ static int model_workload(const struct asked *a, const struct fabric *f,
     return 0;
 }
 
-static int model_fabric(const struct asked *a, json_t *json)
+static int model_fabric(const struct model_asked *a, json_t *json)
 {
     static struct fab_errors errs;
     struct fabric *f = fabric_load(a->conf, &errs);
@@ -334,7 +334,7 @@ static int model_fabric(const struct asked *a, json_t *json)
     return rc;
 }
 
-static int write_json(const struct asked *a, const json_t *json)
+static int write_json(const struct model_asked *a, const json_t *json)
 {
     int rc = a->json ? atomic_output_json(a->json, json, JSON_INDENT(2)) : 0;
 
@@ -345,7 +345,7 @@ static int write_json(const struct asked *a, const json_t *json)
 
 int main(int argc, char **argv)
 {
-    struct asked a = {.conf = NULL};
+    struct model_asked a = {.conf = NULL};
     struct option_result r;
     json_t *json;
     int rc = 0;
@@ -362,7 +362,7 @@ int main(int argc, char **argv)
     if (!json)
         return 1;
     if (a.bom) {
-        const struct device *node = node_at(a.node);
+        const struct gpu_device *node = node_at(a.node);
         struct bom b = bom_of(a.bom, node);
 
         model_print_bom(&b, node, stdout, json);

@@ -97,7 +97,7 @@ void table_left_out(FILE *out, bool wide, enum coll_algo algo, const char *why)
     table_line(out, wide, "# Left out: %s: %s", perf_algo_name(algo), why);
 }
 
-struct sums {
+struct table_sums {
     uint64_t wrong;
     double bus;
     unsigned runs, checked, late, fell, missing;
@@ -108,7 +108,7 @@ struct sums {
 };
 
 /* What would have been time enough for a run that lags. */
-static void note_late(struct sums *s, const struct run_result *run)
+static void note_late(struct table_sums *s, const struct run_result *run)
 {
     double op_s = run->time_us * 1e-6 * run->fid.needed;
 
@@ -119,9 +119,9 @@ static void note_late(struct sums *s, const struct run_result *run)
     s->at_least = run->fid.blind;
 }
 
-static struct sums add_up(const struct row *rows, unsigned n)
+static struct table_sums add_up(const struct row *rows, unsigned n)
 {
-    struct sums s = {.no_link = ""};
+    struct table_sums s = {.no_link = ""};
 
     for (unsigned i = 0; i < n; i++)
         for (int p = 0; p < PLACES; p++) {
@@ -146,7 +146,7 @@ static struct sums add_up(const struct row *rows, unsigned n)
 
 void table_footer(FILE *out, bool wide, double max_wall, const struct row *rows, unsigned n)
 {
-    const struct sums s = add_up(rows, n);
+    const struct table_sums s = add_up(rows, n);
     bool emulated = !n || rows->emulated;
 
     if (s.checked)

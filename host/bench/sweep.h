@@ -10,7 +10,7 @@
 #include "host/bench/row.h"
 #include "host/bench/sampled.h"
 
-struct job;
+struct job_processes;
 struct ranks_timeline;
 
 struct sweep {
@@ -18,8 +18,8 @@ struct sweep {
     const struct fabric *fab;
     struct rundir *rd;
     struct ranks_timeline
-        *timeline;   /* what the ranks record (host/launch/ranks_timeline.h); NULL: nothing */
-    struct job *job; /* its ranks run the rows; NULL: there are none */
+        *timeline; /* what the ranks record (host/launch/ranks_timeline.h); NULL: nothing */
+    struct job_processes *job; /* its ranks run the rows; NULL: there are none */
     unsigned nranks;
     uint16_t host_of_rank[FAB_MAX_MEMBERS];
     /* plan.c */

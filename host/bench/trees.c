@@ -4,14 +4,14 @@
 #include "fabric/tree_rate.h"
 #include "host/coll/transport/agg.h"
 
-struct choice {
+struct trees_choice {
     const struct fabric *f;
     unsigned nranks, n;
     const uint16_t *host_of_rank;
     uint16_t *tree;
 };
 
-static bool reaches(const struct choice *c, const struct fab_tree *t)
+static bool reaches(const struct trees_choice *c, const struct fab_tree *t)
 {
     for (unsigned r = 0; r < c->nranks; r++)
         if (t->parent[c->f->hosts[c->host_of_rank[r]]] == FAB_NONE)
@@ -21,7 +21,7 @@ static bool reaches(const struct choice *c, const struct fab_tree *t)
 
 /* A group takes a place of an aggregation node's quota for each of its trees: no more trees than
  * there can be places. */
-static bool fits(const struct choice *c, const struct fab_tree *t)
+static bool fits(const struct trees_choice *c, const struct fab_tree *t)
 {
     const struct fabric *f = c->f;
 
@@ -32,7 +32,7 @@ static bool fits(const struct choice *c, const struct fab_tree *t)
     return true;
 }
 
-static uint64_t rate_of(const struct choice *c, unsigned n, const struct fab_members *m)
+static uint64_t rate_of(const struct trees_choice *c, unsigned n, const struct fab_members *m)
 {
     uint64_t bps[COLL_TREES], sum = 0;
 
@@ -45,7 +45,7 @@ static uint64_t rate_of(const struct choice *c, unsigned n, const struct fab_mem
 
 /* Another tree of a root whose first one is selected: only where all trees together carry more with
  * it, so that it does not take slots from them for nothing. */
-static bool gains(struct choice *c, unsigned tree)
+static bool gains(struct trees_choice *c, unsigned tree)
 {
     struct fab_members m;
     uint64_t before, with;
@@ -58,7 +58,7 @@ static bool gains(struct choice *c, unsigned tree)
     return with > before + before / 64;
 }
 
-static void take(struct choice *c, bool all, bool scale_out)
+static void take(struct trees_choice *c, bool all, bool scale_out)
 {
     for (unsigned i = 0; i < c->f->n_trees && c->n < COLL_TREES; i++) {
         const struct fab_tree *t = &c->f->trees[i];
@@ -72,7 +72,7 @@ static void take(struct choice *c, bool all, bool scale_out)
 unsigned trees_choose(const struct fabric *f, unsigned nranks, const uint16_t *host_of_rank,
                       uint16_t tree[COLL_TREES])
 {
-    struct choice c = {.f = f, .nranks = nranks, .host_of_rank = host_of_rank, .tree = tree};
+    struct trees_choice c = {.f = f, .nranks = nranks, .host_of_rank = host_of_rank, .tree = tree};
 
     take(&c, true, true);
     if (!c.n)

@@ -86,7 +86,7 @@ static bool has_place(const uint8_t *p, size_t left, uint32_t place)
 }
 #endif
 
-struct search {
+struct word_search {
     uint32_t place;
     const char *name;
     unsigned found;
@@ -116,7 +116,7 @@ static bool is_ours(const char *name, const void *theirs)
     return used && used != theirs;
 }
 
-static void search_symbols(struct search *s, uintptr_t base, const ElfW(Sym) * sym, unsigned n,
+static void search_symbols(struct word_search *s, uintptr_t base, const ElfW(Sym) * sym, unsigned n,
                            const char *names)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -162,7 +162,7 @@ static int search_object(struct dl_phdr_info *o, size_t size, void *ctx)
 /* NULL: it has none, or several fit. */
 static const char *name_of(unsigned slot, const void *back)
 {
-    struct search s = {.place = slot * (uint32_t)sizeof(void *)};
+    struct word_search s = {.place = slot * (uint32_t)sizeof(void *)};
     Dl_info at = {0};
 
     if (dladdr(back, &at) && at.dli_sname && at.dli_fname && strstr(at.dli_fname, "libibverbs") &&

@@ -46,7 +46,7 @@
 /* What the keeper says on the socket. The first process answers UP with any byte. */
 enum { CLAIMED = 'c', UP = 'u' };
 
-struct child {
+struct kept_child {
     const char *name;
     pid_t pid; /* 0: has ended */
 };
@@ -59,14 +59,14 @@ struct keeper {
     int signals;
     bool stopped; /* by a signal */
     bool gone;    /* the first process, or the one that the fabric lives with */
-    struct child *child;
+    struct kept_child *child;
     unsigned running; /* children whose pid is not 0 */
     uint64_t oom;     /* kills of the machine so far */
 };
 
 /* ---- its processes ---- */
 
-static void become_switch(const struct keeper *k, const struct child *ch, pid_t keeper)
+static void become_switch(const struct keeper *k, const struct kept_child *ch, pid_t keeper)
 {
     const struct keep_cfg *c = k->cfg;
     char **argv = calloc(c->n_opts + 8, sizeof(*argv)), log[KEEP_NAME + 16];
@@ -141,7 +141,7 @@ static int start_switches(struct keeper *k)
 /* ---- events ---- */
 
 /* Records in the directory how a child ended, for trib status. Returns the child, or NULL. */
-static const struct child *reap(struct keeper *k, char *how, size_t size)
+static const struct kept_child *reap(struct keeper *k, char *how, size_t size)
 {
     char name[KEEP_NAME + 16], text[256];
     int status;
@@ -154,7 +154,7 @@ static const struct child *reap(struct keeper *k, char *how, size_t size)
     oom_describe(how, size, status, oom > k->oom);
     k->oom = oom;
     for (unsigned i = 0; i < k->cfg->n_procs; i++) {
-        struct child *ch = &k->child[i];
+        struct kept_child *ch = &k->child[i];
 
         if (ch->pid != pid)
             continue;
@@ -186,7 +186,7 @@ static void wait_event(struct keeper *k, int ms)
     k->gone |= (k->first >= 0 && p[1].revents) || (k->partner >= 0 && p[2].revents);
 }
 
-static int failed_start(const struct keeper *k, const struct child *ch, const char *how)
+static int failed_start(const struct keeper *k, const struct kept_child *ch, const char *how)
 {
     char log[KEEP_NAME + 16];
 
@@ -213,7 +213,7 @@ static int wait_ready(struct keeper *k)
     char how[128];
 
     for (unsigned i = 0; i < k->cfg->n_procs;) {
-        const struct child *ch;
+        const struct kept_child *ch;
 
         if (is_ready(k, k->child[i].name)) {
             i++;

@@ -4,7 +4,7 @@
 #ifdef HAVE_MULTICAST
 #include <errno.h>
 
-static CUstream stream_of(const struct member *g)
+static CUstream stream_of(const struct multicast_member *g)
 {
     return g->d->stream[DEVICE_REDUCE].s;
 }
@@ -33,7 +33,7 @@ const char *multicast_error(struct multicast *m)
  * for it. */
 static int barrier(struct multicast *m)
 {
-    struct member *g = m->member, *first = &g[0];
+    struct multicast_member *g = m->member, *first = &g[0];
 
     for (unsigned i = 0; i < m->n; i++) {
         if (device_use(g[i].d) ||
@@ -92,7 +92,7 @@ int multicast_all_reduce(struct multicast *m, enum redop op, enum dtype t, size_
     return barrier(m);
 }
 
-struct batch {
+struct bind_batch {
     struct multicast *m;
     enum redop op;
     enum dtype t;
@@ -103,7 +103,7 @@ struct batch {
 
 static int give_batch(void *ctx)
 {
-    struct batch *b = ctx;
+    struct bind_batch *b = ctx;
 
     for (unsigned i = 0; !b->rc && i < b->times; i++)
         b->rc = multicast_all_reduce(b->m, b->op, b->t, b->dst, b->src, b->count);
@@ -114,7 +114,7 @@ static int give_batch(void *ctx)
 int multicast_time(struct multicast *m, enum redop op, enum dtype t, size_t dst, size_t src,
                    size_t count, unsigned times, double *seconds)
 {
-    struct batch b = {m, op, t, dst, src, count, times, 0};
+    struct bind_batch b = {m, op, t, dst, src, count, times, 0};
     int rc = barrier(m);
 
     if (!rc && !device_use(m->member[0].d))

@@ -80,7 +80,7 @@ static int load(struct multicast *m, char *err)
     return missing ? cuda_no(err, -ENOSYS, "the CUDA driver is too old: it has no %s", missing) : 0;
 }
 
-static CUmemAllocationProp memory_of(const struct member *g)
+static CUmemAllocationProp memory_of(const struct multicast_member *g)
 {
     return (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -132,7 +132,7 @@ static int map(struct multicast *m, struct device *d, CUmemGenericAllocationHand
     return 0;
 }
 
-static int bind(struct multicast *m, struct member *g)
+static int bind(struct multicast *m, struct multicast_member *g)
 {
     CUmemAllocationProp memory = memory_of(g);
     char what[64];
@@ -231,7 +231,7 @@ void multicast_close(struct multicast *m)
     for (unsigned i = 0; i < m->n; i++)
         unmap(m, m->member[i].all);
     for (unsigned i = 0; i < m->n; i++) {
-        struct member *g = &m->member[i];
+        struct multicast_member *g = &m->member[i];
 
         if (g->bound)
             m->cu.cuMulticastUnbind(m->object, g->d->dev, 0, m->bytes);

@@ -28,7 +28,7 @@
     X(cuMemSetAccess)                                                                              \
     X(cuStreamWaitEvent)
 
-struct member {
+struct multicast_member {
     struct device *d;
     CUmemGenericAllocationHandle memory; /* 0: none */
     bool bound;
@@ -45,7 +45,7 @@ struct multicast {
     } cu;
     CUmemGenericAllocationHandle object; /* 0: none */
     CUevent all_arrived;                 /* at the last barrier, on GPU 0's stream */
-    struct member *member;
+    struct multicast_member *member;
 };
 
 #endif

@@ -32,30 +32,30 @@ static int64_t now_ms(void)
     return clock_mono_ns() / 1000000;
 }
 
-const char *job_cause(const struct job *j)
+const char *job_cause(const struct job_processes *j)
 {
     return j->cause;
 }
 
-int job_interrupted(const struct job *j)
+int job_interrupted(const struct job_processes *j)
 {
     return j->interrupted;
 }
 
-pid_t job_pid(const struct job *j, unsigned rank)
+pid_t job_pid(const struct job_processes *j, unsigned rank)
 {
     T_ASSERT(rank < j->nranks, "a requested rank is not in the job");
     return j->rank[rank].pid;
 }
 
-bool job_is_away(const struct job *j, unsigned rank)
+bool job_is_away(const struct job_processes *j, unsigned rank)
 {
     return job_machine(j, rank);
 }
 
 /* ---- messages ---- */
 
-void job_set_cause(struct job *j, const char *fmt, ...)
+void job_set_cause(struct job_processes *j, const char *fmt, ...)
 {
     va_list ap;
 
@@ -66,7 +66,7 @@ void job_set_cause(struct job *j, const char *fmt, ...)
     va_end(ap);
 }
 
-static void abort_ranks(struct job *j)
+static void abort_ranks(struct job_processes *j)
 {
     if (j->aborted)
         return;
@@ -76,20 +76,20 @@ static void abort_ranks(struct job *j)
             msg_send(j->rank[r].fd, MSG_ABORT, j->cause, strlen(j->cause) + 1);
 }
 
-void job_abort(struct job *j, const char *why)
+void job_abort(struct job_processes *j, const char *why)
 {
     job_set_cause(j, "%s", why);
     abort_ranks(j);
 }
 
-int job_send(struct job *j, unsigned rank, uint32_t type, const void *body, size_t len)
+int job_send(struct job_processes *j, unsigned rank, uint32_t type, const void *body, size_t len)
 {
     T_ASSERT(rank < j->nranks, "a message is for a rank that the job does not have");
     return j->rank[rank].fd < 0 ? -EPIPE : msg_send(j->rank[rank].fd, type, body, len);
 }
 
 /* A send fails only to a rank that is dead or dying; job_gather() finds out how it ended. */
-int job_bcast(struct job *j, uint32_t type, const void *body, size_t len)
+int job_bcast(struct job_processes *j, uint32_t type, const void *body, size_t len)
 {
     if (j->cause[0])
         return -ECANCELED;
@@ -102,7 +102,7 @@ int job_bcast(struct job *j, uint32_t type, const void *body, size_t len)
 
 /* ---- events ---- */
 
-static void rank_ended(struct job *j, unsigned r, pid_t pid, int status)
+static void rank_ended(struct job_processes *j, unsigned r, pid_t pid, int status)
 {
     T_ASSERT(j->rank[r].pid == pid, "a rank ends twice");
     j->rank[r].pid = 0;
@@ -120,7 +120,7 @@ static void rank_ended(struct job *j, unsigned r, pid_t pid, int status)
     j->bad_exits += status != 0;
 }
 
-static void reap(struct job *j)
+static void reap(struct job_processes *j)
 {
     for (unsigned r = 0; r < j->nranks; r++) {
         int status;
@@ -135,14 +135,14 @@ static void reap(struct job *j)
     }
 }
 
-static void close_rank(struct job *j, unsigned r)
+static void close_rank(struct job_processes *j, unsigned r)
 {
     if (j->rank[r].fd >= 0)
         close(j->rank[r].fd);
     j->rank[r].fd = -1;
 }
 
-static void watch_switches(struct job *j)
+static void watch_switches(struct job_processes *j)
 {
     int64_t now = now_ms();
     char text[MSG_TEXT / 2];
@@ -162,7 +162,7 @@ static void watch_switches(struct job *j)
     fprintf(stderr, "trib-perf: %s; the job continues over other paths\n", text);
 }
 
-static void take_signals(struct job *j)
+static void take_signals(struct job_processes *j)
 {
     struct signalfd_siginfo si;
 
@@ -175,7 +175,7 @@ static void take_signals(struct job *j)
     }
 }
 
-int job_look_interrupted(struct job *j)
+int job_look_interrupted(struct job_processes *j)
 {
     take_signals(j);
     return j->interrupted;
@@ -187,9 +187,10 @@ struct gather {
     void *ctx;
 };
 
-static void take_message(struct job *j, unsigned r, const struct msg *m, const struct gather *g)
+static void take_message(struct job_processes *j, unsigned r, const struct msg *m,
+                         const struct gather *g)
 {
-    struct proc *p = &j->rank[r];
+    struct job_process *p = &j->rank[r];
     char text[MSG_TEXT - HELD_NAME];
 
     if (m->type == MSG_FAIL) {
@@ -214,9 +215,9 @@ static void take_message(struct job *j, unsigned r, const struct msg *m, const s
     }
 }
 
-static void take_input(struct job *j, unsigned r, const struct gather *g)
+static void take_input(struct job_processes *j, unsigned r, const struct gather *g)
 {
-    struct proc *p = &j->rank[r];
+    struct job_process *p = &j->rank[r];
     struct msg m;
     int rc;
 
@@ -232,7 +233,7 @@ static void take_input(struct job *j, unsigned r, const struct gather *g)
 
 /* Names a process that is or was stopped: "rank 3 (h3, pid 77) is stopped, for 2.0 s now"; "": none
  * was. True: it is stuck. */
-static bool name_stopped(struct job *j, char *text, size_t size)
+static bool name_stopped(struct job_processes *j, char *text, size_t size)
 {
     bool stuck = false;
     char how[64];
@@ -249,7 +250,7 @@ static bool name_stopped(struct job *j, char *text, size_t size)
     return stuck;
 }
 
-static void blame(struct job *j)
+static void blame(struct job_processes *j)
 {
     char stopped[MSG_TEXT / 2];
 
@@ -263,7 +264,7 @@ static void blame(struct job *j)
 }
 
 /* One turn: waits up to ms for an event and handles all that have come. */
-static void turn(struct job *j, int ms, const struct gather *g)
+static void turn(struct job_processes *j, int ms, const struct gather *g)
 {
     char stopped[MSG_TEXT / 2];
 
@@ -287,7 +288,7 @@ static void turn(struct job *j, int ms, const struct gather *g)
         abort_ranks(j);
 }
 
-static bool all_answered(const struct job *j)
+static bool all_answered(const struct job_processes *j)
 {
     for (unsigned r = 0; r < j->nranks; r++)
         if (!j->rank[r].answered)
@@ -295,7 +296,7 @@ static bool all_answered(const struct job *j)
     return true;
 }
 
-static void name_missing(struct job *j, double seconds, const char *bound)
+static void name_missing(struct job_processes *j, double seconds, const char *bound)
 {
     char list[160] = "", stopped[MSG_TEXT / 2];
     size_t at = 0;
@@ -314,16 +315,16 @@ static void name_missing(struct job *j, double seconds, const char *bound)
                       seconds, list);
 }
 
-int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
-               void *ctx)
+int job_gather(struct job_processes *j, uint32_t type, double seconds, job_fn each,
+               job_fn on_progress, void *ctx)
 {
     struct job_limits l = {.seconds = seconds};
 
     return job_gather_within(j, type, &l, each, on_progress, ctx);
 }
 
-int job_gather_within(struct job *j, uint32_t type, const struct job_limits *l, job_fn each,
-                      job_fn on_progress, void *ctx)
+int job_gather_within(struct job_processes *j, uint32_t type, const struct job_limits *l,
+                      job_fn each, job_fn on_progress, void *ctx)
 {
     struct gather g = {type, each, on_progress, ctx};
     int64_t now = now_ms(), deadline = now + (int64_t)(l->seconds * 1000);
@@ -351,7 +352,7 @@ int job_gather_within(struct job *j, uint32_t type, const struct job_limits *l, 
 
 /* ---- end ---- */
 
-static bool any_left(const struct job *j)
+static bool any_left(const struct job_processes *j)
 {
     for (unsigned r = 0; r < j->nranks; r++)
         if (j->rank[r].pid)
@@ -359,7 +360,7 @@ static bool any_left(const struct job *j)
     return false;
 }
 
-int job_end(struct job *j)
+int job_end(struct job_processes *j)
 {
     int64_t deadline = now_ms() + FINISH_MS;
 
@@ -386,7 +387,7 @@ int job_end(struct job *j)
     return j->bad_exits || j->cause[0] ? -ECANCELED : 0;
 }
 
-void job_free(struct job *j)
+void job_free(struct job_processes *j)
 {
     if (!j)
         return;

@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 
-struct proc {
+struct job_process {
     pid_t pid; /* 0: reaped */
     int fd;    /* -1: closed */
     struct inbox in;
@@ -19,13 +19,13 @@ struct proc {
     struct suspect stop;
 };
 
-struct job {
+struct job_processes {
     const struct fabric *fab;
     const struct rundir *rd;
     unsigned nranks;
     uint16_t machine; /* this one; FAB_NONE: the conf has none */
     uint16_t *host;
-    struct proc *rank;
+    struct job_process *rank;
     struct pollfd *pfd;            /* ranks, then the signal descriptor */
     struct process_monitor *watch; /* NULL: no run directory */
     int sigfd;
@@ -40,13 +40,13 @@ struct job {
     char lost[MSG_TEXT / 2]; /* a trib-switch that died and that the job does not need */
 };
 
-static inline const char *job_host(const struct job *j, unsigned rank)
+static inline const char *job_host(const struct job_processes *j, unsigned rank)
 {
     return j->fab->nodes[j->fab->hosts[j->host[rank]]].name;
 }
 
 /* The machine on which the rank runs, where that is not this one; NULL. */
-static inline const struct fab_machine *job_machine(const struct job *j, unsigned rank)
+static inline const struct fab_machine *job_machine(const struct job_processes *j, unsigned rank)
 {
     const struct fab_node *host = &j->fab->nodes[j->fab->hosts[j->host[rank]]];
 
@@ -54,6 +54,7 @@ static inline const struct fab_machine *job_machine(const struct job *j, unsigne
 }
 
 /* The first cause counts. */
-void job_set_cause(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void job_set_cause(struct job_processes *j, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -76,7 +76,7 @@ static const char *own_name(char path[PATH_MAX])
 }
 
 /* On the machine that runs the host's NIC. */
-static void exec_away(const struct job *j, const char *rsh, unsigned r, int fd)
+static void exec_away(const struct job_processes *j, const char *rsh, unsigned r, int fd)
 {
     uint32_t ip = job_machine(j, r)->ip;
     char address[16], path[PATH_MAX];
@@ -92,8 +92,8 @@ static void exec_away(const struct job *j, const char *rsh, unsigned r, int fd)
 
 /* In the child. A rank ignores the terminal's signals, which the launcher handles, and dies with
  * the launcher. */
-static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned r, int fd,
-                        pid_t parent)
+static void become_rank(const struct job_processes *j, const struct job_processes_cfg *cfg,
+                        unsigned r, int fd, pid_t parent)
 {
     char number[16];
     int rc;
@@ -132,7 +132,7 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
     _exit(1);
 }
 
-static int start_rank(struct job *j, const struct job_cfg *cfg, unsigned r)
+static int start_rank(struct job_processes *j, const struct job_processes_cfg *cfg, unsigned r)
 {
     int sv[2];
     pid_t parent = getpid();
@@ -157,7 +157,7 @@ static int start_rank(struct job *j, const struct job_cfg *cfg, unsigned r)
     return 0;
 }
 
-static int catch_signals(struct job *j)
+static int catch_signals(struct job_processes *j)
 {
     sigset_t set;
 
@@ -171,7 +171,7 @@ static int catch_signals(struct job *j)
     return j->sigfd < 0 ? -errno : 0;
 }
 
-static void look_for_machines(struct job *j)
+static void look_for_machines(struct job_processes *j)
 {
     for (unsigned r = 0; r < j->nranks; r++) {
         const struct fab_machine *m = job_machine(j, r);
@@ -185,9 +185,9 @@ static void look_for_machines(struct job *j)
     }
 }
 
-int job_launch(struct job **out, const struct job_cfg *cfg)
+int job_launch(struct job_processes **out, const struct job_processes_cfg *cfg)
 {
-    struct job *j = calloc(1, sizeof(*j));
+    struct job_processes *j = calloc(1, sizeof(*j));
 
     if (!j)
         return -ENOMEM;

@@ -22,7 +22,7 @@
 #define CLOSE_NS     2000000000
 #define WAIT_LONG_NS 50000000 /* after this long without a command, wait in longer sleeps */
 
-int rank_fail(struct rank *k, const char *what, const char *why)
+int rank_fail(struct launch_rank *k, const char *what, const char *why)
 {
     if (!k->failed)
         snprintf(k->text, sizeof(k->text), "%s%s%s", what, why && *why ? ": " : "", why ? why : "");
@@ -33,7 +33,7 @@ int rank_fail(struct rank *k, const char *what, const char *why)
 /* ---- the launcher's socket ---- */
 
 /* 1: *m is a message; 0: none; -ECANCELED: aborted, or the launcher is gone. */
-static int take(struct rank *k, struct msg *m)
+static int take(struct launch_rank *k, struct msg *m)
 {
     int rc = msg_next(&k->in, m);
 
@@ -59,7 +59,7 @@ static int take(struct rank *k, struct msg *m)
  * The clock of control retries: wall time, slowed down where the fabric runs so slowly that an
  * answer takes its time.
  */
-static void tick(struct rank *k, int64_t now)
+static void tick(struct launch_rank *k, int64_t now)
 {
     uint32_t d = clock_dilation(k->sh);
 
@@ -69,7 +69,7 @@ static void tick(struct rank *k, int64_t now)
         comm_tick(k->comm, k->patience);
 }
 
-static int comm_check(struct rank *k)
+static int comm_check(struct launch_rank *k)
 {
     if (k->comm && comm_state(k->comm) == COMM_FAILED)
         return rank_fail(k, comm_error(k->comm), NULL);
@@ -77,7 +77,7 @@ static int comm_check(struct rank *k)
 }
 
 /* Waits for the next command, making progress meanwhile. */
-static int next_command(struct rank *k, struct msg *m)
+static int next_command(struct launch_rank *k, struct msg *m)
 {
     int64_t since = clock_mono_ns();
 
@@ -99,7 +99,7 @@ static int next_command(struct rank *k, struct msg *m)
 }
 
 /* While an operation runs, only an abort may come, or a request to end the run early. */
-static int take_stop(struct rank *k, const struct msg *m)
+static int take_stop(struct launch_rank *k, const struct msg *m)
 {
     struct msg_progress p = {k->op, k->op};
 
@@ -115,7 +115,7 @@ static int take_stop(struct rank *k, const struct msg *m)
                                                         : 0;
 }
 
-int rank_wait_limit(struct rank *k)
+int rank_wait_limit(struct launch_rank *k)
 {
     while (k->stop_after) {
         struct pollfd p = {.fd = k->fd, .events = POLLIN};
@@ -130,7 +130,7 @@ int rank_wait_limit(struct rank *k)
     return 0;
 }
 
-int rank_look(struct rank *k)
+int rank_look(struct launch_rank *k)
 {
     struct msg m;
     int64_t now = clock_mono_ns();
@@ -143,7 +143,7 @@ int rank_look(struct rank *k)
     return rc > 0 ? take_stop(k, &m) : rc;
 }
 
-int rank_answer(struct rank *k, const struct msg_done *what, const int64_t *ends)
+int rank_answer(struct launch_rank *k, const struct msg_done *what, const int64_t *ends)
 {
     const char *why = comm_fell_back(k->comm);
     size_t len = sizeof(*what) + what->ops * sizeof(*ends);
@@ -164,7 +164,7 @@ int rank_answer(struct rank *k, const struct msg_done *what, const int64_t *ends
 
 /* Answers when all ranks are connected: before, a rank may not know yet that another was granted
  * less. */
-static int send_granted(struct rank *k)
+static int send_granted(struct launch_rank *k)
 {
     struct msg_done d = {0};
 
@@ -172,7 +172,7 @@ static int send_granted(struct rank *k)
     return rank_answer(k, &d, NULL);
 }
 
-static int serve(struct rank *k)
+static int serve(struct launch_rank *k)
 {
     struct msg m;
 
@@ -216,7 +216,7 @@ static int serve(struct rank *k)
 /* ---- start and end ---- */
 
 /* Waits for a message before there is a communicator. */
-static int receive(struct rank *k, struct msg *m)
+static int receive(struct launch_rank *k, struct msg *m)
 {
     while (take(k, m) == 0) {
         struct pollfd p = {.fd = k->fd, .events = POLLIN};
@@ -225,7 +225,7 @@ static int receive(struct rank *k, struct msg *m)
     return k->failed ? -ECANCELED : 0;
 }
 
-static int receive_init(struct rank *k)
+static int receive_init(struct launch_rank *k)
 {
     struct msg m;
 
@@ -238,7 +238,7 @@ static int receive_init(struct rank *k)
     return 0;
 }
 
-static int set_up_fabric(struct rank *k)
+static int set_up_fabric(struct launch_rank *k)
 {
     char why[PROTO_CONF_TEXT], cut[MSG_TEXT - 8];
 
@@ -250,7 +250,7 @@ static int set_up_fabric(struct rank *k)
     return rank_fail(k, cut, NULL);
 }
 
-static int open_fabric(struct rank *k)
+static int open_fabric(struct launch_rank *k)
 {
     if (rundir_open(&k->rd, NULL, NULL, false))
         return rank_fail(k, "cannot open the run directory", getenv("TRIB_RUN"));
@@ -261,7 +261,7 @@ static int open_fabric(struct rank *k)
 }
 
 /* Ports to the outside force dilation 1, so the rank can use a clock of its own. */
-static int receive_fabric(struct rank *k)
+static int receive_fabric(struct launch_rank *k)
 {
     struct msg m;
     char *text;
@@ -284,7 +284,7 @@ static int receive_fabric(struct rank *k)
 }
 
 /* The launcher has verified it; a rank reads no file that may have changed since. */
-static int receive_schedule(struct rank *k)
+static int receive_schedule(struct launch_rank *k)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     char *text = calloc(1, k->init.schedule + 1ul);
@@ -303,7 +303,7 @@ static int receive_schedule(struct rank *k)
     return k->file ? 0 : rank_fail(k, "malformed SCHEDULE", NULL);
 }
 
-static int open_device(struct rank *k)
+static int open_device(struct launch_rank *k)
 {
     int n = 0;
     struct ibv_device **list = ibv_get_device_list(&n);
@@ -320,7 +320,7 @@ static int open_device(struct rank *k)
     return 0;
 }
 
-static int allocate(struct rank *k)
+static int allocate(struct launch_rank *k)
 {
     k->buf_bytes = k->init.buf_bytes;
     for (int i = 0; i < 2; i++) {
@@ -341,10 +341,10 @@ static int allocate(struct rank *k)
 
 static int64_t now_ps(void *ctx)
 {
-    return clock_fabric_ps(((const struct rank *)ctx)->sh);
+    return clock_fabric_ps(((const struct launch_rank *)ctx)->sh);
 }
 
-static int connect_all(struct rank *k)
+static int connect_all(struct launch_rank *k)
 {
     struct comm_cfg cfg = {.n_ctx = k->n_ctx,
                            .ctx = k->ctx,
@@ -401,7 +401,7 @@ static int connect_all(struct rank *k)
 }
 
 /* Leaves the group, within 2 s, so that its slots are free for the next job. */
-static void leave(struct rank *k)
+static void leave(struct launch_rank *k)
 {
     int64_t until = clock_mono_ns() + CLOSE_NS;
 
@@ -419,7 +419,7 @@ static void leave(struct rank *k)
 }
 
 /* Reports the failure and waits for the launcher's verdict on its cause. */
-static void report_failure(struct rank *k)
+static void report_failure(struct launch_rank *k)
 {
     char own[MSG_TEXT];
     int64_t until = clock_mono_ns() + CLOSE_NS;
@@ -441,7 +441,7 @@ static void report_failure(struct rank *k)
 
 int rank_main(int fd, bool elsewhere)
 {
-    struct rank *k = calloc(1, sizeof(*k));
+    struct launch_rank *k = calloc(1, sizeof(*k));
 
     if (!k)
         return 1;

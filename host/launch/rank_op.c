@@ -12,7 +12,7 @@
 #define PROGRESS_NS  200000000 /* how often rank 0 reports */
 #define LATE_STEP_NS 500000    /* sleep of a rank that is late: others need its progress */
 
-static struct layout layout_of(const struct rank *k)
+static struct layout layout_of(const struct launch_rank *k)
 {
     const struct msg_prepare *p = &k->row;
 
@@ -25,7 +25,7 @@ static struct layout layout_of(const struct rank *k)
                            .in_place = p->in_place};
 }
 
-static struct coll_args args_of(const struct rank *k)
+static struct coll_args args_of(const struct launch_rank *k)
 {
     const struct msg_prepare *p = &k->row;
     struct layout l = layout_of(k);
@@ -45,7 +45,7 @@ static struct coll_args args_of(const struct rank *k)
                               .file = k->file};
 }
 
-int rank_operate(struct rank *k, bool *own)
+int rank_operate(struct launch_rank *k, bool *own)
 {
     struct coll_args a = args_of(k);
     struct coll_req *req = NULL;
@@ -69,19 +69,19 @@ int rank_operate(struct rank *k, bool *own)
 }
 
 /* -ECANCELED once work in a GPU's memory has failed. */
-static int gpu_check(struct rank *k)
+static int gpu_check(struct launch_rank *k)
 {
     const char *why = k->memory.device ? device_error(k->memory.device) : NULL;
 
     return why ? rank_fail(k, why, NULL) : 0;
 }
 
-static int64_t staging_ns(const struct rank *k)
+static int64_t staging_ns(const struct launch_rank *k)
 {
     return k->memory.device ? device_staging_ns(k->memory.device) : 0;
 }
 
-static int fill(struct rank *k)
+static int fill(struct launch_rank *k)
 {
     struct layout l = layout_of(k);
 
@@ -93,7 +93,7 @@ static int fill(struct rank *k)
 }
 
 /* The first operation of a row makes no connections. */
-static int connect_row(struct rank *k, const struct coll_args *a)
+static int connect_row(struct launch_rank *k, const struct coll_args *a)
 {
     char err[COMM_TEXT] = "";
     int rc = coll_connect(k->comm, a, err);
@@ -112,7 +112,7 @@ static int connect_row(struct rank *k, const struct coll_args *a)
     return 0;
 }
 
-int rank_prepare(struct rank *k, const struct msg *m)
+int rank_prepare(struct launch_rank *k, const struct msg *m)
 {
     int rc = msg_read_prepare(m, k->init.nranks, k->buf_bytes, &k->row);
     if (rc)
@@ -132,7 +132,7 @@ int rank_prepare(struct rank *k, const struct msg *m)
 
 /* Ranks that started as the command reached them, one after the other, would wait for each other in the
  * first operation. */
-int64_t rank_wait_for_start(const struct rank *k, int64_t start_ps, int64_t *late_ns)
+int64_t rank_wait_for_start(const struct launch_rank *k, int64_t start_ps, int64_t *late_ns)
 {
     int64_t left;
 
@@ -146,7 +146,7 @@ int64_t rank_wait_for_start(const struct rank *k, int64_t start_ps, int64_t *lat
 }
 
 /* Whether the row runs by the algorithm that was asked for. */
-static bool goes_on(struct rank *k)
+static bool goes_on(struct launch_rank *k)
 {
     struct coll_args a = args_of(k);
 
@@ -154,7 +154,8 @@ static bool goes_on(struct rank *k)
 }
 
 /* Runs run->n operations, or fewer after a STOP; ends: [n] when each ended. */
-static int run_all(struct rank *k, const struct msg_run *run, struct msg_done *d, int64_t *ends)
+static int run_all(struct launch_rank *k, const struct msg_run *run, struct msg_done *d,
+                   int64_t *ends)
 {
     int64_t late, start = rank_wait_for_start(k, run->start_ps, &late);
     int64_t staged = staging_ns(k), report = clock_mono_ns() + PROGRESS_NS;
@@ -190,7 +191,7 @@ static int run_all(struct rank *k, const struct msg_run *run, struct msg_done *d
     return 0;
 }
 
-int rank_run(struct rank *k, const struct msg *m)
+int rank_run(struct launch_rank *k, const struct msg *m)
 {
     struct msg_run run;
     struct msg_done d = {0};
@@ -209,7 +210,7 @@ int rank_run(struct rank *k, const struct msg *m)
 
 /* A barrier moves no data; the check is that no rank leaves it before the last one has entered.
  * Ranks elsewhere have other clocks and are not checked. */
-static int check_barrier(struct rank *k, const struct msg_check *c)
+static int check_barrier(struct launch_rank *k, const struct msg_check *c)
 {
     int64_t until = clock_mono_ns() + (int64_t)c->late_ns;
     struct msg_done d = {.entered_ps = INT64_MIN, .left_ps = INT64_MAX};
@@ -229,7 +230,7 @@ static int check_barrier(struct rank *k, const struct msg_check *c)
     return rank_answer(k, &d, NULL);
 }
 
-int rank_check(struct rank *k, const struct msg *m)
+int rank_check(struct launch_rank *k, const struct msg *m)
 {
     struct msg_check c;
 
@@ -256,7 +257,7 @@ int rank_check(struct rank *k, const struct msg *m)
 }
 
 /* After PREPARE out of place: random floats replace the buffers' contents. */
-int rank_error(struct rank *k)
+int rank_error(struct launch_rank *k)
 {
     const struct msg_prepare *p = &k->row;
     struct layout l = layout_of(k);

@@ -8,7 +8,7 @@
 #include "host/launch/msg.h"
 #include "machine/shared.h"
 
-struct rank {
+struct launch_rank {
     int fd;
     struct inbox in;
     struct msg_init init;
@@ -42,29 +42,29 @@ struct rank {
 /* ---- rank.c: 0, or -ECANCELED once the rank is to end ---- */
 
 /* The first reason counts. -ECANCELED. */
-int rank_fail(struct rank *k, const char *what, const char *why);
+int rank_fail(struct launch_rank *k, const char *what, const char *why);
 /* During an operation, every 2 ms: drives timers, and reads the launcher's socket. */
-int rank_look(struct rank *k);
+int rank_look(struct launch_rank *k);
 /* After STOP: waits for the LIMIT. */
-int rank_wait_limit(struct rank *k);
+int rank_wait_limit(struct launch_rank *k);
 /* ends: [what->ops] when they ended, or NULL where that is 0. */
-int rank_answer(struct rank *k, const struct msg_done *what, const int64_t *ends);
+int rank_answer(struct launch_rank *k, const struct msg_done *what, const int64_t *ends);
 
 /* ---- rank_op.c: commands of the launcher ---- */
 
-int rank_prepare(struct rank *k, const struct msg *m);
-int rank_run(struct rank *k, const struct msg *m);
-int rank_check(struct rank *k, const struct msg *m);
-int rank_error(struct rank *k);
+int rank_prepare(struct launch_rank *k, const struct msg *m);
+int rank_run(struct launch_rank *k, const struct msg *m);
+int rank_check(struct launch_rank *k, const struct msg *m);
+int rank_error(struct launch_rank *k);
 /* One operation; *own as in coll_as_asked(), may be NULL. */
-int rank_operate(struct rank *k, bool *own);
+int rank_operate(struct launch_rank *k, bool *own);
 /* Sleeps until all ranks start. Returns the fabric time from which it counts; *late_ns: how much later
  * it is. */
-int64_t rank_wait_for_start(const struct rank *k, int64_t start_ps, int64_t *late_ns);
+int64_t rank_wait_for_start(const struct launch_rank *k, int64_t start_ps, int64_t *late_ns);
 
 /* ---- rank_timeline.c ---- */
 
-int rank_timeline_open(struct rank *k);
-int rank_record(struct rank *k, const struct msg *m);
+int rank_timeline_open(struct launch_rank *k);
+int rank_record(struct launch_rank *k, const struct msg *m);
 
 #endif

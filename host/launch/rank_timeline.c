@@ -11,10 +11,10 @@
 
 static int64_t now_ps(void *ctx)
 {
-    return clock_fabric_ps(((const struct rank *)ctx)->sh);
+    return clock_fabric_ps(((const struct launch_rank *)ctx)->sh);
 }
 
-int rank_timeline_open(struct rank *k)
+int rank_timeline_open(struct launch_rank *k)
 {
     const struct timeline_cfg cfg = {.fab = k->fab,
                                      .nranks = k->init.nranks,
@@ -26,7 +26,7 @@ int rank_timeline_open(struct rank *k)
     return rc ? rank_fail(k, "cannot keep the events of a time line", strerror(-rc)) : 0;
 }
 
-static int send_events(struct rank *k)
+static int send_events(struct launch_rank *k)
 {
     char *text = NULL;
     size_t size = 0;
@@ -41,7 +41,7 @@ static int send_events(struct rank *k)
     return rc ? rank_fail(k, "cannot send the events of a time line", strerror(-rc)) : 0;
 }
 
-int rank_record(struct rank *k, const struct msg *m)
+int rank_record(struct launch_rank *k, const struct msg *m)
 {
     struct timeline_span span;
     struct msg_run run;

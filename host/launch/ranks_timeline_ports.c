@@ -27,7 +27,7 @@
     X(egress_peak_bytes)                                                                           \
     X(ecn_marks)                                                                                   \
     X(pauses_received)
-struct counts {
+struct ports_counts {
 #define X(name) uint64_t name;
     COUNTS(X)
 #undef X
@@ -41,7 +41,7 @@ static const char *const hca_files[HCA_COUNTS] = {"packet_seq_err", "local_ack_t
 
 struct ports_reading {
     int64_t at_ps;                /* fabric time half way through it */
-    struct counts *line;          /* [2 * n_links] */
+    struct ports_counts *line;    /* [2 * n_links] */
     uint64_t (*host)[HCA_COUNTS]; /* [n_hosts] */
 };
 
@@ -145,8 +145,8 @@ static uint64_t since(uint64_t after, uint64_t before)
     return after > before ? after - before : 0;
 }
 
-static json_t *line_json(const struct fabric *f, unsigned d, const struct counts *a,
-                         const struct counts *b, const struct timeline *t)
+static json_t *line_json(const struct fabric *f, unsigned d, const struct ports_counts *a,
+                         const struct ports_counts *b, const struct timeline *t)
 {
     const struct fab_link *l = &f->links[d / 2];
     uint16_t from_port, to_port, from = sender(f, d, &from_port), to = sender(f, d ^ 1, &to_port);

@@ -188,7 +188,8 @@ static int start_away(const char *fabric, const char *host)
 
 static int run_job(struct sweep *s, const char *preload)
 {
-    struct job_cfg cfg = {s->fab, s->rd, s->nranks, s->host_of_rank, preload, s->o->rsh, NULL};
+    struct job_processes_cfg cfg = {s->fab,  s->rd,     s->nranks, s->host_of_rank,
+                                    preload, s->o->rsh, NULL};
     int rc = job_launch(&s->job, &cfg);
 
     s->place = ranks_place;

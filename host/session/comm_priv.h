@@ -11,7 +11,7 @@
 
 /* An operation takes these predictions from memory, because a prediction takes milliseconds. */
 #define CHOICES 16
-struct choice {
+struct session_choice {
     enum coll_kind kind;
     enum dtype type;
     enum redop op;
@@ -38,8 +38,8 @@ struct trib_comm {
     struct comm *comm;
     bool automatic; /* the algorithm is the model's choice */
     unsigned n_choices;
-    struct choice choice[CHOICES]; /* a ring */
-    struct trib_request *ops;      /* that have not ended, or not been freed */
+    struct session_choice choice[CHOICES]; /* a ring */
+    struct trib_request *ops;              /* that have not ended, or not been freed */
     struct borrowed *borrowed;
     int64_t wall_ns, patience_ns;
     int64_t looked_ns;             /* for processes that have ended */

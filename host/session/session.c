@@ -18,9 +18,9 @@ struct range {
     size_t bytes;
     struct range *next;
 };
-struct entry {
+struct session_entry {
     struct trib_comm *comm;
-    struct entry *next;
+    struct session_entry *next;
 };
 
 /* Of the list of communicators, taken before a communicator's own; that of everything else is taken
@@ -28,7 +28,7 @@ struct entry {
 static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session session;
 static struct range *ranges;
-static struct entry *comms;
+static struct session_entry *comms;
 
 int session_say(char *err, int rc, const char *format, ...)
 {
@@ -211,7 +211,7 @@ int trib_deregister(void *buf)
     if (!r)
         return -ENOENT;
     pthread_mutex_lock(&comms_lock);
-    for (const struct entry *e = comms; e && !rc; e = e->next)
+    for (const struct session_entry *e = comms; e && !rc; e = e->next)
         rc = session_comm_forget(e->comm, r->base, r->bytes);
     pthread_mutex_unlock(&comms_lock);
     if (!rc) {
@@ -227,23 +227,23 @@ int trib_deregister(void *buf)
 
 void session_add_comm(struct trib_comm *c)
 {
-    struct entry *e = malloc(sizeof(*e));
+    struct session_entry *e = malloc(sizeof(*e));
 
     /* Without an entry a range of the program's stays registered until the communicator ends. */
     if (!e)
         return;
     pthread_mutex_lock(&comms_lock);
-    *e = (struct entry){c, comms};
+    *e = (struct session_entry){c, comms};
     comms = e;
     pthread_mutex_unlock(&comms_lock);
 }
 
 void session_drop_comm(struct trib_comm *c)
 {
-    struct entry *gone = NULL;
+    struct session_entry *gone = NULL;
 
     pthread_mutex_lock(&comms_lock);
-    for (struct entry **at = &comms; *at; at = &(*at)->next)
+    for (struct session_entry **at = &comms; *at; at = &(*at)->next)
         if ((*at)->comm == c) {
             gone = *at;
             *at = gone->next;

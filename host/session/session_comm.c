@@ -25,7 +25,7 @@
 #define BY_HOSTS                                                                                   \
     (1u << ALGO_RING | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_DIRECT | 1u << ALGO_PAIRWISE)
 
-struct hello {
+struct session_hello {
     int32_t rc;
     uint16_t host, pad;
     uint32_t group; /* rank 0's count */
@@ -33,7 +33,7 @@ struct hello {
     struct process_id process;
     char why[160];
 };
-struct blob {
+struct session_blob {
     int32_t rc, pad;
     struct agreed agreed;
     uint8_t blob[COMM_BLOB];
@@ -43,7 +43,7 @@ struct outcome {
     int32_t rc;
     char why[160];
 };
-_Static_assert(sizeof(struct blob) <= OOB_MESSAGE, "the public header's limit");
+_Static_assert(sizeof(struct session_blob) <= OOB_MESSAGE, "the public header's limit");
 
 /* ---- options ---- */
 
@@ -114,7 +114,7 @@ static int verdict(const struct trib_comm *c, uint32_t r, int rc, const char *wh
 
 static int exchange_hosts(struct trib_comm *c, int rc, const char *why, char *err)
 {
-    struct hello mine = {.rc = rc}, *all = calloc(c->cfg.nranks, sizeof(*all));
+    struct session_hello mine = {.rc = rc}, *all = calloc(c->cfg.nranks, sizeof(*all));
     uint32_t bad = c->cfg.nranks;
 
     if (!all)
@@ -190,7 +190,7 @@ static void choose(struct trib_comm *c)
  * communicators, or all fail. */
 static int exchange_blobs(struct trib_comm *c, uint8_t *blobs, char *err)
 {
-    struct blob mine = {0}, *all = calloc(c->cfg.nranks, sizeof(*all));
+    struct session_blob mine = {0}, *all = calloc(c->cfg.nranks, sizeof(*all));
     char why[COMM_TEXT] = "";
     int rc;
 

@@ -43,10 +43,10 @@ static bool can(struct trib_comm *c, struct coll_args *a, enum coll_algo algo)
     return c->cfg.algos >> algo & 1 && comm_supports(c->comm, a);
 }
 
-static const struct choice *known(const struct trib_comm *c, const struct coll_args *a)
+static const struct session_choice *known(const struct trib_comm *c, const struct coll_args *a)
 {
     for (unsigned i = 0; i < CHOICES && i < c->n_choices; i++) {
-        const struct choice *k = &c->choice[i];
+        const struct session_choice *k = &c->choice[i];
 
         if (k->kind == a->kind && k->type == a->type && k->op == a->op && k->count == a->count)
             return k;
@@ -57,7 +57,7 @@ static const struct choice *known(const struct trib_comm *c, const struct coll_a
 /* All ranks choose alike: the model sees the same at each. */
 static bool choose_by_model(struct trib_comm *c, struct coll_args *a)
 {
-    const struct choice *k = known(c, a);
+    const struct session_choice *k = known(c, a);
     struct coll_prediction p;
     enum coll_algo algo;
     char why[COLL_WHY];
@@ -70,7 +70,8 @@ static bool choose_by_model(struct trib_comm *c, struct coll_args *a)
                   c->cfg.window, c->cfg.algos, &algo, &p, why) ||
         !can(c, a, algo))
         return false;
-    c->choice[c->n_choices++ % CHOICES] = (struct choice){a->kind, a->type, a->op, a->count, algo};
+    c->choice[c->n_choices++ % CHOICES] =
+        (struct session_choice){a->kind, a->type, a->op, a->count, algo};
     return true;
 }
 

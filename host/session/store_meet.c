@@ -49,7 +49,7 @@ struct challenge {
     uint32_t magic;
     uint8_t nonce[NONCE];
 };
-struct answer {
+struct meet_answer {
     uint32_t magic, rank, size;
     struct store_place place; /* of rank 0, as the rank sees it */
     uint8_t nonce[NONCE], mac[CREDENTIAL_MAC];
@@ -59,7 +59,7 @@ struct verdict_message {
     uint32_t magic, verdict;
     uint8_t mac[CREDENTIAL_MAC];
 };
-_Static_assert(sizeof(struct challenge) == 36 && sizeof(struct answer) == 96 &&
+_Static_assert(sizeof(struct challenge) == 36 && sizeof(struct meet_answer) == 96 &&
                    sizeof(struct verdict_message) == 40,
                "integers are little-endian, nothing is padded");
 
@@ -67,12 +67,12 @@ _Static_assert(sizeof(struct challenge) == 36 && sizeof(struct answer) == 96 &&
 struct proof {
     char label[4];
     struct challenge challenge;
-    struct answer answer; /* its MAC: 0 in that of the rank */
+    struct meet_answer answer; /* its MAC: 0 in that of the rank */
     uint32_t verdict;
 };
 
 static bool prove(const struct store_secret *secret, const char *label, const struct challenge *c,
-                  const struct answer *a, uint32_t verdict, uint8_t mac[CREDENTIAL_MAC])
+                  const struct meet_answer *a, uint32_t verdict, uint8_t mac[CREDENTIAL_MAC])
 {
     struct proof p = {.challenge = *c, .answer = *a, .verdict = htole32(verdict)};
 
@@ -88,11 +88,11 @@ struct stranger {
     int fd;
     int64_t until_ms;
     struct challenge challenge;
-    struct answer answer;
+    struct meet_answer answer;
     size_t got; /* bytes of it */
 };
 
-struct door {
+struct meet_door {
     struct tcp_store *s;
     const struct store_secret *secret;
     int at;
@@ -105,7 +105,7 @@ struct door {
 };
 
 /* Names the ranks that have not come. */
-static int missing(const struct door *d, char *err)
+static int missing(const struct meet_door *d, char *err)
 {
     const struct tcp_store *s = d->s;
     char text[96] = "";
@@ -127,14 +127,14 @@ static int missing(const struct door *d, char *err)
                        text, d->lied, d->secret->from);
 }
 
-static void forget(struct door *d, unsigned i)
+static void forget(struct meet_door *d, unsigned i)
 {
     T_ASSERT(i < d->n, "a stranger is forgotten who is not there");
     d->n--;
     memmove(&d->stranger[i], &d->stranger[i + 1], (d->n - i) * sizeof(*d->stranger));
 }
 
-static void hang_up(struct door *d, unsigned i)
+static void hang_up(struct meet_door *d, unsigned i)
 {
     close(d->stranger[i].fd);
     forget(d, i);
@@ -162,7 +162,7 @@ static enum verdict verdict_of(const struct tcp_store *s, const struct stranger 
 
 /* A rank that knows the secret has mistakes of its own, which are told to both; one that was led here by
  * somebody else is none of this job. */
-static int judge(struct door *d, const struct stranger *of, char *err)
+static int judge(struct meet_door *d, const struct stranger *of, char *err)
 {
     struct tcp_store *s = d->s;
     uint32_t rank = le32toh(of->answer.rank), size = le32toh(of->answer.size);
@@ -192,7 +192,7 @@ static int judge(struct door *d, const struct stranger *of, char *err)
 }
 
 /* What stranger i has sent. -errno: a rank with a mistake. */
-static int hear(struct door *d, unsigned i, char *err)
+static int hear(struct meet_door *d, unsigned i, char *err)
 {
     struct stranger *of = &d->stranger[i], known;
     uint8_t mac[CREDENTIAL_MAC];
@@ -221,7 +221,7 @@ static int hear(struct door *d, unsigned i, char *err)
 }
 
 /* 1: nobody else waits. */
-static int welcome(struct door *d, char *err)
+static int welcome(struct meet_door *d, char *err)
 {
     struct stranger new = {.fd = accept4(d->at, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK),
                            .until_ms = store_now_ms() + STRANGER_MS,
@@ -248,7 +248,7 @@ static int welcome(struct door *d, char *err)
     return 0;
 }
 
-static void wait_at(struct door *d, int64_t until_ms)
+static void wait_at(struct meet_door *d, int64_t until_ms)
 {
     int64_t left;
 
@@ -264,7 +264,7 @@ static void wait_at(struct door *d, int64_t until_ms)
 }
 
 /* Those there first, so that a rank whose answer is here is not dropped for others that come. */
-static int look(struct door *d, char *err)
+static int look(struct meet_door *d, char *err)
 {
     int rc = 0, none = !d->poll[0].revents;
 
@@ -284,7 +284,7 @@ static int look(struct door *d, char *err)
 int store_serve(struct tcp_store *s, const struct addrinfo *a, const struct store_secret *secret,
                 int64_t until_ms, char *err)
 {
-    struct door d = {.s = s, .secret = secret, .missing = s->size - 1};
+    struct meet_door d = {.s = s, .secret = secret, .missing = s->size - 1};
     int rc;
 
     d.room = ROOM_LEAST + (s->size < ROOM_MOST ? s->size : ROOM_MOST);
@@ -317,7 +317,8 @@ enum failure { NOT_THERE, NO_STORE, NOT_KNOWN, ASTRAY };
 static int introduce(struct tcp_store *s, int fd, const struct store_secret *secret,
                      int64_t until_ms, char *err)
 {
-    struct answer a = {.magic = htole32(MAGIC), .rank = htole32(s->rank), .size = htole32(s->size)};
+    struct meet_answer a = {
+        .magic = htole32(MAGIC), .rank = htole32(s->rank), .size = htole32(s->size)};
     struct verdict_message m;
     struct challenge c;
     uint8_t mac[CREDENTIAL_MAC];

@@ -13,12 +13,12 @@
 #define PATIENCE 5 /* a process that has not answered is left out of so many looks */
 #define HEAD     3
 
-struct reading {
+struct live_reading {
     struct live_fabric *x;
     struct live_proc *p;
     int64_t now_ps; /* of the answer */
 };
-typedef void take_row(struct reading *r, const uint64_t *v);
+typedef void take_row(struct live_reading *r, const uint64_t *v);
 
 static uint64_t number(const json_t *a, size_t i)
 {
@@ -26,7 +26,7 @@ static uint64_t number(const json_t *a, size_t i)
 }
 
 /* One answer's rows. Returns the row to ask for next, 0: there are no more, or -errno. */
-static int64_t take(struct reading *r, const json_t *a, take_row *row)
+static int64_t take(struct live_reading *r, const json_t *a, take_row *row)
 {
     uint64_t used = number(a, 2), v[64];
     unsigned width = (unsigned)__builtin_popcountll(used);
@@ -45,7 +45,7 @@ static int64_t take(struct reading *r, const json_t *a, take_row *row)
     return (int64_t)number(a, 1);
 }
 
-static int read_table(struct reading *r, const char *table, take_row *row)
+static int read_table(struct live_reading *r, const char *table, take_row *row)
 {
     int64_t next = 0;
 
@@ -66,7 +66,7 @@ static int read_table(struct reading *r, const char *table, take_row *row)
 
 /* ---- tables ---- */
 
-static void take_port(struct reading *r, const uint64_t *v)
+static void take_port(struct live_reading *r, const uint64_t *v)
 {
     const struct fabric *f = r->x->f;
     struct live_dir *dir = r->x->now.dir;
@@ -91,7 +91,7 @@ static void take_port(struct reading *r, const uint64_t *v)
     }
 }
 
-static void take_group(struct reading *r, const uint64_t *v)
+static void take_group(struct live_reading *r, const uint64_t *v)
 {
     if (v[GROUP_node] < r->x->f->n_nodes && v[GROUP_child] <= r->x->f->n_nodes &&
         v[GROUP_founder] <= r->x->f->n_nodes)
@@ -115,7 +115,7 @@ static void program_of(uint64_t pid, char *name, size_t size)
             *c = '?';
 }
 
-static void take_slot(struct reading *r, const uint64_t *v)
+static void take_slot(struct live_reading *r, const uint64_t *v)
 {
     struct live_look *k = &r->x->now;
     struct live_slot *s;
@@ -131,7 +131,7 @@ static void take_slot(struct reading *r, const uint64_t *v)
     k->n_slots++;
 }
 
-static void take_lag(struct reading *r, const uint64_t *v)
+static void take_lag(struct live_reading *r, const uint64_t *v)
 {
     if (v[LAG_bucket] >= LIVE_LAG)
         return;
@@ -142,7 +142,7 @@ static void take_lag(struct reading *r, const uint64_t *v)
 /* ---- other answers ---- */
 
 /* "LINK: loss=0.1%", or "LINK: down". */
-static int read_faults(struct reading *r)
+static int read_faults(struct live_reading *r)
 {
     json_t *a = telemetry_client_ask(r->p->fd, "/trib/link", NULL), *e;
     size_t i;
@@ -166,7 +166,7 @@ static int read_faults(struct reading *r)
     return i ? 0 : -ETIMEDOUT;
 }
 
-static void read_kinds(struct reading *r)
+static void read_kinds(struct live_reading *r)
 {
     json_t *a = telemetry_client_ask(r->p->fd, "/trib/table/kinds", NULL), *e;
     size_t i;
@@ -198,7 +198,7 @@ static void add_totals(json_t *sum, const json_t *of)
     }
 }
 
-static int read_totals(struct reading *r)
+static int read_totals(struct live_reading *r)
 {
     json_t *t = telemetry_client_ask(r->p->fd, "/trib/totals", NULL);
 
@@ -210,7 +210,7 @@ static int read_totals(struct reading *r)
     return 0;
 }
 
-static int read_dilation(struct reading *r)
+static int read_dilation(struct live_reading *r)
 {
     json_t *v = telemetry_client_ask(r->p->fd, "/trib/dilation", NULL);
 
@@ -221,7 +221,7 @@ static int read_dilation(struct reading *r)
 
 /* ---- a process ---- */
 
-static int read_proc(struct reading *r, unsigned what)
+static int read_proc(struct live_reading *r, unsigned what)
 {
     int rc = read_table(r, "/trib/table/ports", take_port);
 
@@ -237,7 +237,7 @@ static int read_proc(struct reading *r, unsigned what)
 }
 
 /* A connection that answers; the server may have closed one that was idle. */
-static bool reach(struct reading *r)
+static bool reach(struct live_reading *r)
 {
     if (r->p->fd >= 0 && !read_dilation(r))
         return true;
@@ -248,7 +248,7 @@ static bool reach(struct reading *r)
 
 static void ask(struct live_fabric *x, struct live_proc *p, unsigned what)
 {
-    struct reading r = {.x = x, .p = p};
+    struct live_reading r = {.x = x, .p = p};
 
     if (p->state == LIVE_STARTING || (p->patience && --p->patience))
         return;

@@ -44,7 +44,7 @@ int metrics_serve(struct live *l, const char *where)
 #define OPEN_TYPE   "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define TEXT_TYPE   "text/plain; version=0.0.4; charset=utf-8"
 
-struct place {
+struct http_place {
     int fd;
     int64_t since_ns; /* when it connected, or had its last answer */
 };
@@ -56,10 +56,10 @@ struct server {
     bool full;        /* no descriptor was free, which was said */
     int64_t retry_ns; /* when it is tried again */
     unsigned n;
-    struct place place[CONNECTIONS];
+    struct http_place place[CONNECTIONS];
 };
 
-static struct place *place_of(struct server *s, struct MHD_Connection *c)
+static struct http_place *place_of(struct server *s, struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -109,7 +109,7 @@ static enum MHD_Result scrape(void *ctx, struct MHD_Connection *c, const char *u
     char *text = NULL;
     size_t len = 0;
     struct server *s = ctx;
-    struct place *p = place_of(s, c);
+    struct http_place *p = place_of(s, c);
     FILE *f;
 
     (void)version, (void)data, (void)state;
@@ -135,7 +135,7 @@ static void place_note(void *ctx, struct MHD_Connection *c, void **state,
                        enum MHD_ConnectionNotificationCode what)
 {
     struct server *s = ctx;
-    struct place *p = place_of(s, c);
+    struct http_place *p = place_of(s, c);
 
     (void)state;
     if (p && what == MHD_CONNECTION_NOTIFY_CLOSED)
@@ -145,16 +145,16 @@ static void place_note(void *ctx, struct MHD_Connection *c, void **state,
 static void place_answered(void *ctx, struct MHD_Connection *c, void **state,
                            enum MHD_RequestTerminationCode how)
 {
-    struct place *p = place_of(ctx, c);
+    struct http_place *p = place_of(ctx, c);
 
     (void)state, (void)how;
     if (p)
         p->since_ns = clock_mono_ns();
 }
 
-static struct place *place_idlest(struct server *s)
+static struct http_place *place_idlest(struct server *s)
 {
-    struct place *idlest = &s->place[0];
+    struct http_place *idlest = &s->place[0];
 
     for (unsigned i = 1; i < s->n; i++)
         if (s->place[i].since_ns < idlest->since_ns)
@@ -163,7 +163,7 @@ static struct place *place_idlest(struct server *s)
 }
 
 /* MHD finds that the connection is over, and place_note() frees the place. */
-static void place_end(struct server *s, struct place *p)
+static void place_end(struct server *s, struct http_place *p)
 {
     unsigned before = s->n;
 
@@ -215,7 +215,7 @@ static void places_accept(struct server *s)
         close(fd);
         return;
     }
-    s->place[s->n++] = (struct place){.fd = fd, .since_ns = clock_mono_ns()};
+    s->place[s->n++] = (struct http_place){.fd = fd, .since_ns = clock_mono_ns()};
     if (MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, len) != MHD_YES)
         for (unsigned i = 0; i < s->n; i++) /* MHD has closed it, and may have told place_note() */
             if (s->place[i].fd == fd)

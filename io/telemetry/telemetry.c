@@ -24,7 +24,7 @@ static struct loop *serving; /* see telemetry_serve() */
 static const bool *loop_mine;
 static struct captures captures; /* touched in the loop's thread only */
 
-struct question {
+struct telemetry_question {
     void (*answer)(struct loop *l, const char *params, struct rte_tel_data *d);
     const char *params;
     struct rte_tel_data *d;
@@ -32,7 +32,7 @@ struct question {
 
 static void ask_loop(struct loop *l, void *arg)
 {
-    struct question *q = arg;
+    struct telemetry_question *q = arg;
 
     q->answer(l, q->params, q->d);
 }
@@ -40,7 +40,7 @@ static void ask_loop(struct loop *l, void *arg)
 static int ask(void (*answer)(struct loop *l, const char *params, struct rte_tel_data *d),
                const char *params, struct rte_tel_data *d)
 {
-    struct question q = {answer, params && *params ? params : NULL, d};
+    struct telemetry_question q = {answer, params && *params ? params : NULL, d};
 
     return serving ? loop_call(serving, ask_loop, &q) : -ENOENT;
 }
@@ -63,7 +63,7 @@ static void nodes(struct loop *l, const char *params, struct rte_tel_data *d)
             rte_tel_data_add_array_string(d, f->nodes[i].name);
 }
 
-static void add_counters(struct rte_tel_data *d, const struct port_counters *c,
+static void add_counters(struct rte_tel_data *d, const struct node_port_counters *c,
                          const struct net_port_stats *sent)
 {
     char name[64];
@@ -176,7 +176,7 @@ static void link_bytes(struct loop *l, const char *params, struct rte_tel_data *
 static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
-    struct port_counters sum = {0};
+    struct node_port_counters sum = {0};
     struct net_port_stats all;
     struct link_io_info c;
     uint64_t overflow = 0, bad = 0, nobuf = 0, refused = 0;

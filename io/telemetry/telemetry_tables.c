@@ -20,16 +20,17 @@ static_assert(GROUP_COLUMNS_N <= TELEMETRY_COLUMNS && SLOT_COLUMNS_N <= TELEMETR
               "the same");
 
 /* The answer that is being made; one at a time, in the loop's thread. */
-struct answer {
+struct table_answer {
     unsigned long first, row; /* the first row to show; the one that comes next */
     unsigned columns, rows;
     uint64_t used; /* columns, by bits */
     bool full;
     uint64_t cell[TELEMETRY_CELLS][TELEMETRY_COLUMNS];
 };
-static struct answer answer;
+static struct table_answer answer;
 
-static bool begin(struct answer *a, unsigned columns, const char *params, struct rte_tel_data *d)
+static bool begin(struct table_answer *a, unsigned columns, const char *params,
+                  struct rte_tel_data *d)
 {
     char *end = NULL;
 
@@ -45,7 +46,7 @@ static bool begin(struct answer *a, unsigned columns, const char *params, struct
     return true;
 }
 
-static void add_row(struct answer *a, const uint64_t *v)
+static void add_row(struct table_answer *a, const uint64_t *v)
 {
     uint64_t used = a->used;
 
@@ -62,7 +63,7 @@ static void add_row(struct answer *a, const uint64_t *v)
     memcpy(a->cell[a->rows++], v, a->columns * sizeof(*v));
 }
 
-static void end(const struct answer *a, const struct loop *l, struct rte_tel_data *d)
+static void end(const struct table_answer *a, const struct loop *l, struct rte_tel_data *d)
 {
     rte_tel_data_start_array(d, TELEMETRY_NUMBERS);
     telemetry_append(d, (uint64_t)clock_fabric_ps(l->sh));

@@ -81,14 +81,14 @@ static int64_t arrival_ns(struct msghdr *mh)
 }
 
 #define CONTROL 64
-struct inbox {
+struct trunk_inbox {
     uint8_t data[TRUNK_BURST][TRUNK_MAX], control[TRUNK_BURST][CONTROL];
     struct iovec iov[TRUNK_BURST];
     struct mmsghdr msg[TRUNK_BURST];
 };
 
 /* Waits for datagrams, AGREE_MS at most, and takes them. */
-static unsigned receive(struct trunk *t, struct inbox *in)
+static unsigned receive(struct trunk *t, struct trunk_inbox *in)
 {
     int64_t now;
     int n;
@@ -122,7 +122,7 @@ static unsigned receive(struct trunk *t, struct inbox *in)
 static void *receiver(void *arg)
 {
     struct trunk *t = arg;
-    struct inbox *in = calloc(1, sizeof(*in));
+    struct trunk_inbox *in = calloc(1, sizeof(*in));
 
     pthread_setname_np(pthread_self(), "receiver");
     prctl(PR_SET_TIMERSLACK, SLACK_NS);
@@ -136,7 +136,7 @@ static void *receiver(void *arg)
 
 static int agree(struct trunk *t, struct clock_state *line, volatile sig_atomic_t *stop)
 {
-    struct inbox *in = calloc(1, sizeof(*in));
+    struct trunk_inbox *in = calloc(1, sizeof(*in));
     bool done = false;
 
     if (!in)

@@ -47,13 +47,13 @@ static void ring(struct trunk_end *e)
 
 /* Datagrams are sent in one system call. What does not fit into the socket is sent again later, as if
  * it had been lost. */
-struct batch {
+struct end_batch {
     unsigned n;
     struct mmsghdr msg[TRUNK_BURST];
     struct iovec iov[TRUNK_BURST];
 };
 
-static void batch_send(struct trunk *t, unsigned to, struct batch *b)
+static void batch_send(struct trunk *t, unsigned to, struct end_batch *b)
 {
     struct trunk_peer *p = &t->peer[to];
 
@@ -78,7 +78,7 @@ static void batch_send(struct trunk *t, unsigned to, struct batch *b)
     b->n = 0;
 }
 
-static void batch_add(struct trunk *t, struct trunk_end *e, struct batch *b, uint32_t number)
+static void batch_add(struct trunk *t, struct trunk_end *e, struct end_batch *b, uint32_t number)
 {
     const size_t before = sizeof(struct trunk_header) + sizeof(struct trunk_frame);
     struct trunk_peer *p = &t->peer[e->peer];
@@ -107,7 +107,7 @@ static unsigned send_new(struct trunk *t, struct trunk_end *e, int64_t now_ns)
 {
     struct rte_mbuf *m[TRUNK_BURST];
     uint16_t n = io_port_rx(e->rp, 0, m, (uint16_t)RTE_MIN(TRUNK_BURST, flow_room(&e->out)));
-    struct batch b = {0};
+    struct end_batch b = {0};
     int64_t waited = -1, due;
 
     if (e->page)
@@ -236,7 +236,7 @@ static void free_done(struct trunk_end *e)
 static void take_ack(struct trunk *t, struct trunk_end *e, const uint8_t *body, int64_t now_ns)
 {
     uint32_t again[FLOW_WINDOW];
-    struct batch b = {0};
+    struct end_batch b = {0};
     struct flow_ack a;
     struct trunk_ack k;
     unsigned n;

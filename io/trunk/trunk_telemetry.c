@@ -22,14 +22,14 @@
 static struct trunk *serving;
 static pthread_mutex_t serving_lock = PTHREAD_MUTEX_INITIALIZER;
 
-struct sums {
+struct trunk_sums {
     uint64_t sent, received, again, overflow;
     unsigned up, n;
 };
 
-static struct sums ends_of(const struct trunk *t, unsigned machine)
+static struct trunk_sums ends_of(const struct trunk *t, unsigned machine)
 {
-    struct sums s = {0};
+    struct trunk_sums s = {0};
 
     for (unsigned i = 0; i < t->n_ends; i++) {
         const struct trunk_end *e = &t->end[i];
@@ -62,7 +62,7 @@ static const char *state_of(const struct trunk *t, unsigned machine)
 static void machine(const struct trunk *t, unsigned i, struct rte_tel_data *d)
 {
     const struct trunk_peer *p = &t->peer[i];
-    struct sums s = ends_of(t, i);
+    struct trunk_sums s = ends_of(t, i);
     struct follow_line l;
 
     rte_tel_data_add_dict_string(d, "state", state_of(t, i));

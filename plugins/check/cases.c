@@ -5,7 +5,7 @@
 #define STRICT CASE_STRICT
 #define LAST   CASE_LAST
 
-static const struct check_case net[] = {
+static const struct plugin_case net[] = {
     {"init", "it loads, has all functions, and devices", NULL, 0, 0},
     {"properties", "devices' properties are set, sound, and those of other tables", case_properties,
      0, 0},
@@ -47,7 +47,7 @@ static const struct check_case net[] = {
     {"end", "ranks end with status 0", NULL, 0, 0},
 };
 
-static const struct check_case coll[] = {
+static const struct plugin_case coll[] = {
     {"init", "it loads, has all functions, and devices", NULL, 0, 0},
     {"properties", "devices' properties are set, sound, and those of other tables", case_properties,
      0, 0},
@@ -74,7 +74,7 @@ static const struct check_case coll[] = {
 };
 _Static_assert(sizeof(net) / sizeof(net[0]) <= BOARD_ROWS, "as the board");
 
-const struct check_case *cases_of(bool of_coll, unsigned *n)
+const struct plugin_case *cases_of(bool of_coll, unsigned *n)
 {
     *n = of_coll ? sizeof(coll) / sizeof(coll[0]) : sizeof(net) / sizeof(net[0]);
     return of_coll ? coll : net;

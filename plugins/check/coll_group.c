@@ -7,7 +7,7 @@
 
 /* ---- communicators ---- */
 
-static void buffer_open(struct rank *r, void *comm, struct buffer *b)
+static void buffer_open(struct plugin_rank *r, void *comm, struct buffer *b)
 {
     uint8_t *all = aligned_alloc(4096, GROUP_BYTES + 2 * GROUP_EDGE);
 
@@ -19,14 +19,14 @@ static void buffer_open(struct rank *r, void *comm, struct buffer *b)
     MUST(r, "regMr", table_reg_mr(&r->t, comm, b->at, GROUP_BYTES, NCCL_PTR_HOST, &b->mh));
 }
 
-static void buffer_close(struct rank *r, void *comm, struct buffer *b)
+static void buffer_close(struct plugin_rank *r, void *comm, struct buffer *b)
 {
     buffer_untouched(r, b, 0, GROUP_BYTES, "the end");
     MUST(r, "deregMr", table_dereg_mr(&r->t, comm, b->mh));
     free(b->all);
 }
 
-void group_open(struct rank *r, struct coll_group *g)
+void group_open(struct plugin_rank *r, struct coll_group *g)
 {
     void *handles[BOARD_RANKS], *listen = NULL;
     char mine[NCCL_HANDLE] = {0}, all[BOARD_RANKS][NCCL_HANDLE];
@@ -49,7 +49,7 @@ void group_open(struct rank *r, struct coll_group *g)
     buffer_open(r, g->comm, &g->out);
 }
 
-void group_close(struct rank *r, struct coll_group *g)
+void group_close(struct plugin_rank *r, struct coll_group *g)
 {
     buffer_close(r, g->comm, &g->in);
     buffer_close(r, g->comm, &g->out);
@@ -61,7 +61,8 @@ void buffer_clear(struct buffer *b)
     memset(b->all, MARK, GROUP_BYTES + 2 * GROUP_EDGE);
 }
 
-void buffer_untouched(struct rank *r, const struct buffer *b, size_t at, size_t n, const char *what)
+void buffer_untouched(struct plugin_rank *r, const struct buffer *b, size_t at, size_t n,
+                      const char *what)
 {
     const size_t all = GROUP_BYTES + 2 * GROUP_EDGE, front = GROUP_EDGE + at;
     size_t i = marks_broken(b->all, front);
@@ -165,7 +166,7 @@ int element_value(unsigned rank, size_t i)
     return rank == k % 5 || rank == k % 7 ? 2 : (int)(k % 3 == 0 ? rank == k % 4 : k % 2);
 }
 
-int element_reduced(const struct rank *r, int op, size_t i)
+int element_reduced(const struct plugin_rank *r, int op, size_t i)
 {
     int v = element_value(0, i);
 
@@ -180,13 +181,13 @@ int element_reduced(const struct rank *r, int op, size_t i)
     return v;
 }
 
-void elements_fill(const struct rank *r, int type, void *to, size_t from, size_t n)
+void elements_fill(const struct plugin_rank *r, int type, void *to, size_t from, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         element_put(type, to, i, element_value(r->me, from + i));
 }
 
-void elements_expect(struct rank *r, int type, int op, const void *at, size_t from, size_t n,
+void elements_expect(struct plugin_rank *r, int type, int op, const void *at, size_t from, size_t n,
                      const char *what)
 {
     for (size_t i = 0; i < n; i++) {
@@ -198,7 +199,7 @@ void elements_expect(struct rank *r, int type, int op, const void *at, size_t fr
     }
 }
 
-bool group_supports(struct rank *r, int type, int op)
+bool group_supports(struct plugin_rank *r, int type, int op)
 {
     int supported = RANK_FILL;
 
@@ -210,7 +211,7 @@ bool group_supports(struct rank *r, int type, int op)
 
 /* ---- operations ---- */
 
-static bool started(struct rank *r, void *req, const char *call)
+static bool started(struct plugin_rank *r, void *req, const char *call)
 {
     EXPECT(r, req != RANK_POISON, "%s: it has left the request unset, expected NULL or one", call);
     if (!req)
@@ -228,8 +229,8 @@ static bool started(struct rank *r, void *req, const char *call)
     } while (!started(r, req, call));                                                              \
     return req
 
-void *group_allreduce(struct rank *r, struct coll_group *g, const void *send, void *recv, size_t n,
-                      int type, int op)
+void *group_allreduce(struct plugin_rank *r, struct coll_group *g, const void *send, void *recv,
+                      size_t n, int type, int op)
 {
     void *mh = send == recv ? g->out.mh : g->in.mh;
 
@@ -238,15 +239,15 @@ void *group_allreduce(struct rank *r, struct coll_group *g, const void *send, vo
                           &req));
 }
 
-void *group_allgather(struct rank *r, struct coll_group *g, void *send, void *window, size_t block,
-                      size_t offset, size_t bytes)
+void *group_allgather(struct plugin_rank *r, struct coll_group *g, void *send, void *window,
+                      size_t block, size_t offset, size_t bytes)
 {
     START(r, "iallgather",
           coll_iallgather(&r->t, g->comm, send, window, block, offset, bytes, g->in.mh, g->out.mh,
                           &req));
 }
 
-void *group_reducescatter(struct rank *r, struct coll_group *g, void *window, void *recv,
+void *group_reducescatter(struct plugin_rank *r, struct coll_group *g, void *window, void *recv,
                           size_t block, size_t offset, size_t bytes, int type, int op)
 {
     START(r, "ireducescatter",
@@ -254,7 +255,7 @@ void *group_reducescatter(struct rank *r, struct coll_group *g, void *window, vo
                               g->in.mh, g->out.mh, &req));
 }
 
-void group_finish(struct rank *r, void *req)
+void group_finish(struct plugin_rank *r, void *req)
 {
     int size = 0, done = 0;
 

@@ -21,12 +21,12 @@ struct coll_group {
     struct buffer in, out;
 };
 
-void group_open(struct rank *r, struct coll_group *g);
-void group_close(struct rank *r, struct coll_group *g);
+void group_open(struct plugin_rank *r, struct coll_group *g);
+void group_close(struct plugin_rank *r, struct coll_group *g);
 /* Marks all of it. */
 void buffer_clear(struct buffer *b);
 /* Has marks but for `n` bytes from at on. what: of the operation, for the text. */
-void buffer_untouched(struct rank *r, const struct buffer *b, size_t at, size_t n,
+void buffer_untouched(struct plugin_rank *r, const struct buffer *b, size_t at, size_t n,
                       const char *what);
 
 /* ---- elements ---- */
@@ -39,23 +39,23 @@ void element_put(int type, void *to, size_t i, int v);
 bool element_is(int type, const void *from, size_t i, int v);
 /* A rank's contribution, and what all of them are reduced to. */
 int element_value(unsigned rank, size_t i);
-int element_reduced(const struct rank *r, int op, size_t i);
+int element_reduced(const struct plugin_rank *r, int op, size_t i);
 /* Contributions, from element `from` of the vector on. */
-void elements_fill(const struct rank *r, int type, void *to, size_t from, size_t n);
-void elements_expect(struct rank *r, int type, int op, const void *at, size_t from, size_t n,
+void elements_fill(const struct plugin_rank *r, int type, void *to, size_t from, size_t n);
+void elements_expect(struct plugin_rank *r, int type, int op, const void *at, size_t from, size_t n,
                      const char *what);
 /* Whether the plug-in reduces so. */
-bool group_supports(struct rank *r, int type, int op);
+bool group_supports(struct plugin_rank *r, int type, int op);
 
 /* ---- operations ---- */
 
 /* Until there is a request; NULL would block. */
-void *group_allreduce(struct rank *r, struct coll_group *g, const void *send, void *recv, size_t n,
-                      int type, int op);
-void *group_allgather(struct rank *r, struct coll_group *g, void *send, void *window, size_t block,
-                      size_t offset, size_t bytes);
-void *group_reducescatter(struct rank *r, struct coll_group *g, void *window, void *recv,
+void *group_allreduce(struct plugin_rank *r, struct coll_group *g, const void *send, void *recv,
+                      size_t n, int type, int op);
+void *group_allgather(struct plugin_rank *r, struct coll_group *g, void *send, void *window,
+                      size_t block, size_t offset, size_t bytes);
+void *group_reducescatter(struct plugin_rank *r, struct coll_group *g, void *window, void *recv,
                           size_t block, size_t offset, size_t bytes, int type, int op);
-void group_finish(struct rank *r, void *req);
+void group_finish(struct plugin_rank *r, void *req);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define N ((size_t)200)
 
-static int type_of(struct rank *r)
+static int type_of(struct plugin_rank *r)
 {
     int type = NCCL_FLOAT32;
 
@@ -22,7 +22,7 @@ static int type_of(struct rank *r)
     return type;
 }
 
-static void allreduce(struct rank *r, struct coll_group *g, unsigned seed)
+static void allreduce(struct plugin_rank *r, struct coll_group *g, unsigned seed)
 {
     int type = type_of(r);
 
@@ -33,7 +33,7 @@ static void allreduce(struct rank *r, struct coll_group *g, unsigned seed)
     buffer_clear(&g->out);
 }
 
-static void end(struct rank *r, struct coll_group *g)
+static void end(struct plugin_rank *r, struct coll_group *g)
 {
     allreduce(r, g, 5);
     rank_barrier(r);
@@ -41,7 +41,7 @@ static void end(struct rank *r, struct coll_group *g)
 }
 
 /* What is begun first differs between ranks: communicators do not wait for each other. */
-void coll_several(struct rank *r)
+void coll_several(struct plugin_rank *r)
 {
     struct coll_group g[3];
     int type = type_of(r);
@@ -69,7 +69,7 @@ void coll_several(struct rank *r)
     }
 }
 
-void coll_reopen(struct rank *r)
+void coll_reopen(struct plugin_rank *r)
 {
     for (unsigned i = 0; i < 5; i++) {
         struct coll_group g;
@@ -82,7 +82,7 @@ void coll_reopen(struct rank *r)
 }
 
 /* A communicator ends with an operation that only this rank has begun. */
-void coll_close_requests(struct rank *r)
+void coll_close_requests(struct plugin_rank *r)
 {
     struct coll_group g, other;
 
@@ -101,7 +101,7 @@ void coll_close_requests(struct rank *r)
 
 /* ---- what NCCL never does ---- */
 
-static void refuse_all(struct rank *r, void *x, const struct coll_group *g)
+static void refuse_all(struct plugin_rank *r, void *x, const struct coll_group *g)
 {
     int done = 0, type = type_of(r);
     void *got = NULL;
@@ -115,7 +115,7 @@ static void refuse_all(struct rank *r, void *x, const struct coll_group *g)
     REFUSED(r, "closeListen", table_close_listen(&r->t, x));
 }
 
-void coll_null(struct rank *r)
+void coll_null(struct plugin_rank *r)
 {
     struct coll_group g;
 
@@ -124,7 +124,7 @@ void coll_null(struct rank *r)
     end(r, &g);
 }
 
-void coll_stale(struct rank *r)
+void coll_stale(struct plugin_rank *r)
 {
     struct coll_group g, old;
     int type = type_of(r), done = 0;
@@ -144,7 +144,7 @@ void coll_stale(struct rank *r)
     end(r, &g);
 }
 
-void coll_bad_arguments(struct rank *r)
+void coll_bad_arguments(struct plugin_rank *r)
 {
     char handle[NCCL_HANDLE] = {0};
     void *handles[] = {handle, handle}, *got = NULL;
@@ -172,7 +172,7 @@ void coll_bad_arguments(struct rank *r)
 /* ---- a rank is killed ---- */
 
 /* Others have begun what it will not: they hear of it. Rank 1 goes, which is neither first nor last. */
-void coll_killed(struct rank *r)
+void coll_killed(struct plugin_rank *r)
 {
     struct coll_group g;
     int rc = 0, done = 0;

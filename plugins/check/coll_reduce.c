@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static void allreduce(struct rank *r, struct coll_group *g, int type, int op, size_t n, size_t at)
+static void allreduce(struct plugin_rank *r, struct coll_group *g, int type, int op, size_t n,
+                      size_t at)
 {
     size_t bytes = n * element_size(type);
 
@@ -22,7 +23,7 @@ static void allreduce(struct rank *r, struct coll_group *g, int type, int op, si
     rank_barrier(r);
 }
 
-static void end(struct rank *r, struct coll_group *g)
+static void end(struct plugin_rank *r, struct coll_group *g)
 {
     buffer_clear(&g->in);
     buffer_clear(&g->out);
@@ -31,7 +32,7 @@ static void end(struct rank *r, struct coll_group *g)
 }
 
 /* It says the same each time, and something is supported. */
-void coll_support(struct rank *r)
+void coll_support(struct plugin_rank *r)
 {
     unsigned some = 0;
 
@@ -49,7 +50,7 @@ void coll_support(struct rank *r)
 
 /* What is supported is right. The mean, whose rounding is nobody's, is left out, and so are sums of
  * many ranks that the narrowest floats do not have. */
-void coll_types(struct rank *r)
+void coll_types(struct plugin_rank *r)
 {
     const int n_types = r->n > 4 ? NCCL_FLOAT8E4M3 : NCCL_TYPES;
     struct coll_group g;
@@ -65,7 +66,7 @@ void coll_types(struct rank *r)
 }
 
 /* A sum that is supported; float's where there are several. */
-static int type_of(struct rank *r)
+static int type_of(struct plugin_rank *r)
 {
     if (group_supports(r, NCCL_FLOAT32, NCCL_SUM))
         return NCCL_FLOAT32;
@@ -75,7 +76,7 @@ static int type_of(struct rank *r)
     rank_fail(r, "reduceSupport: found no sum that is supported");
 }
 
-void coll_sizes(struct rank *r)
+void coll_sizes(struct plugin_rank *r)
 {
     static const size_t counts[] = {1, 2, 3, 31, 255, 1000, 1024, 4097, 65536};
     struct coll_group g;
@@ -91,7 +92,7 @@ void coll_sizes(struct rank *r)
     end(r, &g);
 }
 
-void coll_in_place(struct rank *r)
+void coll_in_place(struct plugin_rank *r)
 {
     struct coll_group g;
     int type = type_of(r);
@@ -108,7 +109,7 @@ void coll_in_place(struct rank *r)
 }
 
 /* As many as NCCL's proxy has steps; tested from the last one on, and from the first one on. */
-void coll_in_flight(struct rank *r)
+void coll_in_flight(struct plugin_rank *r)
 {
     void *req[GROUP_FLIGHT];
     struct coll_group g;
@@ -131,7 +132,7 @@ void coll_in_flight(struct rank *r)
     end(r, &g);
 }
 
-void coll_flush(struct rank *r)
+void coll_flush(struct plugin_rank *r)
 {
     struct coll_group g;
     int type = type_of(r);

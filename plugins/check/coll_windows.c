@@ -11,14 +11,14 @@ static uint8_t byte_of(unsigned rank, size_t i)
 }
 
 /* Where NCCL points to in a rank's own block: where the window starts, if that is within it. */
-static size_t own_place(const struct rank *r, size_t at, size_t block)
+static size_t own_place(const struct plugin_rank *r, size_t at, size_t block)
 {
     size_t own = block * r->me;
 
     return at > own && at < own + block ? at - own : 0;
 }
 
-static void gather(struct rank *r, size_t block, size_t step)
+static void gather(struct plugin_rank *r, size_t block, size_t step)
 {
     size_t all = block * r->n, n;
     struct coll_group g;
@@ -45,21 +45,21 @@ static void gather(struct rank *r, size_t block, size_t step)
     group_close(r, &g);
 }
 
-void coll_gather(struct rank *r)
+void coll_gather(struct plugin_rank *r)
 {
     gather(r, 4096, 4096 * r->n);
     gather(r, 1, r->n);
     gather(r, 50001, 50001 * r->n);
 }
 
-void coll_gather_windows(struct rank *r)
+void coll_gather_windows(struct plugin_rank *r)
 {
     gather(r, 4096, 4096);
     gather(r, 4096, 3333);
     gather(r, 4096, 10000);
 }
 
-static void scatter(struct rank *r, int type, int op, size_t count, size_t step_count)
+static void scatter(struct plugin_rank *r, int type, int op, size_t count, size_t step_count)
 {
     size_t element = element_size(type), block = count * element, all = block * r->n, n;
     size_t step = step_count * element;
@@ -82,21 +82,21 @@ static void scatter(struct rank *r, int type, int op, size_t count, size_t step_
 }
 
 /* Of all sums that are supported. */
-static void scatters(struct rank *r, size_t count, size_t step)
+static void scatters(struct plugin_rank *r, size_t count, size_t step)
 {
     for (int type = 0; type < NCCL_TYPES; type++)
         if (group_supports(r, type, NCCL_SUM))
             scatter(r, type, NCCL_SUM, count, step);
 }
 
-void coll_scatter(struct rank *r)
+void coll_scatter(struct plugin_rank *r)
 {
     scatters(r, 1000, 1000 * r->n);
     if (group_supports(r, NCCL_FLOAT32, NCCL_MAX))
         scatter(r, NCCL_FLOAT32, NCCL_MAX, 10001, 10001 * r->n);
 }
 
-void coll_scatter_windows(struct rank *r)
+void coll_scatter_windows(struct plugin_rank *r)
 {
     if (!group_supports(r, NCCL_FLOAT32, NCCL_SUM)) {
         scatters(r, 1000, 333);

@@ -7,7 +7,7 @@
 
 /* ---- connections ---- */
 
-void connection_listen(struct rank *r, unsigned from, void **listen)
+void connection_listen(struct plugin_rank *r, unsigned from, void **listen)
 {
     uint8_t handle[NCCL_HANDLE + 64];
 
@@ -25,7 +25,8 @@ void connection_listen(struct rank *r, unsigned from, void **listen)
 }
 
 /* One step at either end. */
-static void connection_step(struct rank *r, unsigned from, void *listen, void *handle, void **comm)
+static void connection_step(struct plugin_rank *r, unsigned from, void *listen, void *handle,
+                            void **comm)
 {
     struct nccl_device_handle *device = NULL;
 
@@ -41,7 +42,7 @@ static void connection_step(struct rank *r, unsigned from, void *listen, void *h
            r->me == from ? "connect" : "accept");
 }
 
-void connection_meet(struct rank *r, unsigned from, void *listen, struct connection *c)
+void connection_meet(struct plugin_rank *r, unsigned from, void *listen, struct connection *c)
 {
     char handle[NCCL_HANDLE]; /* of this connect, which keeps its state in it */
 
@@ -54,7 +55,7 @@ void connection_meet(struct rank *r, unsigned from, void *listen, struct connect
     }
 }
 
-void connection_open(struct rank *r, unsigned from, struct connection *c)
+void connection_open(struct plugin_rank *r, unsigned from, struct connection *c)
 {
     void *listen;
 
@@ -66,7 +67,7 @@ void connection_open(struct rank *r, unsigned from, struct connection *c)
         MUST(r, "closeListen", table_close_listen(&r->t, listen));
 }
 
-void connection_close(struct rank *r, struct connection *c)
+void connection_close(struct plugin_rank *r, struct connection *c)
 {
     if (c->sends)
         MUST(r, "closeSend", net_close_send(&r->t, c->comm));
@@ -77,13 +78,14 @@ void connection_close(struct rank *r, struct connection *c)
 
 /* ---- memory ---- */
 
-void memory_register(struct rank *r, const struct connection *c, void *data, size_t n, void **mh)
+void memory_register(struct plugin_rank *r, const struct connection *c, void *data, size_t n,
+                     void **mh)
 {
     *mh = NULL; /* a plug-in may need none */
     MUST(r, "regMr", table_reg_mr(&r->t, c->comm, data, n, NCCL_PTR_HOST, mh));
 }
 
-void memory_open(struct rank *r, const struct connection *c, struct memory *m)
+void memory_open(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m)
 {
     m->all = aligned_alloc(4096, MEMORY_BYTES + 2 * MEMORY_EDGE);
     EXPECT(r, m->all, "out of memory");
@@ -92,7 +94,7 @@ void memory_open(struct rank *r, const struct connection *c, struct memory *m)
     memory_register(r, c, m->at, MEMORY_BYTES, &m->mh);
 }
 
-void memory_close(struct rank *r, const struct connection *c, struct memory *m)
+void memory_close(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m)
 {
     memory_untouched(r, m);
     MUST(r, "deregMr", table_dereg_mr(&r->t, c->comm, m->mh));
@@ -104,14 +106,14 @@ uint8_t memory_pattern(size_t i, unsigned seed)
     return (uint8_t)(i * 7 + i / 251 + seed * 31 + 1);
 }
 
-void memory_fill(struct memory *m, size_t at, size_t n, unsigned seed)
+void memory_fill(struct plugin_memory *m, size_t at, size_t n, unsigned seed)
 {
     for (size_t i = 0; i < n; i++)
         m->at[at + i] = memory_pattern(i, seed);
 }
 
-void memory_expect(struct rank *r, struct memory *m, size_t at, size_t n, unsigned seed,
-                   const char *what)
+void memory_expect(struct plugin_rank *r, struct plugin_memory *m, size_t at, size_t n,
+                   unsigned seed, const char *what)
 {
     for (size_t i = 0; i < n; i++)
         EXPECT(r, m->at[at + i] == memory_pattern(i, seed),
@@ -120,7 +122,7 @@ void memory_expect(struct rank *r, struct memory *m, size_t at, size_t n, unsign
     memset(m->at + at, MARK, n);
 }
 
-void memory_untouched(struct rank *r, const struct memory *m)
+void memory_untouched(struct plugin_rank *r, const struct plugin_memory *m)
 {
     const size_t n = MEMORY_BYTES + 2 * MEMORY_EDGE, i = marks_broken(m->all, n);
 
@@ -131,8 +133,8 @@ void memory_untouched(struct rank *r, const struct memory *m)
 
 /* ---- requests ---- */
 
-void *send_try(struct rank *r, const struct connection *c, const struct memory *m, size_t at,
-               size_t n, int tag)
+void *send_try(struct plugin_rank *r, const struct connection *c, const struct plugin_memory *m,
+               size_t at, size_t n, int tag)
 {
     void *req = RANK_POISON;
 
@@ -141,8 +143,8 @@ void *send_try(struct rank *r, const struct connection *c, const struct memory *
     return req;
 }
 
-void *send_start(struct rank *r, const struct connection *c, const struct memory *m, size_t at,
-                 size_t n, int tag)
+void *send_start(struct plugin_rank *r, const struct connection *c, const struct plugin_memory *m,
+                 size_t at, size_t n, int tag)
 {
     void *req;
 
@@ -151,8 +153,8 @@ void *send_start(struct rank *r, const struct connection *c, const struct memory
     return req;
 }
 
-void *receive_try(struct rank *r, const struct connection *c, const struct memory *m, int n,
-                  const struct receive *part)
+void *receive_try(struct plugin_rank *r, const struct connection *c, const struct plugin_memory *m,
+                  int n, const struct receive *part)
 {
     void *data[TABLE_GROUP], *mh[TABLE_GROUP], *req = RANK_POISON;
     size_t room[TABLE_GROUP];
@@ -169,8 +171,8 @@ void *receive_try(struct rank *r, const struct connection *c, const struct memor
     return req;
 }
 
-void *receive_start(struct rank *r, const struct connection *c, const struct memory *m, int n,
-                    const struct receive *part)
+void *receive_start(struct plugin_rank *r, const struct connection *c,
+                    const struct plugin_memory *m, int n, const struct receive *part)
 {
     void *req;
 
@@ -179,7 +181,7 @@ void *receive_start(struct rank *r, const struct connection *c, const struct mem
     return req;
 }
 
-bool request_test(struct rank *r, void *req, int *sizes)
+bool request_test(struct plugin_rank *r, void *req, int *sizes)
 {
     int done = RANK_FILL;
 
@@ -189,13 +191,13 @@ bool request_test(struct rank *r, void *req, int *sizes)
     return done;
 }
 
-void request_finish(struct rank *r, void *req, int *sizes)
+void request_finish(struct plugin_rank *r, void *req, int *sizes)
 {
     for (r->spins = 0; !request_test(r, req, sizes);)
         rank_pause(r);
 }
 
-void sent_finish(struct rank *r, void *req, size_t n)
+void sent_finish(struct plugin_rank *r, void *req, size_t n)
 {
     int size = RANK_FILL;
 

@@ -15,7 +15,7 @@ struct connection {
     bool sends;
 };
 
-struct memory {
+struct plugin_memory {
     uint8_t *at; /* what is registered, MEMORY_BYTES */
     uint8_t *all;
     void *mh;
@@ -24,42 +24,43 @@ struct memory {
 /* ---- connections ---- */
 
 /* Rank `from` sends. listen: of the other one, which stays open. */
-void connection_listen(struct rank *r, unsigned from, void **listen);
-void connection_meet(struct rank *r, unsigned from, void *listen, struct connection *c);
-void connection_open(struct rank *r, unsigned from, struct connection *c);
-void connection_close(struct rank *r, struct connection *c);
+void connection_listen(struct plugin_rank *r, unsigned from, void **listen);
+void connection_meet(struct plugin_rank *r, unsigned from, void *listen, struct connection *c);
+void connection_open(struct plugin_rank *r, unsigned from, struct connection *c);
+void connection_close(struct plugin_rank *r, struct connection *c);
 
 /* ---- memory ---- */
 
-void memory_open(struct rank *r, const struct connection *c, struct memory *m);
-void memory_close(struct rank *r, const struct connection *c, struct memory *m);
-void memory_register(struct rank *r, const struct connection *c, void *data, size_t n, void **mh);
+void memory_open(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m);
+void memory_close(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m);
+void memory_register(struct plugin_rank *r, const struct connection *c, void *data, size_t n,
+                     void **mh);
 uint8_t memory_pattern(size_t i, unsigned seed);
-void memory_fill(struct memory *m, size_t at, size_t n, unsigned seed);
+void memory_fill(struct plugin_memory *m, size_t at, size_t n, unsigned seed);
 /* It has the pattern; marks it again. what: of the message, for the text. */
-void memory_expect(struct rank *r, struct memory *m, size_t at, size_t n, unsigned seed,
-                   const char *what);
+void memory_expect(struct plugin_rank *r, struct plugin_memory *m, size_t at, size_t n,
+                   unsigned seed, const char *what);
 /* All has marks: nothing was written but what was expected. */
-void memory_untouched(struct rank *r, const struct memory *m);
+void memory_untouched(struct plugin_rank *r, const struct plugin_memory *m);
 
 /* ---- requests ---- */
 
 /* One try; NULL: it would block. */
-void *send_try(struct rank *r, const struct connection *c, const struct memory *m, size_t at,
-               size_t n, int tag);
-void *send_start(struct rank *r, const struct connection *c, const struct memory *m, size_t at,
-                 size_t n, int tag);
+void *send_try(struct plugin_rank *r, const struct connection *c, const struct plugin_memory *m,
+               size_t at, size_t n, int tag);
+void *send_start(struct plugin_rank *r, const struct connection *c, const struct plugin_memory *m,
+                 size_t at, size_t n, int tag);
 struct receive {
     size_t at, room;
     int tag;
 };
-void *receive_try(struct rank *r, const struct connection *c, const struct memory *m, int n,
-                  const struct receive *part);
-void *receive_start(struct rank *r, const struct connection *c, const struct memory *m, int n,
-                    const struct receive *part);
+void *receive_try(struct plugin_rank *r, const struct connection *c, const struct plugin_memory *m,
+                  int n, const struct receive *part);
+void *receive_start(struct plugin_rank *r, const struct connection *c,
+                    const struct plugin_memory *m, int n, const struct receive *part);
 /* Once. */
-bool request_test(struct rank *r, void *req, int *sizes);
-void request_finish(struct rank *r, void *req, int *sizes);
-void sent_finish(struct rank *r, void *req, size_t n);
+bool request_test(struct plugin_rank *r, void *req, int *sizes);
+void request_finish(struct plugin_rank *r, void *req, int *sizes);
+void sent_finish(struct plugin_rank *r, void *req, size_t n);
 
 #endif

@@ -11,10 +11,10 @@
 /* ---- closing ---- */
 
 /* Receives that wait when their communicator ends; others go on. */
-void net_close_requests(struct rank *r)
+void net_close_requests(struct plugin_rank *r)
 {
     struct connection c, other;
-    struct memory m, more;
+    struct plugin_memory m, more;
     int size = 0;
 
     connection_open(r, 0, &c);
@@ -40,12 +40,12 @@ void net_close_requests(struct rank *r)
 }
 
 /* A listening communicator that nobody has connected to, and one that a connect has spoken to. */
-void net_close_early(struct rank *r)
+void net_close_early(struct plugin_rank *r)
 {
     struct nccl_device_handle *device = NULL;
     void *listen, *comm = NULL;
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     char handle[NCCL_HANDLE];
     int rc = 0;
 
@@ -78,7 +78,7 @@ void net_close_early(struct rank *r)
 /* ---- the other rank is killed ---- */
 
 /* Whether there is an error; ends the case where none comes in time. */
-static bool noticed(struct rank *r, int rc, int64_t since)
+static bool noticed(struct plugin_rank *r, int rc, int64_t since)
 {
     EXPECT(r, rc || board_ms() - since < r->b->dead_s * 1000ll,
            "the other rank was killed %u s ago: found no error of %s, expected one", r->b->dead_s,
@@ -87,7 +87,7 @@ static bool noticed(struct rank *r, int rc, int64_t since)
     return rc;
 }
 
-static void begin(struct rank *r, struct connection *c, struct memory *m)
+static void begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     connection_open(r, 0, c);
     memory_open(r, c, m);
@@ -102,16 +102,16 @@ static void begin(struct rank *r, struct connection *c, struct memory *m)
 }
 
 /* Who is left closes what it has. */
-static void end(struct rank *r, struct connection *c, struct memory *m)
+static void end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     memory_close(r, c, m);
     connection_close(r, c);
 }
 
-void net_killed_sender(struct rank *r)
+void net_killed_sender(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     int64_t since;
     int rc = 0, done = 0, size = 0;
     void *req;
@@ -129,7 +129,8 @@ void net_killed_sender(struct rank *r)
 }
 
 /* One test of what is in flight, or one more send. */
-static int send_step(struct rank *r, const struct connection *c, const struct memory *m, void **req)
+static int send_step(struct plugin_rank *r, const struct connection *c,
+                     const struct plugin_memory *m, void **req)
 {
     int rc, done = 0;
 
@@ -142,10 +143,10 @@ static int send_step(struct rank *r, const struct connection *c, const struct me
 }
 
 /* It has said that it receives, so that something is on its way to it. */
-void net_killed_receiver(struct rank *r)
+void net_killed_receiver(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     void *req = NULL;
     int64_t since;
 
@@ -162,10 +163,10 @@ void net_killed_receiver(struct rank *r)
 }
 
 /* The sender ends with messages on their way: what comes is whole. */
-void net_killed_in_flight(struct rank *r)
+void net_killed_in_flight(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     void *req = NULL;
     int64_t since = 0;
     int rc = 0;

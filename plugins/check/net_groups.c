@@ -10,7 +10,7 @@
 #define PLACE  ((size_t)8192) /* of a receive */
 #define GROUPS 8              /* at once: their places fit into the memory */
 
-static unsigned most_of(const struct rank *r)
+static unsigned most_of(const struct plugin_rank *r)
 {
     return r->props.max_recvs > TABLE_GROUP ? TABLE_GROUP : (unsigned)r->props.max_recvs;
 }
@@ -26,8 +26,8 @@ struct group {
     int tag[TABLE_GROUP];
 };
 
-static void *group_receive(struct rank *r, const struct connection *c, const struct memory *m,
-                           const struct group *g)
+static void *group_receive(struct plugin_rank *r, const struct connection *c,
+                           const struct plugin_memory *m, const struct group *g)
 {
     struct receive part[TABLE_GROUP];
 
@@ -36,7 +36,8 @@ static void *group_receive(struct rank *r, const struct connection *c, const str
     return receive_start(r, c, m, (int)g->n, part);
 }
 
-static void group_check(struct rank *r, struct memory *m, const struct group *g, void *req)
+static void group_check(struct plugin_rank *r, struct plugin_memory *m, const struct group *g,
+                        void *req)
 {
     int size[TABLE_GROUP];
 
@@ -55,7 +56,7 @@ static void group_check(struct rank *r, struct memory *m, const struct group *g,
 }
 
 /* In another order than the receives'. */
-static void group_send(struct rank *r, const struct connection *c, struct memory *m,
+static void group_send(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m,
                        const struct group *g, void **req)
 {
     for (unsigned k = 0; k < g->n; k++) {
@@ -67,7 +68,8 @@ static void group_send(struct rank *r, const struct connection *c, struct memory
     }
 }
 
-static void group_sent(struct rank *r, struct memory *m, const struct group *g, void **req)
+static void group_sent(struct plugin_rank *r, struct plugin_memory *m, const struct group *g,
+                       void **req)
 {
     for (unsigned i = 0; i < g->n; i++) {
         sent_finish(r, req[i], g->sent[i]);
@@ -76,7 +78,7 @@ static void group_sent(struct rank *r, struct memory *m, const struct group *g, 
     }
 }
 
-static void group_pass(struct rank *r, const struct connection *c, struct memory *m,
+static void group_pass(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m,
                        const struct group *g)
 {
     void *req[TABLE_GROUP];
@@ -103,10 +105,10 @@ static struct group group_of(unsigned number, unsigned n, bool larger)
     return g;
 }
 
-static void groups(struct rank *r, bool larger)
+static void groups(struct plugin_rank *r, bool larger)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     unsigned most = most_of(r);
 
     connection_open(r, 0, &c);
@@ -122,23 +124,23 @@ static void groups(struct rank *r, bool larger)
     connection_close(r, &c);
 }
 
-void net_groups(struct rank *r)
+void net_groups(struct plugin_rank *r)
 {
     groups(r, false);
 }
 
-void net_groups_larger(struct rank *r)
+void net_groups_larger(struct plugin_rank *r)
 {
     groups(r, true);
 }
 
 /* Groups with the same tags: messages go to the oldest one that waits. */
-void net_groups_in_flight(struct rank *r)
+void net_groups_in_flight(struct plugin_rank *r)
 {
     struct group g[GROUPS];
     void *req[GROUPS][TABLE_GROUP];
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     unsigned most = most_of(r);
 
     connection_open(r, 0, &c);
@@ -162,11 +164,11 @@ void net_groups_in_flight(struct rank *r)
 }
 
 /* Both ends draw the same numbers. */
-void net_drawn(struct rank *r)
+void net_drawn(struct plugin_rank *r)
 {
     uint64_t state = 20;
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     unsigned most = most_of(r);
 
     connection_open(r, 0, &c);

@@ -15,7 +15,7 @@
            "getProperties: " #field ": found %lld, expected %lld to %lld", (long long)p->field,    \
            (long long)(least), (long long)(most))
 
-static void properties_sound(struct rank *r, const struct nccl_props_v12 *p)
+static void properties_sound(struct plugin_rank *r, const struct nccl_props_v12 *p)
 {
     EXPECT(r, p->name && *p->name && strlen(p->name) < 256,
            "getProperties: name: found %s, expected a text",
@@ -46,7 +46,7 @@ static void properties_sound(struct rank *r, const struct nccl_props_v12 *p)
 }
 
 /* Members that keep what was there before. */
-static void properties_set(struct rank *r, const struct nccl_props_v12 *a,
+static void properties_set(struct plugin_rank *r, const struct nccl_props_v12 *a,
                            const struct nccl_props_v12 *b)
 {
 #define SET(f) EXPECT(r, a->f == b->f, "getProperties: " #f ": it has left it unset")
@@ -73,7 +73,7 @@ static void properties_set(struct rank *r, const struct nccl_props_v12 *a,
 }
 
 /* Tables of one plug-in speak of the same device. */
-static void properties_same(struct rank *r, const struct nccl_props_v12 *p)
+static void properties_same(struct plugin_rank *r, const struct nccl_props_v12 *p)
 {
     struct board *b = r->b;
     const struct nccl_props_v12 *q = &b->first_props;
@@ -100,7 +100,7 @@ static void properties_same(struct rank *r, const struct nccl_props_v12 *p)
     SAME_AS(max_comms);
 }
 
-void case_properties(struct rank *r)
+void case_properties(struct plugin_rank *r)
 {
     for (int d = 0; d < r->devices; d++) {
         struct nccl_props_v12 p, q;
@@ -120,7 +120,7 @@ void case_properties(struct rank *r)
 /* ---- contexts ---- */
 
 /* Of several communicators of NCCL's in one process: each is ended alone. */
-void case_contexts(struct rank *r)
+void case_contexts(struct plugin_rank *r)
 {
     char handle[NCCL_HANDLE] = {0};
     void *ctx, *listen = NULL;
@@ -139,7 +139,8 @@ void case_contexts(struct rank *r)
 
 /* ---- connections ---- */
 
-static void message_one(struct rank *r, const struct connection *c, struct memory *m, unsigned seed)
+static void message_one(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m,
+                        unsigned seed)
 {
     const size_t n = 1000;
     int size = RANK_FILL;
@@ -155,9 +156,9 @@ static void message_one(struct rank *r, const struct connection *c, struct memor
     memory_expect(r, m, 0, n, seed, "the message");
 }
 
-static void message_check(struct rank *r, const struct connection *c, unsigned seed)
+static void message_check(struct plugin_rank *r, const struct connection *c, unsigned seed)
 {
-    struct memory m;
+    struct plugin_memory m;
 
     memory_open(r, c, &m);
     message_one(r, c, &m, seed);
@@ -165,7 +166,7 @@ static void message_check(struct rank *r, const struct connection *c, unsigned s
 }
 
 /* Neither end waits within a call for the other one, which is at a barrier. */
-void net_would_block(struct rank *r)
+void net_would_block(struct plugin_rank *r)
 {
     char handle[NCCL_HANDLE];
     struct nccl_device_handle *device = NULL;
@@ -198,10 +199,10 @@ void net_would_block(struct rank *r)
 }
 
 /* Six at once, in both directions; each message takes its own way. */
-void net_several(struct rank *r)
+void net_several(struct plugin_rank *r)
 {
     struct connection c[6];
-    struct memory m[6];
+    struct plugin_memory m[6];
     unsigned n = sizeof(c) / sizeof(c[0]);
 
     for (unsigned i = 0; i < n; i++) {
@@ -222,7 +223,7 @@ void net_several(struct rank *r)
     }
 }
 
-void net_reopen(struct rank *r)
+void net_reopen(struct plugin_rank *r)
 {
     for (unsigned i = 0; i < 10; i++) {
         struct connection c;
@@ -234,7 +235,7 @@ void net_reopen(struct rank *r)
 }
 
 /* Several connections by one listening communicator. */
-void net_one_listen(struct rank *r)
+void net_one_listen(struct plugin_rank *r)
 {
     struct connection c[3];
     void *listen;
@@ -256,10 +257,10 @@ void net_one_listen(struct rank *r)
 /* ---- memory ---- */
 
 /* Memory that is registered twice stays so after the first one's end, and other memory is not meant. */
-void net_register(struct rank *r)
+void net_register(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m, other;
+    struct plugin_memory m, other;
     void *again;
 
     connection_open(r, 0, &c);

@@ -13,7 +13,7 @@ struct message {
     unsigned seed;
 };
 
-static void message_pass(struct rank *r, const struct connection *c, struct memory *m,
+static void message_pass(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m,
                          const struct message *x)
 {
     struct receive part = {x->at, x->room, (int)x->seed};
@@ -36,13 +36,13 @@ static void message_pass(struct rank *r, const struct connection *c, struct memo
         memory_untouched(r, m);
 }
 
-static void begin(struct rank *r, struct connection *c, struct memory *m)
+static void begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     connection_open(r, 0, c);
     memory_open(r, c, m);
 }
 
-static void end(struct rank *r, struct connection *c, struct memory *m)
+static void end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     rank_barrier(r);
     memory_close(r, c, m);
@@ -54,10 +54,10 @@ static const size_t sizes[] = {0,    1,     2,     3,     7,      8,       63,
                                8191, 65535, 65536, 65537, 100003, MIB - 1, MIB};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-void net_sizes(struct rank *r)
+void net_sizes(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     for (unsigned i = 0; i < SIZES; i++)
@@ -65,10 +65,10 @@ void net_sizes(struct rank *r)
     end(r, &c, &m);
 }
 
-void net_larger(struct rank *r)
+void net_larger(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     for (unsigned i = 0; i < SIZES; i++)
@@ -77,10 +77,10 @@ void net_larger(struct rank *r)
 }
 
 /* Of all alignments, up to both ends of what is registered. */
-void net_windows(struct rank *r)
+void net_windows(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     for (unsigned i = 1; i < 40; i++) {
@@ -96,10 +96,10 @@ void net_windows(struct rank *r)
 
 #define LOOKS 200
 
-void net_early_receive(struct rank *r)
+void net_early_receive(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     void *req = NULL;
 
     begin(r, &c, &m);
@@ -121,10 +121,10 @@ void net_early_receive(struct rank *r)
 }
 
 /* isend returns, with a request or without, while there is no receive. */
-void net_early_send(struct rank *r)
+void net_early_send(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     void *req = NULL;
     int size = 0;
 
@@ -153,8 +153,8 @@ static size_t bytes_of(unsigned i)
 }
 
 /* `stride` is prime to NCCL_REQUESTS: request i is tested as the i * stride-th. */
-static void many(struct rank *r, const struct connection *c, struct memory *m, unsigned stride,
-                 unsigned seed)
+static void many(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m,
+                 unsigned stride, unsigned seed)
 {
     void *req[NCCL_REQUESTS];
 
@@ -180,10 +180,10 @@ static void many(struct rank *r, const struct connection *c, struct memory *m, u
     }
 }
 
-void net_in_flight(struct rank *r)
+void net_in_flight(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     for (unsigned i = 0; i < 8; i++)
@@ -191,11 +191,11 @@ void net_in_flight(struct rank *r)
     end(r, &c, &m);
 }
 
-void net_orders(struct rank *r)
+void net_orders(struct plugin_rank *r)
 {
     static const unsigned strides[] = {31, 13, 7};
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     for (unsigned i = 0; i < 3; i++)
@@ -205,10 +205,10 @@ void net_orders(struct rank *r)
 
 /* ---- arguments that NCCL leaves out ---- */
 
-void net_no_sizes(struct rank *r)
+void net_no_sizes(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     for (unsigned i = 0; i < 4; i++) {
@@ -224,10 +224,10 @@ void net_no_sizes(struct rank *r)
 }
 
 /* From version 9 on NCCL says at entry that it does not need the receive's end. */
-void net_optional(struct rank *r)
+void net_optional(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     for (unsigned i = 0; i < 4; i++) {
@@ -255,8 +255,8 @@ void net_optional(struct rank *r)
 
 /* ---- flush ---- */
 
-static void flush_one(struct rank *r, const struct connection *c, struct memory *m, size_t at,
-                      int size)
+static void flush_one(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m,
+                      size_t at, int size)
 {
     void *req = RANK_POISON, *data = m->at + at;
 
@@ -266,11 +266,11 @@ static void flush_one(struct rank *r, const struct connection *c, struct memory 
         request_finish(r, req, NULL);
 }
 
-void net_flush(struct rank *r)
+void net_flush(struct plugin_rank *r)
 {
     static const size_t lengths[] = {1, 4096, 100003, 0, 17};
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -292,10 +292,10 @@ void net_flush(struct rank *r)
 
 /* ---- both directions ---- */
 
-void net_both_ways(struct rank *r)
+void net_both_ways(struct plugin_rank *r)
 {
     struct connection c[2];
-    struct memory m[2];
+    struct plugin_memory m[2];
     const size_t n = MIB;
 
     for (unsigned k = 0; k < 2; k++) {

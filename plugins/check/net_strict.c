@@ -9,14 +9,14 @@
 #define REFUSED(r, call, what)                                                                     \
     EXPECT(r, CALL(r, call, what), "%s: found success, expected an error", call)
 
-static void begin(struct rank *r, struct connection *c, struct memory *m)
+static void begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     connection_open(r, 0, c);
     memory_open(r, c, m);
 }
 
 /* What is there works as before. */
-static void end(struct rank *r, struct connection *c, struct memory *m)
+static void end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     int size = 0;
 
@@ -34,7 +34,7 @@ static void end(struct rank *r, struct connection *c, struct memory *m)
     connection_close(r, c);
 }
 
-static void refuse_all(struct rank *r, void *x, const struct memory *m)
+static void refuse_all(struct plugin_rank *r, void *x, const struct plugin_memory *m)
 {
     struct nccl_device_handle *device = NULL;
     void *got = NULL, *data = m->at, *mh = m->mh;
@@ -52,10 +52,10 @@ static void refuse_all(struct rank *r, void *x, const struct memory *m)
     REFUSED(r, "closeListen", table_close_listen(&r->t, x));
 }
 
-void net_null(struct rank *r)
+void net_null(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
 
     begin(r, &c, &m);
     refuse_all(r, NULL, &m);
@@ -64,10 +64,10 @@ void net_null(struct rank *r)
 }
 
 /* A request that has ended, a communicator and a registration that are closed. */
-void net_stale(struct rank *r)
+void net_stale(struct plugin_rank *r)
 {
     struct connection c, old;
-    struct memory m, before;
+    struct plugin_memory m, before;
     void *req, *mh, *comm;
     int done = 0;
 
@@ -91,12 +91,12 @@ void net_stale(struct rank *r)
 }
 
 /* One object in another one's place. */
-void net_wrong(struct rank *r)
+void net_wrong(struct plugin_rank *r)
 {
     size_t room = 100;
     int done = 0, tag = 1;
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     void *got = NULL, *data;
 
     begin(r, &c, &m);
@@ -116,7 +116,7 @@ void net_wrong(struct rank *r)
     end(r, &c, &m);
 }
 
-void net_bad_arguments(struct rank *r)
+void net_bad_arguments(struct plugin_rank *r)
 {
     char handle[NCCL_HANDLE] = {0};
     void *got = NULL, *data[TABLE_GROUP], *mh[TABLE_GROUP];
@@ -125,7 +125,7 @@ void net_bad_arguments(struct rank *r)
     int tags[TABLE_GROUP] = {0}, most;
     struct nccl_props_v12 p;
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     bool beyond;
 
     begin(r, &c, &m);
@@ -152,10 +152,10 @@ void net_bad_arguments(struct rank *r)
 
 /* A message that is larger than its receive is an error at one end, and nothing is written behind
  * it. */
-void net_too_large(struct rank *r)
+void net_too_large(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     void *req = NULL;
     int rc = 0, done = 0, errors;
 
@@ -184,10 +184,10 @@ void net_too_large(struct rank *r)
     connection_close(r, &c);
 }
 
-void net_dmabuf(struct rank *r)
+void net_dmabuf(struct plugin_rank *r)
 {
     struct connection c;
-    struct memory m;
+    struct plugin_memory m;
     void *mh = NULL;
     int rc;
 

@@ -40,7 +40,7 @@ const char *rank_result(int rc)
     return rc >= 0 && rc < NCCL_RESULTS ? names[rc] : "a result that NCCL does not have";
 }
 
-void rank_fail(struct rank *r, const char *format, ...)
+void rank_fail(struct plugin_rank *r, const char *format, ...)
 {
     char text[BOARD_TEXT];
     va_list ap;
@@ -53,7 +53,7 @@ void rank_fail(struct rank *r, const char *format, ...)
     _exit(1);
 }
 
-void rank_enters(struct rank *r, const char *call)
+void rank_enters(struct plugin_rank *r, const char *call)
 {
     struct board_rank *mine = &r->b->rank[r->me];
 
@@ -62,19 +62,19 @@ void rank_enters(struct rank *r, const char *call)
     *warning = 0;
 }
 
-int rank_left(struct rank *r, int rc)
+int rank_left(struct plugin_rank *r, int rc)
 {
     r->b->rank[r->me].in_call = false;
     return rc;
 }
 
-void rank_must(struct rank *r, const char *call, int rc)
+void rank_must(struct plugin_rank *r, const char *call, int rc)
 {
     EXPECT(r, !rc, "%s: found %s (%d), expected success%s%s", call, rank_result(rc), rc,
            *warning ? "; the plug-in says: " : "", warning);
 }
 
-void rank_pause(struct rank *r)
+void rank_pause(struct plugin_rank *r)
 {
     if (r->b->failed)
         _exit(1);
@@ -85,7 +85,7 @@ void rank_pause(struct rank *r)
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-void rank_barrier(struct rank *r)
+void rank_barrier(struct plugin_rank *r)
 {
     unsigned round = r->b->round;
 
@@ -100,7 +100,7 @@ void rank_barrier(struct rank *r)
     r->spins = 0;
 }
 
-void rank_dies(struct rank *r)
+void rank_dies(struct plugin_rank *r)
 {
     r->b->dying = (int)r->me + 1;
     raise(SIGKILL);
@@ -110,7 +110,7 @@ void rank_dies(struct rank *r)
 /* ---- a start of the ranks ---- */
 
 /* The case "init", whose cause every other one needs too. */
-static void rank_open(struct rank *r)
+static void rank_open(struct plugin_rank *r)
 {
     void *library = dlopen(r->b->file, RTLD_NOW | RTLD_LOCAL);
     const char *lacks;
@@ -128,7 +128,7 @@ static void rank_open(struct rank *r)
     MUST(r, "getProperties", table_properties(&r->t, 0, 0, &r->props, &beyond));
 }
 
-static void rank_run(struct rank *r, const struct check_case *c, unsigned i)
+static void rank_run(struct plugin_rank *r, const struct plugin_case *c, unsigned i)
 {
     rank_barrier(r);
     if (!r->me) {
@@ -148,9 +148,9 @@ static void rank_run(struct rank *r, const struct check_case *c, unsigned i)
 
 int rank_main(struct board *b, unsigned me)
 {
-    struct rank r = {.b = b, .me = me, .n = b->n_ranks};
+    struct plugin_rank r = {.b = b, .me = me, .n = b->n_ranks};
     unsigned n;
-    const struct check_case *c = cases_of(b->table >= TABLES / 2, &n);
+    const struct plugin_case *c = cases_of(b->table >= TABLES / 2, &n);
     bool last = false;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);

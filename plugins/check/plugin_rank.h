@@ -12,10 +12,10 @@
 #define RANK_POISON ((void *)(uintptr_t)0x5a5a5a5a5a5a5a50) /* in places for results */
 #define RANK_FILL   0x5a5a5a5a
 
-struct rank {
+struct plugin_rank {
     struct board *b;
     unsigned me, n;
-    struct table t;
+    struct plugin_table t;
     void *ctx;
     int devices;
     struct nccl_props_v12 props; /* of device 0 */
@@ -27,21 +27,22 @@ enum {
     CASE_LAST = 2,   /* a rank dies in it: ranks are started again */
 };
 
-struct check_case {
+struct plugin_case {
     const char *name, *help;
-    void (*run)(struct rank *r); /* NULL: the first and the last one, which a start of ranks is */
+    void (*run)(
+        struct plugin_rank *r); /* NULL: the first and the last one, which a start of ranks is */
     unsigned how;
     int from; /* version; 0: all */
 };
 
 /* The cases of a table; the first is "init", the last "end". */
-const struct check_case *cases_of(bool coll, unsigned *n);
+const struct plugin_case *cases_of(bool coll, unsigned *n);
 
 /* Loads the plug-in and runs the board's cases. Returns the exit status. */
 int rank_main(struct board *b, unsigned me);
 
-__attribute__((format(printf, 2, 3))) _Noreturn void rank_fail(struct rank *r, const char *format,
-                                                               ...);
+__attribute__((format(printf, 2, 3))) _Noreturn void rank_fail(struct plugin_rank *r,
+                                                               const char *format, ...);
 #define EXPECT(r, cond, ...)                                                                       \
     do {                                                                                           \
         if (!(cond))                                                                               \
@@ -49,18 +50,18 @@ __attribute__((format(printf, 2, 3))) _Noreturn void rank_fail(struct rank *r, c
     } while (0)
 
 /* Around a call of the plug-in, which may never return. */
-void rank_enters(struct rank *r, const char *call);
-int rank_left(struct rank *r, int rc);
+void rank_enters(struct plugin_rank *r, const char *call);
+int rank_left(struct plugin_rank *r, int rc);
 #define CALL(r, call, what) (rank_enters(r, call), rank_left(r, what))
 /* It must succeed. */
-void rank_must(struct rank *r, const char *call, int rc);
+void rank_must(struct plugin_rank *r, const char *call, int rc);
 #define MUST(r, call, what) rank_must(r, call, CALL(r, call, what))
 
 /* Nothing has happened: others may run. Ends where another rank has failed. */
-void rank_pause(struct rank *r);
-void rank_barrier(struct rank *r);
+void rank_pause(struct plugin_rank *r);
+void rank_barrier(struct plugin_rank *r);
 /* Ends by SIGKILL. */
-_Noreturn void rank_dies(struct rank *r);
+_Noreturn void rank_dies(struct plugin_rank *r);
 /* The plug-in's last warning, or "". */
 const char *rank_warning(void);
 void rank_log(int level, unsigned long flags, const char *file, int line, const char *format, ...)

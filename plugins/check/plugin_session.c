@@ -83,13 +83,13 @@ static pid_t rank_start(const struct session_plan *p, unsigned me)
 
 /* ---- one start of them ---- */
 
-struct run {
+struct ranks_run {
     const struct session_plan *p;
     pid_t pid[BOARD_RANKS];
     unsigned left;
 };
 
-static void run_kill(struct run *x)
+static void run_kill(struct ranks_run *x)
 {
     for (unsigned i = 0; i < x->p->b->n_ranks; i++)
         if (x->pid[i] > 0) {
@@ -100,7 +100,7 @@ static void run_kill(struct run *x)
     x->left = 0;
 }
 
-static void rank_ended(struct run *x, unsigned i, int status)
+static void rank_ended(struct ranks_run *x, unsigned i, int status)
 {
     struct board *b = x->p->b;
     const struct board_rank *r = &b->rank[i];
@@ -117,7 +117,7 @@ static void rank_ended(struct run *x, unsigned i, int status)
                  WEXITSTATUS(status), r->in_call ? "in" : "after", r->call);
 }
 
-static void case_late(struct run *x, unsigned limit_s)
+static void case_late(struct ranks_run *x, unsigned limit_s)
 {
     struct board *b = x->p->b;
     char where[BOARD_RANKS * 40] = "";
@@ -135,7 +135,7 @@ static bool is_stopped(const struct session_plan *p)
 }
 
 /* Until all have ended, or one has failed. */
-static void run_watch(struct run *x)
+static void run_watch(struct ranks_run *x)
 {
     struct board *b = x->p->b;
 
@@ -157,7 +157,7 @@ static void run_watch(struct run *x)
 /* Returns the row that ended it; the last one where all have ended well. */
 static void run_ranks(const struct session_plan *p, unsigned first)
 {
-    struct run x = {.p = p, .left = p->b->n_ranks};
+    struct ranks_run x = {.p = p, .left = p->b->n_ranks};
 
     board_start(p->b, first);
     for (unsigned i = 0; i < p->b->n_ranks; i++) {
@@ -219,7 +219,7 @@ _Noreturn static void probe(const struct session_plan *p)
 {
     char *why = p->b->at[0].text;
     unsigned tables = 0;
-    struct table t;
+    struct plugin_table t;
     void *library;
 
     quieten(p);

@@ -49,16 +49,16 @@ const char *table_symbol(unsigned i)
     return i < TABLES ? symbols[i] : NULL;
 }
 
-bool table_find(void *library, unsigned i, struct table *t)
+bool table_find(void *library, unsigned i, struct plugin_table *t)
 {
-    *t = (struct table){.coll = i >= TABLES / 2,
-                        .version = TABLES_FIRST + (int)(i % (TABLES / 2)),
-                        .at = dlsym(library, symbols[i])};
+    *t = (struct plugin_table){.coll = i >= TABLES / 2,
+                               .version = TABLES_FIRST + (int)(i % (TABLES / 2)),
+                               .at = dlsym(library, symbols[i])};
     return t->at != NULL;
 }
 
 /* Pointers from the second member up to `last`, the name beside. */
-const char *table_lacks(const struct table *t)
+const char *table_lacks(const struct plugin_table *t)
 {
     static const char *const net[] = {
         "name",   "init",  "devices",   "getProperties", "listen",     "connect",
@@ -79,7 +79,7 @@ const char *table_lacks(const struct table *t)
     return NULL;
 }
 
-int table_init(const struct table *t, void **ctx, uint64_t comm_id, nccl_log_fn log)
+int table_init(const struct plugin_table *t, void **ctx, uint64_t comm_id, nccl_log_fn log)
 {
     struct nccl_config config = {NCCL_NO_CLASS};
 
@@ -91,14 +91,14 @@ int table_init(const struct table *t, void **ctx, uint64_t comm_id, nccl_log_fn 
                               : NET11(t)->init(ctx, comm_id, &config, log, NULL);
 }
 
-int table_finalize(const struct table *t, void *ctx)
+int table_finalize(const struct plugin_table *t, void *ctx)
 {
     if (t->version < 11)
         return NCCL_SUCCESS;
     return t->coll ? COLL11(t)->finalize(ctx) : NET11(t)->finalize(ctx);
 }
 
-int table_devices(const struct table *t, int *n)
+int table_devices(const struct plugin_table *t, int *n)
 {
     return BOTH(t, devices, n);
 }
@@ -113,7 +113,7 @@ union props {
     uint8_t room[sizeof(struct nccl_props_v12) + 64];
 };
 
-static int properties_get(const struct table *t, int dev, union props *p)
+static int properties_get(const struct plugin_table *t, int dev, union props *p)
 {
     if (t->version == 8)
         return BOTH(t, get_properties, dev, &p->v8);
@@ -154,8 +154,8 @@ static void properties_newest(int version, const union props *p, struct nccl_pro
         to->max_multi_request_size = p->v11.max_multi_request_size;
 }
 
-int table_properties(const struct table *t, int dev, uint8_t fill, struct nccl_props_v12 *props,
-                     bool *beyond)
+int table_properties(const struct plugin_table *t, int dev, uint8_t fill,
+                     struct nccl_props_v12 *props, bool *beyond)
 {
     size_t size = t->version == 8    ? sizeof(struct nccl_props_v8)
                   : t->version < 11  ? sizeof(struct nccl_props_v9)
@@ -175,7 +175,7 @@ int table_properties(const struct table *t, int dev, uint8_t fill, struct nccl_p
 
 /* ---- of both kinds ---- */
 
-int table_listen(const struct table *t, void *ctx, int dev, void *handle, void **listen)
+int table_listen(const struct plugin_table *t, void *ctx, int dev, void *handle, void **listen)
 {
     if (t->version < 11)
         return BOTH(t, listen, dev, handle, listen);
@@ -183,36 +183,38 @@ int table_listen(const struct table *t, void *ctx, int dev, void *handle, void *
                    : NET11(t)->listen(ctx, dev, handle, listen);
 }
 
-int table_close_listen(const struct table *t, void *listen)
+int table_close_listen(const struct plugin_table *t, void *listen)
 {
     return BOTH(t, close_listen, listen);
 }
 
-int table_reg_mr(const struct table *t, void *comm, void *data, size_t size, int type, void **mh)
+int table_reg_mr(const struct plugin_table *t, void *comm, void *data, size_t size, int type,
+                 void **mh)
 {
     return BOTH(t, reg_mr, comm, data, size, type, mh);
 }
 
-int table_dereg_mr(const struct table *t, void *comm, void *mh)
+int table_dereg_mr(const struct plugin_table *t, void *comm, void *mh)
 {
     return BOTH(t, dereg_mr, comm, mh);
 }
 
-int table_reg_dmabuf(const struct table *t, void *comm, void *data, size_t size, int fd, void **mh)
+int table_reg_dmabuf(const struct plugin_table *t, void *comm, void *data, size_t size, int fd,
+                     void **mh)
 {
     if (!(t->coll ? COLL(t)->reg_mr_dmabuf : NET(t)->reg_mr_dmabuf))
         return -1;
     return BOTH(t, reg_mr_dmabuf, comm, data, size, NCCL_PTR_CUDA, 0, fd, mh);
 }
 
-int table_test(const struct table *t, void *req, int *done, int *sizes)
+int table_test(const struct plugin_table *t, void *req, int *done, int *sizes)
 {
     return BOTH(t, test, req, done, sizes);
 }
 
 /* ---- net ---- */
 
-int net_connect(const struct table *t, void *ctx, int dev, void *handle, void **comm,
+int net_connect(const struct plugin_table *t, void *ctx, int dev, void *handle, void **comm,
                 struct nccl_device_handle **device)
 {
     struct nccl_config config = {NCCL_NO_CLASS};
@@ -222,12 +224,13 @@ int net_connect(const struct table *t, void *ctx, int dev, void *handle, void **
                               : NET11(t)->connect(ctx, dev, handle, comm, device);
 }
 
-int net_accept(const struct table *t, void *listen, void **comm, struct nccl_device_handle **device)
+int net_accept(const struct plugin_table *t, void *listen, void **comm,
+               struct nccl_device_handle **device)
 {
     return NET(t)->accept(listen, comm, device);
 }
 
-int net_isend(const struct table *t, void *comm, void *data, size_t size, int tag, void *mh,
+int net_isend(const struct plugin_table *t, void *comm, void *data, size_t size, int tag, void *mh,
               void **req)
 {
     return t->version == 8   ? NET(t)->isend(comm, data, (int)size, tag, mh, req)
@@ -235,8 +238,8 @@ int net_isend(const struct table *t, void *comm, void *data, size_t size, int ta
                              : NET10(t)->isend(comm, data, size, tag, mh, NULL, req);
 }
 
-int net_irecv(const struct table *t, void *comm, int n, void **data, size_t *sizes, int *tags,
-              void **mh, void **req)
+int net_irecv(const struct plugin_table *t, void *comm, int n, void **data, size_t *sizes,
+              int *tags, void **mh, void **req)
 {
     void *ph[TABLE_GROUP] = {NULL};
     int s[TABLE_GROUP];
@@ -248,36 +251,36 @@ int net_irecv(const struct table *t, void *comm, int n, void **data, size_t *siz
                              : NET10(t)->irecv(comm, n, data, sizes, tags, mh, ph, req);
 }
 
-int net_iflush(const struct table *t, void *comm, int n, void **data, int *sizes, void **mh,
+int net_iflush(const struct plugin_table *t, void *comm, int n, void **data, int *sizes, void **mh,
                void **req)
 {
     return NET(t)->iflush(comm, n, data, sizes, mh, req);
 }
 
-int net_close_send(const struct table *t, void *comm)
+int net_close_send(const struct plugin_table *t, void *comm)
 {
     return NET(t)->close_send(comm);
 }
 
-int net_close_recv(const struct table *t, void *comm)
+int net_close_recv(const struct plugin_table *t, void *comm)
 {
     return NET(t)->close_recv(comm);
 }
 
 /* ---- CollNet ---- */
 
-int coll_connect(const struct table *t, void *handles[], int nranks, int rank, void *listen,
+int coll_connect(const struct plugin_table *t, void *handles[], int nranks, int rank, void *listen,
                  void **comm)
 {
     return COLL(t)->connect(handles, nranks, rank, listen, comm);
 }
 
-int coll_reduce_support(const struct table *t, int type, int op, int *supported)
+int coll_reduce_support(const struct plugin_table *t, int type, int op, int *supported)
 {
     return COLL(t)->reduce_support(type, op, supported);
 }
 
-int coll_iallreduce(const struct table *t, void *comm, void *send, void *recv, size_t count,
+int coll_iallreduce(const struct plugin_table *t, void *comm, void *send, void *recv, size_t count,
                     int type, int op, void *send_mh, void *recv_mh, void **req)
 {
     return t->version == 8
@@ -285,8 +288,9 @@ int coll_iallreduce(const struct table *t, void *comm, void *send, void *recv, s
                : COLL9(t)->iallreduce(comm, send, recv, count, type, op, send_mh, recv_mh, req);
 }
 
-int coll_iallgather(const struct table *t, void *comm, void *send, void *window, size_t block,
-                    size_t offset, size_t bytes, void *send_mh, void *recv_mh, void **req)
+int coll_iallgather(const struct plugin_table *t, void *comm, void *send, void *window,
+                    size_t block, size_t offset, size_t bytes, void *send_mh, void *recv_mh,
+                    void **req)
 {
     struct nccl_sge_v8 old = {recv_mh, window, (uint32_t)bytes};
     struct nccl_sge part = {recv_mh, window, bytes};
@@ -296,9 +300,9 @@ int coll_iallgather(const struct table *t, void *comm, void *send, void *window,
                : COLL9(t)->iallgather(comm, send, 1, &part, block, offset, bytes, send_mh, req);
 }
 
-int coll_ireducescatter(const struct table *t, void *comm, void *window, void *recv, size_t block,
-                        size_t offset, size_t bytes, int type, int op, void *send_mh, void *recv_mh,
-                        void **req)
+int coll_ireducescatter(const struct plugin_table *t, void *comm, void *window, void *recv,
+                        size_t block, size_t offset, size_t bytes, int type, int op, void *send_mh,
+                        void *recv_mh, void **req)
 {
     struct nccl_sge_v8 old = {send_mh, window, (uint32_t)bytes};
     struct nccl_sge part = {send_mh, window, bytes};
@@ -309,12 +313,13 @@ int coll_ireducescatter(const struct table *t, void *comm, void *window, void *r
                                                       type, op, recv_mh, req);
 }
 
-int coll_iflush(const struct table *t, void *comm, void *data, int size, void *mh, void **req)
+int coll_iflush(const struct plugin_table *t, void *comm, void *data, int size, void *mh,
+                void **req)
 {
     return COLL(t)->iflush(comm, data, size, mh, req);
 }
 
-int coll_close(const struct table *t, void *comm)
+int coll_close(const struct plugin_table *t, void *comm)
 {
     return COLL(t)->close_coll(comm);
 }

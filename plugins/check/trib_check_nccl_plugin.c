@@ -17,14 +17,14 @@
 
 #define NET_RANKS 2
 
-struct asked {
+struct plugin_asked {
     const char *file, *conf, *only;
     unsigned tables, ranks, limit_s, dead_s, dilation;
     bool strict, list, verbose;
     int board, rank; /* of a rank's process */
 };
 
-#define AT(f)   .offset = offsetof(struct asked, f)
+#define AT(f)   .offset = offsetof(struct plugin_asked, f)
 #define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
 
 static const struct option_row runs[] = {
@@ -137,7 +137,7 @@ static const struct option_program program = {
 
 /* ---- which cases ---- */
 
-static bool is_wanted(const struct asked *a, const char *name)
+static bool is_wanted(const struct plugin_asked *a, const char *name)
 {
     char list[512], *rest = list, *pattern;
 
@@ -150,11 +150,11 @@ static bool is_wanted(const struct asked *a, const char *name)
     return false;
 }
 
-static void list_cases(const struct asked *a)
+static void list_cases(const struct plugin_asked *a)
 {
     for (unsigned k = 0; k < 2; k++) {
         unsigned n;
-        const struct check_case *c = cases_of(k, &n);
+        const struct plugin_case *c = cases_of(k, &n);
 
         for (unsigned i = 0; i < n; i++) {
             if (!is_wanted(a, c[i].name))
@@ -168,7 +168,7 @@ static void list_cases(const struct asked *a)
 }
 
 /* A pattern that means no case is a mistake. */
-static int check_patterns(const struct asked *a)
+static int check_patterns(const struct plugin_asked *a)
 {
     char list[512], *rest = list, *pattern, err[OPTIONS_ERR];
 
@@ -181,7 +181,7 @@ static int check_patterns(const struct asked *a)
 
         for (unsigned k = 0; k < 2; k++) {
             unsigned n;
-            const struct check_case *c = cases_of(k, &n);
+            const struct plugin_case *c = cases_of(k, &n);
 
             for (unsigned i = 0; i < n; i++)
                 any |= !fnmatch(pattern, c[i].name, 0);
@@ -215,14 +215,14 @@ static void take_signals(void)
 
 /* ---- rows ---- */
 
-struct count {
+struct case_count {
     unsigned ok, all;
 };
 
-static void board_prepare(const struct asked *a, struct board *b, unsigned table)
+static void board_prepare(const struct plugin_asked *a, struct board *b, unsigned table)
 {
     unsigned n;
-    const struct check_case *c = cases_of(table >= TABLES / 2, &n);
+    const struct plugin_case *c = cases_of(table >= TABLES / 2, &n);
     int version = TABLES_FIRST + (int)(table % (TABLES / 2));
 
     memset(b->at, 0, sizeof(b->at));
@@ -240,11 +240,11 @@ static void board_prepare(const struct asked *a, struct board *b, unsigned table
     }
 }
 
-static void rows_print(const struct board *b, struct count *count)
+static void rows_print(const struct board *b, struct case_count *count)
 {
     static const char *const verdicts[] = {"", "ok", "FAILED", "skipped"};
     unsigned n;
-    const struct check_case *c = cases_of(b->table >= TABLES / 2, &n);
+    const struct plugin_case *c = cases_of(b->table >= TABLES / 2, &n);
 
     for (unsigned i = 0; i < n; i++) {
         int state = b->at[i].state;
@@ -263,9 +263,9 @@ static void rows_print(const struct board *b, struct count *count)
     fflush(stdout);
 }
 
-static int check_tables(const struct asked *a, const struct session_plan *p, unsigned has)
+static int check_tables(const struct plugin_asked *a, const struct session_plan *p, unsigned has)
 {
-    struct count count = {0, 0};
+    struct case_count count = {0, 0};
     const char *slash = strrchr(a->file, '/');
 
     for (unsigned i = 0; i < TABLES; i++) {
@@ -281,7 +281,7 @@ static int check_tables(const struct asked *a, const struct session_plan *p, uns
     return count.ok != count.all || !count.all;
 }
 
-static int check(const struct asked *a)
+static int check(const struct plugin_asked *a)
 {
     const char *trib = getenv("TRIB_COMMAND");
     struct session_plan p = {.conf = a->conf,
@@ -321,7 +321,7 @@ static int check(const struct asked *a)
 
 int main(int argc, char **argv)
 {
-    struct asked a = {.rank = -1};
+    struct plugin_asked a = {.rank = -1};
     struct option_result r;
     int rc = 0;
 

@@ -13,7 +13,7 @@
 /* Two, so that who polls in a loop lets others in between: he waits at the gate behind them. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct place {
+static struct handle_place {
     void *object;
     uint32_t uses; /* from 1: no handle is NULL or one of NCCL's hints in its place */
     uint32_t kind; /* or, of a free one: */
@@ -50,12 +50,12 @@ void nccl_unlock(void)
 static bool table_grow(void)
 {
     uint32_t n = n_places ? 2 * n_places : 256;
-    struct place *p = n <= MOST ? realloc(places, n * sizeof(*p)) : NULL;
+    struct handle_place *p = n <= MOST ? realloc(places, n * sizeof(*p)) : NULL;
 
     if (!p)
         return false;
     for (uint32_t i = n; i-- > n_places;) {
-        p[i] = (struct place){.next = first_free};
+        p[i] = (struct handle_place){.next = first_free};
         first_free = i + 1;
     }
     places = p;
@@ -77,7 +77,7 @@ void *nccl_handle_new(enum nccl_kind kind, void *object)
     return (void *)((uintptr_t)places[i].uses << 32 | i);
 }
 
-static struct place *place_of(const void *handle)
+static struct handle_place *place_of(const void *handle)
 {
     uint32_t i = (uint32_t)(uintptr_t)handle, uses = (uint32_t)((uintptr_t)handle >> 32);
 
@@ -86,14 +86,14 @@ static struct place *place_of(const void *handle)
 
 void *nccl_handle_object(const void *handle, enum nccl_kind kind)
 {
-    struct place *p = place_of(handle);
+    struct handle_place *p = place_of(handle);
 
     return p && p->kind == kind ? p->object : NULL;
 }
 
 void nccl_handle_end(void *handle)
 {
-    struct place *p = place_of(handle);
+    struct handle_place *p = place_of(handle);
 
     if (!p)
         return;

@@ -24,13 +24,13 @@
 #define CONNECT_S      120
 #define CONNECT_MOST_S 86400
 
-struct place {
+struct meet_place {
     uint64_t magic, cookie;
     union ibv_gid gid;
     uint64_t meeting; /* of the connecting end: its handle */
     uint32_t qpn;
 };
-_Static_assert(sizeof(struct place) <= NCCL_HANDLE, "NCCL carries so much");
+_Static_assert(sizeof(struct meet_place) <= NCCL_HANDLE, "NCCL carries so much");
 
 struct guest {
     uint64_t id;
@@ -104,7 +104,7 @@ static int listener_new(struct nccl_device *device, struct listener **listener)
 int nccl_listen(int dev, void *handle, void **listen)
 {
     struct nccl_device *device;
-    struct place place = {.magic = MAGIC};
+    struct meet_place place = {.magic = MAGIC};
     struct listener *l = NULL;
     int rc;
 
@@ -299,7 +299,7 @@ static int meeting_new(int dev, struct meeting **meeting)
     return rc;
 }
 
-static int meeting_say(struct meeting *m, const struct place *place)
+static int meeting_say(struct meeting *m, const struct meet_place *place)
 {
     struct nccl_datagram d = {MAGIC, place->cookie, m->id, m->link->mine};
     int64_t now = nccl_wall_ms(), patience = nccl_patience_ms();
@@ -341,7 +341,7 @@ static int meeting_done(struct meeting *m, const struct nccl_address *peer, void
     return NCCL_SUCCESS;
 }
 
-static int meeting_go_on(struct meeting *m, const struct place *place, void **comm)
+static int meeting_go_on(struct meeting *m, const struct meet_place *place, void **comm)
 {
     struct nccl_datagram d;
     uint32_t qpn;
@@ -355,7 +355,7 @@ static int meeting_go_on(struct meeting *m, const struct place *place, void **co
 int nccl_connect(int dev, void *handle, void **send_comm, struct nccl_device_handle **device)
 {
     struct meeting *m;
-    struct place place;
+    struct meet_place place;
     int rc = NCCL_SUCCESS;
 
     if (!handle || !send_comm)

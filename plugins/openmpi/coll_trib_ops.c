@@ -59,9 +59,9 @@ static int type_of(const ompi_datatype_t *dt)
 }
 
 /* What a reduction is for. */
-enum kind { NUMBERS, BITS, TRUTH, PAIRS };
+enum mpi_kind { NUMBERS, BITS, TRUTH, PAIRS };
 
-static bool suits(enum kind kind, int type, bool is_truth)
+static bool suits(enum mpi_kind kind, int type, bool is_truth)
 {
     bool pair = type == TRIB_FLOAT32_LOC || type == TRIB_INT32_LOC;
     bool integer = type < TRIB_FLOAT16 || type == TRIB_INT16 || type == TRIB_UINT16;
@@ -76,7 +76,7 @@ static bool suits(enum kind kind, int type, bool is_truth)
 struct reduction {
     const struct ompi_op_t *mpi;
     int trib;
-    enum kind kind;
+    enum mpi_kind kind;
     const char *name;
 };
 

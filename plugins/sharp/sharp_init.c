@@ -40,7 +40,7 @@ bool sharp_is_context(const struct sharp_coll_context *ctx)
 /* ---- what the processes agree on ---- */
 
 /* Small: UCC turns a gather or broadcast into an all-gather. */
-struct hello {
+struct sharp_hello {
     int32_t status;
     uint32_t rank, size;
     uint32_t pad;
@@ -48,7 +48,7 @@ struct hello {
     char why[104];
 };
 
-static void judge(struct hello *all, uint32_t n, struct hello *verdict)
+static void judge(struct sharp_hello *all, uint32_t n, struct sharp_hello *verdict)
 {
     for (uint32_t r = 0; r < n && !verdict->status; r++) {
         if (all[r].status) {
@@ -70,11 +70,11 @@ static void judge(struct hello *all, uint32_t n, struct hello *verdict)
 static int agree(const struct sharp_coll_init_spec *spec, int status, char *why)
 {
     uint32_t n = (uint32_t)spec->world_size;
-    struct hello mine = {.status = status,
-                         .rank = (uint32_t)spec->world_rank,
-                         .size = n,
-                         .job_id = spec->job_id},
-                 verdict = {0}, *all = NULL;
+    struct sharp_hello mine = {.status = status,
+                               .rank = (uint32_t)spec->world_rank,
+                               .size = n,
+                               .job_id = spec->job_id},
+                       verdict = {0}, *all = NULL;
 
     snprintf(mine.why, sizeof(mine.why), "%.*s", (int)sizeof(mine.why) - 1, why);
     all = calloc(n, sizeof(*all));

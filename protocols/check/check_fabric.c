@@ -20,7 +20,7 @@
 #define KEYS_MOST    1000000u       /* events: a key may say that a packet has one element */
 #define HOSTILE_MOST 8000u          /* events after which hostile packets need not end */
 
-void fabric_fail(struct fabric *f, const char *fmt, ...)
+void fabric_fail(struct check_fabric *f, const char *fmt, ...)
 {
     va_list ap;
 
@@ -32,7 +32,7 @@ void fabric_fail(struct fabric *f, const char *fmt, ...)
     va_end(ap);
 }
 
-bool fabric_tolerates(const struct fabric *f, const char *why)
+bool fabric_tolerates(const struct check_fabric *f, const char *why)
 {
     return (f->c->hostile || f->c->any_key) && strncmp(why, "protocol ", 9) != 0;
 }
@@ -81,7 +81,7 @@ static const char *sender_text(int from, char *text, size_t size)
     return text;
 }
 
-static void trace(const struct fabric *f, const struct packet *p)
+static void trace(const struct check_fabric *f, const struct packet *p)
 {
     char from[32];
 
@@ -98,7 +98,7 @@ static void trace(const struct fabric *f, const struct packet *p)
     fputc('\n', f->trace);
 }
 
-static void note(struct fabric *f, const struct packet *p)
+static void note(struct check_fabric *f, const struct packet *p)
 {
     struct fabric_result *r = f->r;
     uint64_t h = random_mix((uint64_t)f->now ^ (uint64_t)p->node << 52 ^
@@ -123,7 +123,7 @@ static void note(struct fabric *f, const struct packet *p)
         trace(f, p);
 }
 
-static void handle_packet(struct fabric *f, const struct packet *p)
+static void handle_packet(struct check_fabric *f, const struct packet *p)
 {
     struct fabric_job *j = &f->job[p->job];
     struct node_rank *r = &j->rank[p->node % CASE_RANKS];
@@ -154,7 +154,7 @@ static void handle_packet(struct fabric *f, const struct packet *p)
 
 /* ---- other events ---- */
 
-static void rank_event(struct fabric *f, const struct queue_event *e)
+static void rank_event(struct check_fabric *f, const struct queue_event *e)
 {
     struct node_rank *r = &f->job[e->a].rank[e->b];
 
@@ -181,7 +181,7 @@ static void rank_event(struct fabric *f, const struct queue_event *e)
     check_job_after_rank(f, e->a, e->b);
 }
 
-static void handle(struct fabric *f, struct queue_event *e)
+static void handle(struct check_fabric *f, struct queue_event *e)
 {
     struct node_switch *n;
 
@@ -212,7 +212,7 @@ static void handle(struct fabric *f, struct queue_event *e)
 /* ---- the run ---- */
 
 /* The first rank that still has something to do. */
-static void not_ended(struct fabric *f, const char *why)
+static void not_ended(struct check_fabric *f, const char *why)
 {
     for (unsigned j = 0; j < f->c->n_jobs; j++)
         for (unsigned r = 0; f->job[j].open && !f->job[j].ended && r < f->c->job[j].nranks; r++)
@@ -226,7 +226,7 @@ static void not_ended(struct fabric *f, const char *why)
             }
 }
 
-static void loop(struct fabric *f)
+static void loop(struct check_fabric *f)
 {
     struct queue_event e;
 
@@ -254,7 +254,7 @@ static void loop(struct fabric *f)
 void fabric_run(const struct check_case *c, const struct trib_protocol *p, FILE *to,
                 volatile uint64_t *progress, struct fabric_result *r)
 {
-    struct fabric *f = calloc(1, sizeof(*f));
+    struct check_fabric *f = calloc(1, sizeof(*f));
 
     memset(r, 0, sizeof(*r));
     if (!f) {

@@ -40,7 +40,7 @@ struct at {
     unsigned job, sw;
     struct proto_job *pj; /* NULL: not here */
     unsigned n_children, n_below;
-    struct child {
+    struct check_child {
         bool is_rank;
         unsigned node;
     } child[CASE_RANKS];
@@ -58,10 +58,10 @@ struct node_rank {
     int64_t tick_ps; /* E_RANK_TICK that is queued */
 };
 
-struct fabric;
+struct check_fabric;
 
 struct node_switch {
-    struct fabric *f;
+    struct check_fabric *f;
     struct proto_switch *s; /* NULL: no jobs */
     struct wire up, down;   /* between a leaf and the root */
     unsigned jobs;
@@ -72,7 +72,7 @@ struct fabric_job {
     struct at at[SWITCHES];
     struct node_rank rank[CASE_RANKS];
     struct sender {
-        struct fabric *f;
+        struct check_fabric *f;
         unsigned job, rank;
     } sender[CASE_RANKS];
     uint16_t switch_of[CASE_RANKS];
@@ -80,7 +80,7 @@ struct fabric_job {
     unsigned n_finished;
 };
 
-struct fabric {
+struct check_fabric {
     const struct check_case *c;
     const struct trib_protocol *p;
     struct queue q;
@@ -96,10 +96,11 @@ struct fabric {
 };
 
 /* The first failure counts. */
-__attribute__((format(printf, 2, 3))) void fabric_fail(struct fabric *f, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void fabric_fail(struct check_fabric *f, const char *fmt,
+                                                       ...);
 /* What a protocol says is no failure where others send anything, or where its keys are any. */
-bool fabric_tolerates(const struct fabric *f, const char *why);
-static inline unsigned fabric_leaf(const struct fabric *f, unsigned job, unsigned rank)
+bool fabric_tolerates(const struct check_fabric *f, const char *why);
+static inline unsigned fabric_leaf(const struct check_fabric *f, unsigned job, unsigned rank)
 {
     return f->c->n_leafs > 1 ? 1 + f->c->job[job].leaf[rank] : ROOT;
 }
@@ -114,15 +115,15 @@ void links_emit(void *ctx, void *job, int to, const void *head, uint32_t head_by
 bool links_send(void *ctx, int to, int target, const void *head, uint32_t head_bytes,
                 const void *data, uint32_t data_bytes);
 /* Sometimes a packet that somebody has changed comes beside a real one. */
-void links_forge(struct fabric *f, const struct packet *p);
+void links_forge(struct check_fabric *f, const struct packet *p);
 
 /* ---- jobs (jobs.c) ---- */
 
-void check_job_begin(struct fabric *f, unsigned job);
-void check_job_start_op(struct fabric *f, unsigned job, unsigned rank);
-void check_job_end(struct fabric *f, unsigned job);
+void check_job_begin(struct check_fabric *f, unsigned job);
+void check_job_start_op(struct check_fabric *f, unsigned job, unsigned rank);
+void check_job_end(struct check_fabric *f, unsigned job);
 /* After every call of a half: failures, the end of an operation, timers. */
-void check_job_after_rank(struct fabric *f, unsigned job, unsigned rank);
-void check_job_after_switch(struct fabric *f, unsigned sw);
+void check_job_after_rank(struct check_fabric *f, unsigned job, unsigned rank);
+void check_job_after_switch(struct check_fabric *f, unsigned sw);
 
 #endif

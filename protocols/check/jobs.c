@@ -15,12 +15,12 @@
 
 static unsigned add_child(struct at *a, bool is_rank, unsigned node)
 {
-    a->child[a->n_children] = (struct child){is_rank, node};
+    a->child[a->n_children] = (struct check_child){is_rank, node};
     return a->n_children++;
 }
 
 /* Children in order of their ranks; of a switch counts the lowest. */
-static void make_tree(struct fabric *f, unsigned job)
+static void make_tree(struct check_fabric *f, unsigned job)
 {
     struct fabric_job *j = &f->job[job];
     const unsigned n = f->c->job[job].nranks;
@@ -56,7 +56,7 @@ static void make_tree(struct fabric *f, unsigned job)
 
 /* ---- begin ---- */
 
-static int open_switch(struct fabric *f, unsigned sw, char *err)
+static int open_switch(struct check_fabric *f, unsigned sw, char *err)
 {
     struct node_switch *n = &f->sw[sw];
     struct proto_switch_cfg cfg = {
@@ -72,7 +72,7 @@ static int open_switch(struct fabric *f, unsigned sw, char *err)
     return n->s ? 0 : proto_switch_create(&n->s, &cfg, err);
 }
 
-static int open_at(struct fabric *f, struct at *a, char *err)
+static int open_at(struct check_fabric *f, struct at *a, char *err)
 {
     struct proto_job_cfg cfg = {
         .nranks = f->c->job[a->job].nranks,
@@ -92,7 +92,7 @@ static int open_at(struct fabric *f, struct at *a, char *err)
     return rc;
 }
 
-static void memory_seen(struct fabric *f, const struct proto_switch *s)
+static void memory_seen(struct check_fabric *f, const struct proto_switch *s)
 {
     const struct proto_switch_counters *c = proto_switch_counters(s);
 
@@ -103,7 +103,7 @@ static void memory_seen(struct fabric *f, const struct proto_switch *s)
                     f->c->memory);
 }
 
-static void close_at(struct fabric *f, struct at *a)
+static void close_at(struct check_fabric *f, struct at *a)
 {
     struct node_switch *n = &f->sw[a->sw];
     char leak[PROTO_TEXT];
@@ -126,7 +126,7 @@ static void close_at(struct fabric *f, struct at *a)
 }
 
 /* A job that finds too little memory, or keys that do not fit, is refused and that is right. */
-static void refused(struct fabric *f, unsigned job, const char *err)
+static void refused(struct check_fabric *f, unsigned job, const char *err)
 {
     f->r->refused++;
     if (f->c->property != P_MEMORY && !f->c->any_key)
@@ -134,7 +134,7 @@ static void refused(struct fabric *f, unsigned job, const char *err)
     check_job_end(f, job);
 }
 
-static int open_rank(struct fabric *f, unsigned job, unsigned rank, char *err)
+static int open_rank(struct check_fabric *f, unsigned job, unsigned rank, char *err)
 {
     struct fabric_job *j = &f->job[job];
     struct proto_rank_cfg cfg = {
@@ -157,7 +157,7 @@ static int open_rank(struct fabric *f, unsigned job, unsigned rank, char *err)
     return proto_rank_create(&j->rank[rank].r, &cfg, f->now, err);
 }
 
-void check_job_begin(struct fabric *f, unsigned job)
+void check_job_begin(struct check_fabric *f, unsigned job)
 {
     struct fabric_job *j = &f->job[job];
     char err[PROTO_TEXT] = "";
@@ -210,7 +210,7 @@ static void vectors_free(struct node_rank *r)
     r->send = r->recv = NULL;
 }
 
-void check_job_start_op(struct fabric *f, unsigned job, unsigned rank)
+void check_job_start_op(struct check_fabric *f, unsigned job, unsigned rank)
 {
     struct node_rank *r = &f->job[job].rank[rank];
     const struct case_op *o = &f->c->job[job].op[r->op];
@@ -243,7 +243,7 @@ void check_job_start_op(struct fabric *f, unsigned job, unsigned rank)
     check_job_after_rank(f, job, rank);
 }
 
-static void op_done(struct fabric *f, unsigned job, unsigned rank)
+static void op_done(struct check_fabric *f, unsigned job, unsigned rank)
 {
     struct fabric_job *j = &f->job[job];
     struct node_rank *r = &j->rank[rank];
@@ -273,7 +273,7 @@ static void op_done(struct fabric *f, unsigned job, unsigned rank)
 
 /* ---- end ---- */
 
-void check_job_end(struct fabric *f, unsigned job)
+void check_job_end(struct check_fabric *f, unsigned job)
 {
     struct fabric_job *j = &f->job[job];
 
@@ -293,8 +293,8 @@ void check_job_end(struct fabric *f, unsigned job)
 
 /* ---- after every call ---- */
 
-static void tick_at(struct fabric *f, int64_t next, int64_t *queued, enum event kind, unsigned a,
-                    unsigned b)
+static void tick_at(struct check_fabric *f, int64_t next, int64_t *queued, enum event kind,
+                    unsigned a, unsigned b)
 {
     if (next >= *queued)
         return;
@@ -303,7 +303,7 @@ static void tick_at(struct fabric *f, int64_t next, int64_t *queued, enum event 
         fabric_fail(f, "out of memory");
 }
 
-void check_job_after_rank(struct fabric *f, unsigned job, unsigned rank)
+void check_job_after_rank(struct check_fabric *f, unsigned job, unsigned rank)
 {
     struct node_rank *r = &f->job[job].rank[rank];
     const char *error;
@@ -322,7 +322,7 @@ void check_job_after_rank(struct fabric *f, unsigned job, unsigned rank)
         op_done(f, job, rank);
 }
 
-void check_job_after_switch(struct fabric *f, unsigned sw)
+void check_job_after_switch(struct check_fabric *f, unsigned sw)
 {
     struct node_switch *n = &f->sw[sw];
     struct proto_job *doomed;

@@ -23,18 +23,18 @@ static void over(struct path *p, struct wire *l)
     p->link[p->n++] = l;
 }
 
-static bool happens(struct fabric *f, uint32_t millionths)
+static bool happens(struct check_fabric *f, uint32_t millionths)
 {
     return millionths && random_next(&f->random) % 1000000 < millionths;
 }
 
-static int64_t up_to(struct fabric *f, int64_t ps)
+static int64_t up_to(struct check_fabric *f, int64_t ps)
 {
     return ps > 0 ? (int64_t)(random_next(&f->random) % (uint64_t)ps) : 0;
 }
 
 /* When the packet has passed its path. */
-static int64_t pass(struct fabric *f, const struct path *path, uint32_t bytes)
+static int64_t pass(struct check_fabric *f, const struct path *path, uint32_t bytes)
 {
     const int64_t ps = (int64_t)((uint64_t)bytes * 8 * 1000000000000ull / f->c->rate_bps);
     int64_t t = f->now;
@@ -48,7 +48,7 @@ static int64_t pass(struct fabric *f, const struct path *path, uint32_t bytes)
     return t;
 }
 
-static void arrive(struct fabric *f, int64_t at_ps, const struct packet *p)
+static void arrive(struct check_fabric *f, int64_t at_ps, const struct packet *p)
 {
     size_t size = sizeof(*p) + p->head_bytes + p->data_bytes;
     struct packet *copy = malloc(size);
@@ -64,7 +64,7 @@ static void arrive(struct fabric *f, int64_t at_ps, const struct packet *p)
     }
 }
 
-static void carry(struct fabric *f, const struct path *path, struct packet *p)
+static void carry(struct check_fabric *f, const struct path *path, struct packet *p)
 {
     const struct check_case *c = f->c;
     int64_t t = pass(f, path, p->head_bytes + p->data_bytes + OVERHEAD);
@@ -82,7 +82,7 @@ static void carry(struct fabric *f, const struct path *path, struct packet *p)
 /* ---- from a switch ---- */
 
 /* From a switch to a rank of the job. */
-static void path_to_rank(struct fabric *f, unsigned job, unsigned sw, unsigned rank,
+static void path_to_rank(struct check_fabric *f, unsigned job, unsigned sw, unsigned rank,
                          struct path *path)
 {
     unsigned leaf = fabric_leaf(f, job, rank);
@@ -94,7 +94,7 @@ static void path_to_rank(struct fabric *f, unsigned job, unsigned sw, unsigned r
     over(path, &f->job[job].rank[rank].down);
 }
 
-static void to_child(struct fabric *f, const struct at *a, unsigned child, struct packet *p)
+static void to_child(struct check_fabric *f, const struct at *a, unsigned child, struct packet *p)
 {
     struct path path = {.n = 0};
 
@@ -116,7 +116,8 @@ void links_handle(const struct packet *p)
     handled = p;
 }
 
-static void to_rank(struct fabric *f, const struct at *a, unsigned rank, int from, struct packet *p)
+static void to_rank(struct check_fabric *f, const struct at *a, unsigned rank, int from,
+                    struct packet *p)
 {
     struct path path = {.n = 0};
 
@@ -127,7 +128,7 @@ static void to_rank(struct fabric *f, const struct at *a, unsigned rank, int fro
     carry(f, &path, p);
 }
 
-static struct packet *packet_of(struct fabric *f, unsigned job, const void *head,
+static struct packet *packet_of(struct check_fabric *f, unsigned job, const void *head,
                                 uint32_t head_bytes, const void *data, uint32_t data_bytes)
 {
     struct packet *p = malloc(sizeof(*p) + head_bytes + data_bytes);
@@ -148,7 +149,7 @@ static struct packet *packet_of(struct fabric *f, unsigned job, const void *head
 void links_emit(void *ctx, void *job, int to, const void *head, uint32_t head_bytes,
                 const void *data, uint32_t data_bytes)
 {
-    struct fabric *f = ((struct node_switch *)ctx)->f;
+    struct check_fabric *f = ((struct node_switch *)ctx)->f;
     const struct at *a = job;
     struct packet *p = packet_of(f, a->job, head, head_bytes, data, data_bytes);
 
@@ -181,7 +182,7 @@ void links_emit(void *ctx, void *job, int to, const void *head, uint32_t head_by
 /* ---- from a rank ---- */
 
 /* The child, or other rank, that a rank is for a switch. */
-static int known_as(const struct fabric *f, unsigned job, unsigned sw, unsigned rank)
+static int known_as(const struct check_fabric *f, unsigned job, unsigned sw, unsigned rank)
 {
     int child = f->job[job].at[sw].of_rank[rank];
 
@@ -192,7 +193,7 @@ bool links_send(void *ctx, int to, int target, const void *head, uint32_t head_b
                 const void *data, uint32_t data_bytes)
 {
     const struct sender *s = ctx;
-    struct fabric *f = s->f;
+    struct check_fabric *f = s->f;
     struct node_rank *r = &f->job[s->job].rank[s->rank];
     unsigned leaf = fabric_leaf(f, s->job, s->rank), sw = leaf;
     struct path path = {.n = 0};
@@ -230,7 +231,7 @@ bool links_send(void *ctx, int to, int target, const void *head, uint32_t head_b
 
 /* ---- from anybody ---- */
 
-static int any_sender(struct fabric *f, const struct packet *p)
+static int any_sender(struct check_fabric *f, const struct packet *p)
 {
     const struct fabric_job *j = &f->job[p->job];
     const struct at *a = &j->at[p->to_rank ? ROOT : p->node];
@@ -247,7 +248,7 @@ static int any_sender(struct fabric *f, const struct packet *p)
 }
 
 /* To any rank of the job instead, or to any switch that has the job. */
-static void redirect(struct fabric *f, struct packet *p)
+static void redirect(struct check_fabric *f, struct packet *p)
 {
     const struct fabric_job *j = &f->job[p->job];
     unsigned x = (unsigned)(random_next(&f->random) >> 32), sw = x / 2 % SWITCHES;
@@ -257,7 +258,7 @@ static void redirect(struct fabric *f, struct packet *p)
     p->from = any_sender(f, p);
 }
 
-static uint32_t forged_length(struct fabric *f, uint32_t real, uint32_t most)
+static uint32_t forged_length(struct check_fabric *f, uint32_t real, uint32_t most)
 {
     switch (random_next(&f->random) % 4) {
     case 0:
@@ -284,7 +285,7 @@ static void fit_head(struct packet *p, const struct packet *real)
         }
 }
 
-void links_forge(struct fabric *f, const struct packet *real)
+void links_forge(struct check_fabric *f, const struct packet *real)
 {
     const bool fits = random_next(&f->random) % 2;
     uint32_t head_bytes, data_bytes, all;

@@ -18,7 +18,7 @@
 #define USUAL_SEEDS 60
 #define QUICK_SEEDS 12
 
-struct asked {
+struct check_asked {
     const char *name, *set[TRIB_KEYS]; /* set: "key=value" */
     uint64_t seeds, seed;
     unsigned property; /* a bit for each */
@@ -30,7 +30,7 @@ static const char *list_properties(unsigned i)
     return property_name(i);
 }
 
-#define AT(f)   .offset = offsetof(struct asked, f)
+#define AT(f)   .offset = offsetof(struct check_asked, f)
 #define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
 
 static const struct option_row runs[] = {
@@ -201,7 +201,7 @@ static int set_key(const struct trib_protocol *p, const char *text, int64_t *key
 /* ---- the table ---- */
 
 /* How to run a seed again. */
-static void print_again(const struct asked *a, const char *property, uint64_t seed)
+static void print_again(const struct check_asked *a, const char *property, uint64_t seed)
 {
     printf("%-14s again: trib check-protocol %s%s", "",
            strchr(a->name, '/') || !is_path(a->name) ? "" : "./", a->name);
@@ -226,7 +226,7 @@ static void print_found(const char *name, const struct property_found *f)
     printf("%s\n", f->text);
 }
 
-static int check_all(const struct asked *a, const struct property_plan *plan)
+static int check_all(const struct check_asked *a, const struct property_plan *plan)
 {
     unsigned failed = 0, all = 0;
 
@@ -254,7 +254,7 @@ static int check_all(const struct asked *a, const struct property_plan *plan)
 
 int main(int argc, char **argv)
 {
-    struct asked a = {.name = NULL};
+    struct check_asked a = {.name = NULL};
     struct property_plan plan = {.first = 1};
     int64_t key[TRIB_KEYS];
     struct option_result r;

@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reader {
+struct case_reader {
     struct chaos_case *k;
     const char *path, *text;
     char *why; /* CHAOS_TEXT bytes */
     int rc;
 };
 
-static void mistake(struct reader *r, int line, const char *fmt, ...)
+static void mistake(struct case_reader *r, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void mistake(struct reader *r, int line, const char *fmt, ...)
+static void mistake(struct case_reader *r, int line, const char *fmt, ...)
 {
     va_list ap;
     int n;
@@ -40,7 +40,7 @@ static int line_of(const config_setting_t *s)
 }
 
 /* Absent: 0. */
-static uint64_t number(struct reader *r, config_setting_t *g, const char *key, uint64_t max)
+static uint64_t number(struct case_reader *r, config_setting_t *g, const char *key, uint64_t max)
 {
     config_setting_t *s = config_setting_get_member(g, key);
     int type = s ? config_setting_type(s) : CONFIG_TYPE_NONE;
@@ -55,7 +55,7 @@ static uint64_t number(struct reader *r, config_setting_t *g, const char *key, u
     return (uint64_t)v;
 }
 
-static const char *text(struct reader *r, config_setting_t *g, const char *key)
+static const char *text(struct case_reader *r, config_setting_t *g, const char *key)
 {
     config_setting_t *s = config_setting_get_member(g, key);
     const char *v = s ? config_setting_get_string(s) : NULL;
@@ -66,7 +66,7 @@ static const char *text(struct reader *r, config_setting_t *g, const char *key)
 }
 
 /* 64 bits, more than libconfig's numbers have: "0x123". */
-static uint64_t bits(struct reader *r, config_setting_t *g, const char *key)
+static uint64_t bits(struct case_reader *r, config_setting_t *g, const char *key)
 {
     const char *v = text(r, g, key);
     char *end;
@@ -101,7 +101,7 @@ static const char *op_name(unsigned o)
     return redop_name((enum redop)o);
 }
 
-static unsigned by_name(struct reader *r, int line, const char *key, const char *have,
+static unsigned by_name(struct case_reader *r, int line, const char *key, const char *have,
                         const char *(*name)(unsigned), unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
@@ -113,7 +113,7 @@ static unsigned by_name(struct reader *r, int line, const char *key, const char 
 
 /* ---- the fabric ---- */
 
-static void read_fabric(struct reader *r, config_setting_t *root)
+static void read_fabric(struct case_reader *r, config_setting_t *root)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     struct chaos_case *k = r->k;
@@ -142,7 +142,7 @@ static void read_fabric(struct reader *r, config_setting_t *root)
 /* ---- ranks ---- */
 
 /* The hosts of ranks, or, of other jobs, also the first job's ranks whose processes they are. */
-static void read_hosts(struct reader *r, config_setting_t *g, struct chaos_job *j)
+static void read_hosts(struct case_reader *r, config_setting_t *g, struct chaos_job *j)
 {
     config_setting_t *shared = j == r->k->job ? NULL : config_setting_get_member(g, "processes");
     config_setting_t *s = shared ? shared : config_setting_get_member(g, "hosts");
@@ -169,7 +169,7 @@ static void read_hosts(struct reader *r, config_setting_t *g, struct chaos_job *
 }
 
 /* Writes at most CHAOS_ALGOS; returns how many. */
-static unsigned read_algos(struct reader *r, config_setting_t *root, const char *key,
+static unsigned read_algos(struct case_reader *r, config_setting_t *root, const char *key,
                            enum coll_algo *algo)
 {
     config_setting_t *s = config_setting_get_member(root, key);
@@ -186,7 +186,7 @@ static unsigned read_algos(struct reader *r, config_setting_t *root, const char 
     return r->rc ? 0 : (unsigned)n;
 }
 
-static void read_ranks(struct reader *r, config_setting_t *g, struct chaos_job *j)
+static void read_ranks(struct case_reader *r, config_setting_t *g, struct chaos_job *j)
 {
     struct chaos_case *k = r->k;
     enum coll_algo algo[CHAOS_ALGOS];
@@ -215,7 +215,7 @@ static void read_ranks(struct reader *r, config_setting_t *g, struct chaos_job *
 
 /* ---- operations ---- */
 
-static void read_op(struct reader *r, config_setting_t *g, const struct chaos_job *j,
+static void read_op(struct case_reader *r, config_setting_t *g, const struct chaos_job *j,
                     struct job_op *op)
 {
     unsigned n = j->nranks;
@@ -243,7 +243,7 @@ static void read_op(struct reader *r, config_setting_t *g, const struct chaos_jo
                 dtype_name(op->type));
 }
 
-static void read_ops(struct reader *r, config_setting_t *g, struct chaos_job *j)
+static void read_ops(struct case_reader *r, config_setting_t *g, struct chaos_job *j)
 {
     config_setting_t *s = config_setting_get_member(g, "operations");
     int n = s ? config_setting_length(s) : 0;
@@ -263,7 +263,7 @@ static const char *start_name(unsigned s)
     return chaos_start_name((enum chaos_start)s);
 }
 
-static void read_jobs(struct reader *r, config_setting_t *root)
+static void read_jobs(struct case_reader *r, config_setting_t *root)
 {
     config_setting_t *s = config_setting_get_member(root, "jobs");
     int n = s ? config_setting_length(s) : 0;
@@ -306,7 +306,7 @@ static char *only_lines(const char *text, unsigned from, unsigned to)
     return lines;
 }
 
-static void read_faults(struct reader *r, config_setting_t *root)
+static void read_faults(struct case_reader *r, config_setting_t *root)
 {
     config_setting_t *s = config_setting_get_member(root, "faults"), *next;
     struct fab_errors *errs = calloc(1, sizeof(*errs));
@@ -325,7 +325,7 @@ static void read_faults(struct reader *r, config_setting_t *root)
     free(errs);
 }
 
-static void read_case(struct reader *r, config_setting_t *root)
+static void read_case(struct case_reader *r, config_setting_t *root)
 {
     snprintf(r->k->found, sizeof(r->k->found), "%s", text(r, root, "found"));
     read_fabric(r, root);
@@ -337,7 +337,7 @@ static void read_case(struct reader *r, config_setting_t *root)
 
 int case_load_string(struct chaos_case *k, const char *text, const char *path, char *why)
 {
-    struct reader r = {.k = k, .path = path, .text = text, .why = why};
+    struct case_reader r = {.k = k, .path = path, .text = text, .why = why};
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     struct build b = {.errs = errs, .path = path};
     config_t c;

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct text {
+struct fabric_text {
     char *at;
     size_t room;
 };
 
-static void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct text *t, const char *fmt, ...)
+static void put(struct fabric_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct fabric_text *t, const char *fmt, ...)
 {
     va_list ap;
     int n;
@@ -27,7 +27,7 @@ static void put(struct text *t, const char *fmt, ...)
     t->room -= (size_t)n;
 }
 
-static void put_link(struct text *t, const char *a, unsigned i, const char *b, unsigned k,
+static void put_link(struct fabric_text *t, const char *a, unsigned i, const char *b, unsigned k,
                      unsigned ns)
 {
     put(t, "{ a = \"%s%u\"; b = \"%s%u\"; rate = \"400Gb/s\"; latency = \"%uns\"; }, ", a, i, b, k,
@@ -36,7 +36,7 @@ static void put_link(struct text *t, const char *a, unsigned i, const char *b, u
 
 /* Two pods of two leaves under `wide` spines each, and a core on top: aggregation trees of depth 3,
  * and, with several spines, paths down that depend on the destination. */
-static unsigned three_tiers(struct text *t, unsigned hosts_per_leaf, unsigned wide,
+static unsigned three_tiers(struct fabric_text *t, unsigned hosts_per_leaf, unsigned wide,
                             unsigned core_slots, unsigned core_window)
 {
     unsigned h = 4 * hosts_per_leaf;
@@ -95,7 +95,7 @@ static const char *queues(struct chaos_case *k)
 }
 
 /* GPUs at NVSwitches whose queues are as long as a slice. */
-static unsigned gpu_node(struct text *t, unsigned gpus, unsigned links)
+static unsigned gpu_node(struct fabric_text *t, unsigned gpus, unsigned links)
 {
     put(t,
         "gpu_nodes = { gpus = %u; planes = ( %u, 2 ); nvlink = { rate = \"25GB/s\"; latency = "
@@ -114,13 +114,13 @@ static unsigned some_rate(struct chaos_case *k)
     return gbps[below(k, DRAW_UNEVEN, 4)];
 }
 
-static void uneven_link(struct chaos_case *k, struct text *t, const char *a, unsigned i,
+static void uneven_link(struct chaos_case *k, struct fabric_text *t, const char *a, unsigned i,
                         const char *b, unsigned n)
 {
     put(t, "{ a = \"%s%u\"; b = \"%s%u\"; rate = \"%uGb/s\"; }, ", a, i, b, n, some_rate(k));
 }
 
-static void uneven_nodes(struct text *t, const char *what, unsigned n, const char *role)
+static void uneven_nodes(struct fabric_text *t, const char *what, unsigned n, const char *role)
 {
     for (unsigned i = 0; i < n; i++)
         put(t, "{ name = \"%s%u\"; %s; }, ", what, i, role);
@@ -136,7 +136,7 @@ static int uneven(struct chaos_case *k, struct fab_errors *errs)
              hosts = 2 + (unsigned)below(k, DRAW_UNEVEN, 5), ports = 0;
     bool scarce = !below(k, DRAW_UNEVEN, 4);
     char text[8192];
-    struct text t = {text, sizeof(text)};
+    struct fabric_text t = {text, sizeof(text)};
 
     put(&t,
         "name = \"chaos\"; mtu = %u; dilation = 2; link_defaults = { latency = \"300ns\"; };\n"
@@ -209,14 +209,14 @@ static int made_up(struct chaos_case *k, struct fab_errors *errs)
         break;
     }
     case 2:
-        hosts = gpu_node(&(struct text){text + n, room - (size_t)n},
+        hosts = gpu_node(&(struct fabric_text){text + n, room - (size_t)n},
                          2 + (unsigned)below(k, DRAW_FABRIC, 7),
                          1 + (unsigned)below(k, DRAW_FABRIC, 5));
         snprintf(k->shape, sizeof(k->shape), "a node of %u GPUs, mtu %u", hosts, mtu);
         break;
     default:
         wide = 1 + (unsigned)below(k, DRAW_FABRIC, 2);
-        hosts = three_tiers(&(struct text){text + n, room - (size_t)n},
+        hosts = three_tiers(&(struct fabric_text){text + n, room - (size_t)n},
                             1 + (unsigned)below(k, DRAW_FABRIC, 3), wide,
                             scarce ? slots / 8 : slots, 8u << below(k, DRAW_FABRIC, 6));
         snprintf(k->shape, sizeof(k->shape), "three tiers, %u spines a pod, %u hosts, mtu %u", wide,

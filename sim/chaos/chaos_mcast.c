@@ -25,7 +25,7 @@ struct payload {
     uint32_t round, group;
 };
 
-struct member {
+struct mcast_member {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
@@ -41,7 +41,7 @@ struct mcast_run {
     uint64_t random;
     uint32_t base;
     unsigned n;
-    struct member m[MEMBERS];
+    struct mcast_member m[MEMBERS];
     struct ibv_ah *ah[GROUPS]; /* of the first member, which sends */
 };
 
@@ -62,7 +62,7 @@ static void settle(struct mcast_run *r)
         world_step(r->w, until);
 }
 
-static bool open_member(struct member *m)
+static bool open_member(struct mcast_member *m)
 {
     struct ibv_qp_init_attr init = {
         .qp_type = IBV_QPT_UD, .sq_sig_all = 1, .cap = {GROUPS, GROUPS, 1, 1, 0}};
@@ -110,7 +110,7 @@ static void close_all(struct mcast_run *r)
         if (r->ah[g])
             ibv_destroy_ah(r->ah[g]);
     for (unsigned i = 0; i < r->n; i++) {
-        struct member *m = &r->m[i];
+        struct mcast_member *m = &r->m[i];
 
         if (m->qp)
             ibv_destroy_qp(m->qp);
@@ -124,7 +124,7 @@ static void close_all(struct mcast_run *r)
     }
 }
 
-static void attach(struct mcast_run *r, struct member *m, unsigned wanted)
+static void attach(struct mcast_run *r, struct mcast_member *m, unsigned wanted)
 {
     for (unsigned g = 0; g < GROUPS; g++) {
         union ibv_gid gid = gid_of(r, g);
@@ -139,7 +139,7 @@ static void attach(struct mcast_run *r, struct member *m, unsigned wanted)
     m->attached = wanted;
 }
 
-static void post_receives(struct mcast_run *r, struct member *m)
+static void post_receives(struct mcast_run *r, struct mcast_member *m)
 {
     for (unsigned g = 0; g < (unsigned)__builtin_popcount(m->attached); g++) {
         struct ibv_sge s = {(uintptr_t)(m->mem + g * SIZE), SIZE, m->mr->lkey};
@@ -152,7 +152,7 @@ static void post_receives(struct mcast_run *r, struct member *m)
 
 static void send_to(struct mcast_run *r, unsigned round, unsigned group)
 {
-    struct member *m = &r->m[0];
+    struct mcast_member *m = &r->m[0];
     struct payload *p = (struct payload *)(m->mem + GROUPS * SIZE);
     struct ibv_sge s = {(uintptr_t)p, sizeof(*p), m->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &s,
@@ -170,7 +170,7 @@ static void send_to(struct mcast_run *r, unsigned round, unsigned group)
 /* One datagram of every group that it is attached to, and none else. */
 static void check(struct mcast_run *r, unsigned round, unsigned i)
 {
-    struct member *m = &r->m[i];
+    struct mcast_member *m = &r->m[i];
     unsigned left = m->attached;
     struct ibv_wc wc;
 

@@ -19,7 +19,7 @@ struct running {
     int rc;       /* of the start of its operation */
 };
 
-struct run {
+struct chaos_running {
     struct chaos_case *k;
     struct world *w;
     struct running of[CHAOS_JOBS];
@@ -55,7 +55,7 @@ static void check_no_loss(const struct chaos_case *k, struct world *w)
 }
 
 /* Whether switches may remember the job's group, under its key, as one that was aborted. */
-static bool had_been_aborted(const struct run *r, unsigned i)
+static bool had_been_aborted(const struct chaos_running *r, unsigned i)
 {
     const struct chaos_job *j = &r->k->job[i];
 
@@ -68,7 +68,7 @@ static bool had_been_aborted(const struct run *r, unsigned i)
 
 /* A switch has refused what a job without another algorithm needs, be it for want of room, or because it
  * has a group of that number for somebody else. */
-static bool refused(const struct run *r, unsigned i, const char *text)
+static bool refused(const struct chaos_running *r, unsigned i, const char *text)
 {
     const struct chaos_job *j = &r->k->job[i];
 
@@ -81,7 +81,7 @@ static bool refused(const struct run *r, unsigned i, const char *text)
 }
 
 /* Errors are wrong where the faults are recoverable. */
-static void judge_errors(struct run *r, unsigned i, const char *where, unsigned ranks,
+static void judge_errors(struct chaos_running *r, unsigned i, const char *where, unsigned ranks,
                          const char *text)
 {
     const struct chaos_case *k = r->k;
@@ -104,7 +104,7 @@ static void judge_errors(struct run *r, unsigned i, const char *where, unsigned 
 
 /* Switches refuse nothing that they have, and are not given up because frames are lost now and
  * then. */
-static void judge_fall(struct run *r, unsigned i)
+static void judge_fall(struct chaos_running *r, unsigned i)
 {
     const struct chaos_case *k = r->k;
     struct chaos_report *rep = k->rep;
@@ -128,7 +128,7 @@ static void judge_fall(struct run *r, unsigned i)
 /* ---- operations ---- */
 
 /* The n-th operation of job i. False: it is the file's, and not supported any more. */
-static bool next_op(struct run *r, unsigned i, unsigned n, struct job_op *op)
+static bool next_op(struct chaos_running *r, unsigned i, unsigned n, struct job_op *op)
 {
     struct chaos_case *k = r->k;
     struct chaos_job *j = &k->job[i];
@@ -153,7 +153,7 @@ static bool never(void *ctx)
 }
 
 /* A launcher ends the ranks of a job, naming one of them. */
-static void stop(struct run *r, unsigned i)
+static void stop(struct chaos_running *r, unsigned i)
 {
     struct running *u = &r->of[i];
 
@@ -162,7 +162,7 @@ static void stop(struct run *r, unsigned i)
     u->stopped = true;
 }
 
-static void start_op(struct run *r, unsigned i, unsigned n)
+static void start_op(struct chaos_running *r, unsigned i, unsigned n)
 {
     struct chaos_report *rep = r->k->rep;
     struct running *u = &r->of[i];
@@ -184,7 +184,7 @@ static void start_op(struct run *r, unsigned i, unsigned n)
         stop(r, i);
 }
 
-static void finish_op(struct run *r, unsigned i)
+static void finish_op(struct chaos_running *r, unsigned i)
 {
     struct chaos_case *k = r->k;
     struct running *u = &r->of[i];
@@ -210,7 +210,7 @@ static void finish_op(struct run *r, unsigned i)
 
 static void notify_death(void *ctx, unsigned process)
 {
-    struct run *r = ctx;
+    struct chaos_running *r = ctx;
 
     for (unsigned i = 0; i < r->k->n_jobs; i++)
         for (unsigned n = 0; r->of[i].j && n < r->k->job[i].nranks; n++)
@@ -219,7 +219,7 @@ static void notify_death(void *ctx, unsigned process)
 }
 
 /* Nobody starts a job on processes that have died. */
-static bool all_live(const struct run *r, const struct chaos_job *j)
+static bool all_live(const struct chaos_running *r, const struct chaos_job *j)
 {
     for (unsigned n = 0; n < j->nranks; n++)
         if (world_dead(r->w, j->process[n]))
@@ -227,7 +227,7 @@ static bool all_live(const struct run *r, const struct chaos_job *j)
     return true;
 }
 
-static void connect(struct run *r, unsigned i)
+static void connect(struct chaos_running *r, unsigned i)
 {
     struct chaos_case *k = r->k;
     const struct chaos_job *c = &k->job[i];
@@ -262,14 +262,14 @@ static void connect(struct run *r, unsigned i)
         judge_errors(r, i, "set-up", c->nranks, err);
 }
 
-static void connect_others(struct run *r, enum chaos_start start)
+static void connect_others(struct chaos_running *r, enum chaos_start start)
 {
     for (unsigned i = 1; i < r->k->n_jobs && r->k->rep->ok; i++)
         if (r->k->job[i].start == start && all_live(r, &r->k->job[i]))
             connect(r, i);
 }
 
-static void close_job(struct run *r, unsigned i)
+static void close_job(struct chaos_running *r, unsigned i)
 {
     struct running *u = &r->of[i];
     int rc;
@@ -285,7 +285,7 @@ static void close_job(struct run *r, unsigned i)
 }
 
 /* Operations of all jobs that are connected, the n-th of each beside each other. */
-static void run_ops(struct run *r)
+static void run_ops(struct chaos_running *r)
 {
     struct chaos_case *k = r->k;
 
@@ -309,7 +309,7 @@ static void run_ops(struct run *r)
     }
 }
 
-static void run_jobs(struct run *r, struct faults *f)
+static void run_jobs(struct chaos_running *r, struct faults *f)
 {
     struct chaos_case *k = r->k;
 
@@ -348,7 +348,7 @@ void chaos_run_world(struct chaos_case *k)
                            .pool = k->cfg->pool,
                            .an_mbufs = k->cfg->pool->size,
                            .seed = k->seed};
-    struct run r = {.k = k};
+    struct chaos_running r = {.k = k};
     struct faults_cfg fc = {.fab = k->fab,
                             .nranks = k->nprocs,
                             .host_of_rank = k->host_of_proc,

@@ -32,61 +32,61 @@
     X(down)
 
 /* drops: by the node at the direction's end, of what had come in; QUEUE_FULL: at its beginning. */
-struct counts {
+struct link_counts {
 #define X(name) uint64_t name;
     COUNTS(X)
 #undef X
     uint64_t drops[DROP_REASONS];
 };
-#define COUNTS_N (sizeof(struct counts) / sizeof(uint64_t))
-static_assert(sizeof(struct counts) % sizeof(uint64_t) == 0, "all counts are of 64 bits");
+#define COUNTS_N (sizeof(struct link_counts) / sizeof(uint64_t))
+static_assert(sizeof(struct link_counts) % sizeof(uint64_t) == 0, "all counts are of 64 bits");
 
-struct line {
+struct counters_line {
     uint32_t dirlink;
-    struct counts c;
+    struct link_counts c;
 };
 
 /* A row in one place. */
-struct record {
+struct link_record {
     char what[128];
     const struct row *row;
     int place;
     double time_us; /* of all its timed operations */
     unsigned n, hidden;
-    struct line *line; /* [n] as the table has them */
+    struct counters_line *line; /* [n] as the table has them */
     json_t *json;
 };
 
 struct counters {
     const struct fabric *f;
     bool *named;
-    struct counts *base; /* [2 * n_links] when the operations began */
-    uint64_t *peak;      /* [2 * n_links] greatest before that */
-    struct record *rec;
+    struct link_counts *base; /* [2 * n_links] when the operations began */
+    uint64_t *peak;           /* [2 * n_links] greatest before that */
+    struct link_record *rec;
     unsigned n;
 };
 
 /* ---- reading ---- */
 
-struct ends {
+struct counter_ends {
     uint16_t from, from_port, to, to_port;
 };
 
-static struct ends ends_of(const struct fabric *f, unsigned dirlink)
+static struct counter_ends ends_of(const struct fabric *f, unsigned dirlink)
 {
     const struct fab_link *l = &f->links[dirlink / 2];
 
     if (dirlink & 1)
-        return (struct ends){l->b, l->b_port, l->a, l->a_port};
-    return (struct ends){l->a, l->a_port, l->b, l->b_port};
+        return (struct counter_ends){l->b, l->b_port, l->a, l->a_port};
+    return (struct counter_ends){l->a, l->a_port, l->b, l->b_port};
 }
 
 /* Since the net was created; zeros for a direction without a sender. Nodes count frames that
  * found a queue full at the ingress port; here they count for the queue. */
 static void read_counts(const struct counters *c, struct net *n, unsigned dirlink,
-                        struct counts *out)
+                        struct link_counts *out)
 {
-    struct ends e = ends_of(c->f, dirlink);
+    struct counter_ends e = ends_of(c->f, dirlink);
     const struct node *to = net_node(n, e.to);
     struct egress_stats s;
     struct net_port_stats p;
@@ -95,27 +95,27 @@ static void read_counts(const struct counters *c, struct net *n, unsigned dirlin
     if (!to || !net_port_stats(n, e.from, e.from_port, &p))
         return;
     s = egress_stats(net_egress(n, e.from, e.from_port));
-    *out = (struct counts){.frames = p.frames,
-                           .bytes = p.bytes,
-                           .link_bytes = p.link_bytes,
-                           .busy_ps = (uint64_t)p.busy_ps,
-                           .paused_ps = (uint64_t)p.paused_ps,
-                           .peak_bytes = p.peak_bytes,
-                           .ecn_marks = p.ecn_marks,
-                           .pauses_sent = p.pauses_sent,
-                           .pauses_received = p.pauses_received,
-                           .duplicated = s.duplicated,
-                           .reordered = s.reordered,
-                           .corrupted = s.corrupted,
-                           .lost = s.lost,
-                           .lost_bytes = s.lost_bytes,
-                           .down = s.down_drops};
+    *out = (struct link_counts){.frames = p.frames,
+                                .bytes = p.bytes,
+                                .link_bytes = p.link_bytes,
+                                .busy_ps = (uint64_t)p.busy_ps,
+                                .paused_ps = (uint64_t)p.paused_ps,
+                                .peak_bytes = p.peak_bytes,
+                                .ecn_marks = p.ecn_marks,
+                                .pauses_sent = p.pauses_sent,
+                                .pauses_received = p.pauses_received,
+                                .duplicated = s.duplicated,
+                                .reordered = s.reordered,
+                                .corrupted = s.corrupted,
+                                .lost = s.lost,
+                                .lost_bytes = s.lost_bytes,
+                                .down = s.down_drops};
     memcpy(out->drops, to->cnt[e.to_port].drops, sizeof(out->drops));
     out->drops[DROP_QUEUE_FULL] = s.overflows;
 }
 
 /* Differences may be negative: the rest of a pause that ends early is subtracted. */
-static void subtract(struct counts *a, const struct counts *base)
+static void subtract(struct link_counts *a, const struct link_counts *base)
 {
     uint64_t *v = (uint64_t *)a, peak = a->peak_bytes;
     const uint64_t *b = (const uint64_t *)base;
@@ -125,7 +125,7 @@ static void subtract(struct counts *a, const struct counts *base)
     a->peak_bytes = peak;
 }
 
-static bool anything(const struct counts *a)
+static bool anything(const struct link_counts *a)
 {
     const uint64_t *v = (const uint64_t *)a;
 
@@ -138,7 +138,7 @@ static bool anything(const struct counts *a)
 /* Busiest first, then in order of the links. */
 static int busier(const void *pa, const void *pb)
 {
-    const struct line *a = pa, *b = pb;
+    const struct counters_line *a = pa, *b = pb;
 
     if (a->c.busy_ps != b->c.busy_ps)
         return a->c.busy_ps > b->c.busy_ps ? -1 : 1;
@@ -146,13 +146,14 @@ static int busier(const void *pa, const void *pb)
 }
 
 /* The directions to report, in order of the links. total: since the creation, else since base. */
-static struct line *read_lines(struct counters *c, struct net *n, bool total, unsigned *count)
+static struct counters_line *read_lines(struct counters *c, struct net *n, bool total,
+                                        unsigned *count)
 {
-    struct line *line = calloc(2u * c->f->n_links + 1, sizeof(*line));
+    struct counters_line *line = calloc(2u * c->f->n_links + 1, sizeof(*line));
 
     *count = 0;
     for (unsigned d = 0; line && d < 2u * c->f->n_links; d++) {
-        struct line *l = &line[*count];
+        struct counters_line *l = &line[*count];
 
         l->dirlink = d;
         read_counts(c, n, d, &l->c);
@@ -167,7 +168,7 @@ static struct line *read_lines(struct counters *c, struct net *n, bool total, un
 
 /* ---- JSON ---- */
 
-static json_t *drops_json(const struct counts *c)
+static json_t *drops_json(const struct link_counts *c)
 {
     json_t *j = json_object();
 
@@ -181,10 +182,10 @@ static json_t *drops_json(const struct counts *c)
     return j;
 }
 
-static json_t *line_json(const struct counters *c, const struct line *l, double time_us)
+static json_t *line_json(const struct counters *c, const struct counters_line *l, double time_us)
 {
-    struct ends e = ends_of(c->f, l->dirlink);
-    const struct counts *k = &l->c;
+    struct counter_ends e = ends_of(c->f, l->dirlink);
+    const struct link_counts *k = &l->c;
     double busy_us = (double)k->busy_ps * 1e-6;
 
     return json_pack(
@@ -202,7 +203,7 @@ static json_t *line_json(const struct counters *c, const struct line *l, double 
         (json_int_t)k->reordered, "corrupted", (json_int_t)k->corrupted, "drops", drops_json(k));
 }
 
-static json_t *lines_json(const struct counters *c, const struct line *line, unsigned n,
+static json_t *lines_json(const struct counters *c, const struct counters_line *line, unsigned n,
                           double time_us)
 {
     json_t *a = json_array();
@@ -217,7 +218,7 @@ static json_t *lines_json(const struct counters *c, const struct line *line, uns
 void counters_begin(struct counters *c, struct net *n)
 {
     for (unsigned d = 0; d < 2u * c->f->n_links; d++) {
-        struct ends e = ends_of(c->f, d);
+        struct counter_ends e = ends_of(c->f, d);
         struct egress *q = net_egress(n, e.from, e.from_port);
 
         read_counts(c, n, d, &c->base[d]);
@@ -228,7 +229,7 @@ void counters_begin(struct counters *c, struct net *n)
 }
 
 /* Frames were lost, held back or marked: a reader looks for that, however busy the link is. */
-static bool has_trouble(const struct counts *k)
+static bool has_trouble(const struct link_counts *k)
 {
     uint64_t n = k->paused_ps + k->ecn_marks + k->pauses_sent + k->pauses_received + k->duplicated +
                  k->reordered + k->corrupted + k->lost + k->down;
@@ -239,10 +240,10 @@ static bool has_trouble(const struct counts *k)
 }
 
 /* Keeps the lines that a table shows. */
-static void shorten(struct record *rec)
+static void shorten(struct link_record *rec)
 {
     unsigned n = rec->n;
-    struct line *less;
+    struct counters_line *less;
 
     T_ASSERT(n > TABLE_LINKS, "a table is cut that is not too long");
     rec->n = TABLE_LINKS;
@@ -256,15 +257,15 @@ static void shorten(struct record *rec)
 }
 
 /* Keeps the lines of what has run, and of a table for it. NULL: no memory. */
-static struct record *keep(struct counters *c, struct net *n, double time_us)
+static struct link_record *keep(struct counters *c, struct net *n, double time_us)
 {
-    struct record *rec = realloc(c->rec, (c->n + 1) * sizeof(*rec));
+    struct link_record *rec = realloc(c->rec, (c->n + 1) * sizeof(*rec));
 
     if (!rec)
         return NULL;
     c->rec = rec;
     rec += c->n;
-    *rec = (struct record){.time_us = time_us};
+    *rec = (struct link_record){.time_us = time_us};
     rec->line = read_lines(c, n, false, &rec->n);
     rec->json = rec->line ? lines_json(c, rec->line, rec->n, rec->time_us) : NULL;
     if (!rec->json) {
@@ -281,7 +282,7 @@ static struct record *keep(struct counters *c, struct net *n, double time_us)
 int counters_end(struct counters *c, struct net *n, struct row *r, int place)
 {
     struct run_result *run = &r->run[place];
-    struct record *rec = keep(c, n, run->time_us * run->iters);
+    struct link_record *rec = keep(c, n, run->time_us * run->iters);
 
     if (!rec)
         return -ENOMEM;
@@ -297,7 +298,7 @@ int counters_end(struct counters *c, struct net *n, struct row *r, int place)
 
 int counters_end_run(struct counters *c, struct net *n, const char *what, double time_us)
 {
-    struct record *rec = keep(c, n, time_us);
+    struct link_record *rec = keep(c, n, time_us);
 
     if (!rec)
         return -ENOMEM;
@@ -309,7 +310,7 @@ int counters_end_run(struct counters *c, struct net *n, const char *what, double
 json_t *counters_total(struct counters *c, struct net *n)
 {
     unsigned count;
-    struct line *line = read_lines(c, n, true, &count);
+    struct counters_line *line = read_lines(c, n, true, &count);
     json_t *j = line ? lines_json(c, line, count, (double)net_now(n) * 1e-6) : NULL;
 
     free(line);
@@ -318,7 +319,7 @@ json_t *counters_total(struct counters *c, struct net *n)
 
 /* ---- the table ---- */
 
-static void print_drops(const struct counts *k, FILE *out)
+static void print_drops(const struct link_counts *k, FILE *out)
 {
     const char *sep = "  ";
 
@@ -347,11 +348,11 @@ static int name_end(const struct counters *c, uint32_t node, uint16_t port, char
     return snprintf(b, n, "%s:%u", c->f->nodes[node].name, (unsigned)port);
 }
 
-static void print_line(const struct counters *c, const struct line *l, double time_us,
+static void print_line(const struct counters *c, const struct counters_line *l, double time_us,
                        const int *width, FILE *out)
 {
-    struct ends e = ends_of(c->f, l->dirlink);
-    const struct counts *k = &l->c;
+    struct counter_ends e = ends_of(c->f, l->dirlink);
+    const struct link_counts *k = &l->c;
     char from[FAB_NAME + 8], to[FAB_NAME + 8];
 
     name_end(c, e.from, e.from_port, from, sizeof(from));
@@ -365,13 +366,13 @@ static void print_line(const struct counters *c, const struct line *l, double ti
 }
 
 /* Columns of names are as wide as the names. */
-static void widths(const struct counters *c, const struct record *r, int *width)
+static void widths(const struct counters *c, const struct link_record *r, int *width)
 {
     char name[FAB_NAME + 8];
 
     width[0] = sizeof("# from") - 1, width[1] = sizeof("to") - 1;
     for (unsigned i = 0; i < r->n; i++) {
-        struct ends e = ends_of(c->f, r->line[i].dirlink);
+        struct counter_ends e = ends_of(c->f, r->line[i].dirlink);
         int n[2] = {name_end(c, e.from, e.from_port, name, sizeof(name)) + 2,
                     name_end(c, e.to, e.to_port, name, sizeof(name))};
 
@@ -380,7 +381,7 @@ static void widths(const struct counters *c, const struct record *r, int *width)
     }
 }
 
-static void print_record(const struct counters *c, const struct record *r, FILE *out)
+static void print_record(const struct counters *c, const struct link_record *r, FILE *out)
 {
     int width[2];
 
@@ -402,7 +403,7 @@ static void print_record(const struct counters *c, const struct record *r, FILE 
 void counters_print(const struct counters *c, FILE *out)
 {
     for (unsigned i = 0; i < c->n; i++) {
-        const struct record *r = &c->rec[i];
+        const struct link_record *r = &c->rec[i];
 
         if (r->place == OUT_OF_PLACE || !r->row->run[OUT_OF_PLACE].valid)
             print_record(c, r, out);

@@ -11,7 +11,7 @@
 
 /* ---- reading ---- */
 
-static void read_line(struct net_timeline *n, const struct line *l, struct line_counts *c)
+static void read_line(struct net_timeline *n, const struct timeline_line *l, struct line_counts *c)
 {
     struct net *net = world_net(n->w);
     struct net_port_stats p;
@@ -50,7 +50,7 @@ static void read_rank(struct net_timeline *n, unsigned rank, struct timeline_cou
     }
 }
 
-static uint64_t queued(struct net_timeline *n, const struct line *l)
+static uint64_t queued(struct net_timeline *n, const struct timeline_line *l)
 {
     const struct egress *e = net_egress(world_net(n->w), l->from, l->from_port);
     uint64_t bytes = 0;
@@ -62,7 +62,7 @@ static uint64_t queued(struct net_timeline *n, const struct line *l)
 
 /* ---- samples ---- */
 
-void net_timeline_name(struct net_timeline *n, struct line *l)
+void net_timeline_name(struct net_timeline *n, struct timeline_line *l)
 {
     const struct fabric *f = n->cfg.fab;
     struct trace_events *t = timeline_events(n->cfg.t);
@@ -80,7 +80,7 @@ void net_timeline_name(struct net_timeline *n, struct line *l)
     trace_events_thread(t, pid, TID_PAUSE + l->from_port, name);
 }
 
-static void sample_queue(struct net_timeline *n, struct line *l, int64_t now)
+static void sample_queue(struct net_timeline *n, struct timeline_line *l, int64_t now)
 {
     uint64_t bytes = queued(n, l);
     char name[32];
@@ -102,7 +102,7 @@ static void sample_queue(struct net_timeline *n, struct line *l, int64_t now)
 }
 
 /* Frames that have gone since the last sample. */
-static void sample_drops(struct net_timeline *n, struct line *l, int64_t now)
+static void sample_drops(struct net_timeline *n, struct timeline_line *l, int64_t now)
 {
     struct line_counts c;
     const struct line_counts last = l->last;
@@ -170,7 +170,7 @@ static void sample(struct net_timeline *n)
     int64_t now = world_now(n->w);
 
     for (unsigned d = 0; d < 2u * n->cfg.fab->n_links; d++) {
-        struct line *l = &n->line[d];
+        struct timeline_line *l = &n->line[d];
 
         if (l->resume_ps && l->resume_ps <= now)
             net_timeline_end_pause(n, l, l->resume_ps);
@@ -194,7 +194,7 @@ static void operation_begins(struct net_timeline *n)
 {
     n->begun = true;
     for (unsigned d = 0; d < 2u * n->cfg.fab->n_links; d++) {
-        struct line *l = &n->line[d];
+        struct timeline_line *l = &n->line[d];
 
         read_line(n, l, &l->base);
         l->last = l->base;
@@ -243,7 +243,7 @@ void net_timeline_end(struct net_timeline *n)
         return;
     sample(n);
     for (unsigned d = 0; d < 2u * n->cfg.fab->n_links; d++) {
-        struct line *l = &n->line[d];
+        struct timeline_line *l = &n->line[d];
 
         net_timeline_end_run(n, l);
         net_timeline_end_pause(n, l, world_now(n->w));

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-static uint32_t node_pid(const struct net_timeline *n, const struct line *l)
+static uint32_t node_pid(const struct net_timeline *n, const struct timeline_line *l)
 {
     return timeline_node_pid(n->cfg.t, l->from);
 }
@@ -21,10 +21,10 @@ static uint16_t node_of(const struct fabric *f, uint32_t ip)
     return dest < 0 ? FAB_NONE : f->dests[dest].node;
 }
 
-static void count(struct flows *s, const struct flow *what)
+static void count(struct flows *s, const struct frame_flow *what)
 {
     for (unsigned i = 0; i < s->n; i++) {
-        struct flow *f = &s->flow[i];
+        struct frame_flow *f = &s->flow[i];
 
         if (f->from == what->from && f->to == what->to && f->background == what->background) {
             f->bytes += what->bytes;
@@ -47,10 +47,10 @@ static bool of_background(const struct net_timeline *n, uint16_t node, uint32_t 
 }
 
 /* from FAB_NONE: of none. */
-static struct flow flow_of(const struct net_timeline *n, struct rte_mbuf *m)
+static struct frame_flow flow_of(const struct net_timeline *n, struct rte_mbuf *m)
 {
     const struct fabric *f = n->cfg.fab;
-    struct flow flow = {.from = FAB_NONE, .bytes = frame_wire_bytes(m)};
+    struct frame_flow flow = {.from = FAB_NONE, .bytes = frame_wire_bytes(m)};
     struct roce_pkt k;
 
     if (roce_parse(m, &k) != ROCE_OK)
@@ -65,13 +65,13 @@ static struct flow flow_of(const struct net_timeline *n, struct rte_mbuf *m)
 
 /* ---- runs ---- */
 
-static json_t *run_json(const struct net_timeline *n, const struct line *l)
+static json_t *run_json(const struct net_timeline *n, const struct timeline_line *l)
 {
     json_t *flows = json_object();
     uint64_t bytes = l->run.others;
 
     for (unsigned i = 0; i < l->run.n; i++) {
-        const struct flow *f = &l->run.flow[i];
+        const struct frame_flow *f = &l->run.flow[i];
         char name[2 * FAB_NAME + 24];
 
         snprintf(name, sizeof(name), "%s>%s%s", n->cfg.fab->nodes[f->from].name,
@@ -85,7 +85,7 @@ static json_t *run_json(const struct net_timeline *n, const struct line *l)
                      "flows", flows);
 }
 
-void net_timeline_end_run(struct net_timeline *n, struct line *l)
+void net_timeline_end_run(struct net_timeline *n, struct timeline_line *l)
 {
     struct trace_event e = {.ph = 'X',
                             .pid = node_pid(n, l),
@@ -117,7 +117,7 @@ void net_timeline_end_run(struct net_timeline *n, struct line *l)
 
 /* When the frame began to occupy the link, by its arrival: of its header, where the node there cuts
  * through. */
-static int64_t started(const struct net_timeline *n, const struct line *l, int64_t took_ps,
+static int64_t started(const struct net_timeline *n, const struct timeline_line *l, int64_t took_ps,
                        int64_t arrived_ps)
 {
     const struct fab_node *to = &n->cfg.fab->nodes[l->to];
@@ -128,13 +128,14 @@ static int64_t started(const struct net_timeline *n, const struct line *l, int64
     return arrived_ps - p->latency_ps - took_ps;
 }
 
-static void add_frame(struct net_timeline *n, struct line *l, struct rte_mbuf *m, int64_t now)
+static void add_frame(struct net_timeline *n, struct timeline_line *l, struct rte_mbuf *m,
+                      int64_t now)
 {
     uint64_t rate = n->cfg.fab->nodes[l->from].ports[l->from_port].rate_bps;
     uint64_t wire = frame_wire_bytes(m);
     int64_t took = rate ? (int64_t)(wire * 8 * PS_PER_S / rate) : 0;
     int64_t start = started(n, l, took, now);
-    struct flow f = flow_of(n, m);
+    struct frame_flow f = flow_of(n, m);
 
     if (start < l->to_ps)
         start = l->to_ps;
@@ -150,7 +151,7 @@ static void add_frame(struct net_timeline *n, struct line *l, struct rte_mbuf *m
 
 /* ---- pauses ---- */
 
-void net_timeline_end_pause(struct net_timeline *n, struct line *l, int64_t ps)
+void net_timeline_end_pause(struct net_timeline *n, struct timeline_line *l, int64_t ps)
 {
     struct trace_event e = {.ph = 'X',
                             .pid = node_pid(n, l),
@@ -169,7 +170,7 @@ void net_timeline_end_pause(struct net_timeline *n, struct line *l, int64_t ps)
 }
 
 /* A pause holds from its arrival on, until another one replaces it. l: the direction that pauses. */
-static void pause(struct net_timeline *n, struct line *l, uint32_t quanta, int64_t now)
+static void pause(struct net_timeline *n, struct timeline_line *l, uint32_t quanta, int64_t now)
 {
     uint64_t rate = n->cfg.fab->nodes[l->from].ports[l->from_port].rate_bps;
 

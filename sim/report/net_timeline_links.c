@@ -24,7 +24,7 @@ static double us(int64_t ps)
 static json_t *line_json(const struct net_timeline *n, unsigned d)
 {
     const struct fabric *f = n->cfg.fab;
-    const struct line *l = &n->line[d];
+    const struct timeline_line *l = &n->line[d];
     const struct fab_node *from = &f->nodes[l->from], *to = &f->nodes[l->to];
     const struct fab_link *link = &f->links[d / 2];
     const struct line_counts *a = &l->base, *b = &l->last;

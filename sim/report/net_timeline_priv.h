@@ -10,7 +10,7 @@
 
 #define FLOWS 24u /* told apart on a direction */
 
-struct flow {
+struct frame_flow {
     uint16_t from, to; /* nodes */
     bool background;
     uint64_t bytes; /* with link overhead */
@@ -19,7 +19,7 @@ struct flow {
 struct flows {
     unsigned n;
     uint64_t others; /* bytes of flows beyond them, and of frames that are not RoCE */
-    struct flow flow[FLOWS];
+    struct frame_flow flow[FLOWS];
 };
 
 /* Counts of a direction. */
@@ -29,7 +29,7 @@ struct line_counts {
 };
 
 /* A direction of a link: dirlink is its index. */
-struct line {
+struct timeline_line {
     uint16_t from, from_port, to, to_port;
     /* the run of frames that has not ended */
     int64_t from_ps, to_ps;
@@ -50,7 +50,7 @@ struct net_timeline {
     struct world *w; /* while it records */
     bool begun;      /* the operation has */
     int64_t next_ps, every_ps;
-    struct line *line;            /* [2 * n_links] */
+    struct timeline_line *line;   /* [2 * n_links] */
     uint64_t *slots, *slots_peak; /* [n_nodes] in use at the last sample */
     struct timeline_counts *base; /* [nranks] when the operation began */
     struct host_counts *sent;     /* [nranks] at the last sample */
@@ -58,12 +58,12 @@ struct net_timeline {
 };
 
 /* Ends the run of frames of a direction. */
-void net_timeline_end_run(struct net_timeline *n, struct line *l);
+void net_timeline_end_run(struct net_timeline *n, struct timeline_line *l);
 /* Ends its pause at a time. */
-void net_timeline_end_pause(struct net_timeline *n, struct line *l, int64_t ps);
+void net_timeline_end_pause(struct net_timeline *n, struct timeline_line *l, int64_t ps);
 /* Numbers in the file. */
 enum { TID_PORT = 1, TID_PAUSE = 10001 };
 /* Names the threads of a direction before its first event. */
-void net_timeline_name(struct net_timeline *n, struct line *l);
+void net_timeline_name(struct net_timeline *n, struct timeline_line *l);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct reading {
+struct counters_reading {
     struct row_counters *r;
     char prefix[32]; /* of the protocol's counters */
 };
@@ -20,7 +20,7 @@ static bool ends_with(const char *s, const char *end)
 
 static void take(void *ctx, const char *name, uint64_t v)
 {
-    const struct reading *g = ctx;
+    const struct counters_reading *g = ctx;
     size_t n = strlen(g->prefix);
     char as[48];
 
@@ -36,7 +36,7 @@ void protocol_counters_read(struct job *j, struct world *w, const struct fabric 
                             enum coll_algo a, struct row_counters *r)
 {
     const struct trib_protocol *p = coll_protocol(a);
-    struct reading g = {.r = r};
+    struct counters_reading g = {.r = r};
     uint64_t n[TRIB_COUNTERS];
 
     r->n = 0;

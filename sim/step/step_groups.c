@@ -53,7 +53,7 @@ static bool levels_are_shared(const struct cost_levels *l, const struct step_col
 }
 
 /* What is known of a kind's groups while some of them are chosen. */
-struct choice {
+struct step_choice {
     const struct step_measurement *ms;
     struct step_collective *u;
     uint16_t *first; /* [n] of all groups */
@@ -62,12 +62,12 @@ struct choice {
     struct step_load all, some, one; /* of all groups, of those chosen, of one */
 };
 
-static void add_group(const struct choice *c, struct step_load *l, unsigned g)
+static void add_group(const struct step_choice *c, struct step_load *l, unsigned g)
 {
     step_load_add(l, c->u, ALGO_DIRECT, c->first[g], c->u->ranks, c->u->bytes);
 }
 
-static void list_turn(struct choice *c, unsigned turn)
+static void list_turn(struct step_choice *c, unsigned turn)
 {
     c->turn = turn;
     c->n = list_groups(c->ms->f, c->u, c->u->ranks, turn, c->first);
@@ -77,7 +77,7 @@ static void list_turn(struct choice *c, unsigned turn)
 }
 
 /* The group that loads a resource most; of equal ones the first. */
-static unsigned heaviest(struct choice *c, unsigned at, double *s)
+static unsigned heaviest(struct step_choice *c, unsigned at, double *s)
 {
     unsigned best = 0;
 
@@ -96,7 +96,7 @@ static unsigned heaviest(struct choice *c, unsigned at, double *s)
 }
 
 /* Links between each member of a group and the next, and which are in one GPU node, as a number. */
-static uint64_t shape_of(const struct choice *c, unsigned g)
+static uint64_t shape_of(const struct step_choice *c, unsigned g)
 {
     const struct fabric *f = c->ms->f;
     unsigned first = c->first[g], stride = (unsigned)c->u->stride, n = c->u->ranks;
@@ -116,7 +116,7 @@ static uint64_t shape_of(const struct choice *c, unsigned g)
 }
 
 /* Of one group alone, by the fastest algorithm of the hosts; 0: none. */
-static int64_t predicted_ps(const struct choice *c, unsigned g)
+static int64_t predicted_ps(const struct step_choice *c, unsigned g)
 {
     const struct step_collective *u = c->u;
     struct coll_args a = step_args(u, u->ranks, u->bytes);
@@ -134,7 +134,7 @@ static int64_t predicted_ps(const struct choice *c, unsigned g)
 
 /* Of the groups that load a resource for so long, the slowest by the model, which is asked for one
  * of each shape; of equal ones the first. */
-static unsigned slowest(struct choice *c, double load)
+static unsigned slowest(struct step_choice *c, double load)
 {
     uint64_t seen[SHAPES];
     int64_t longest = -1;
@@ -163,7 +163,7 @@ static unsigned slowest(struct choice *c, double load)
     return best;
 }
 
-static void take(struct choice *c, unsigned g)
+static void take(struct step_choice *c, unsigned g)
 {
     c->taken[g] = true;
     c->u->first[c->u->groups++] = c->first[g];
@@ -173,7 +173,7 @@ static void take(struct choice *c, unsigned g)
 /* Takes those that load links which the chosen ones load; `at`: this one's first. Where hashes
  * choose links, flows of some groups meet on one and those of others do not, and the slowest
  * counts: all that use such links. */
-static void take_neighbours(struct choice *c, unsigned at)
+static void take_neighbours(struct step_choice *c, unsigned at)
 {
     struct step_collective *u = c->u;
     unsigned before = 0;
@@ -200,14 +200,14 @@ static void take_neighbours(struct choice *c, unsigned at)
 /* Links between switches delay groups by others if they are so busy, relative to the busiest port:
  * where flows have links of their own (balanced) if they are busier; by hash two may meet on one
  * link well before that. */
-static double busy_share(const struct choice *c)
+static double busy_share(const struct step_choice *c)
 {
     if (levels_are_shared(&c->ms->levels, c->u))
         return 0;
     return c->ms->f->ecmp == FAB_ECMP_BALANCED ? 1.001 : 0.25;
 }
 
-static void choose_from(struct choice *c)
+static void choose_from(struct step_choice *c)
 {
     unsigned shared = 0;
     double worst, ports, between, own;
@@ -236,10 +236,10 @@ static void choose_from(struct choice *c)
 
 static int choose_groups(const struct step_measurement *ms, struct step_collective *u)
 {
-    struct choice c = {.ms = ms,
-                       .u = u,
-                       .first = malloc(ms->f->n_hosts * sizeof(*c.first)),
-                       .taken = calloc(ms->f->n_hosts, sizeof(*c.taken))};
+    struct step_choice c = {.ms = ms,
+                            .u = u,
+                            .first = malloc(ms->f->n_hosts * sizeof(*c.first)),
+                            .taken = calloc(ms->f->n_hosts, sizeof(*c.taken))};
     int rc = step_load_init(&c.all, ms->f);
 
     rc = rc ? rc : step_load_init(&c.some, ms->f);

@@ -64,20 +64,20 @@ static bool order(const struct step_cost *c, unsigned stage, unsigned k, unsigne
     return k % 2 == 0;
 }
 
-struct run {
+struct time_run {
     const struct step_cost *c;
     double *done;   /* [stage][microbatch][forward, backward]; < 0: not yet */
     unsigned *next; /* [stage] pass */
     double *free, *end;
 };
 
-static double *done_at(const struct run *r, unsigned stage, unsigned micro, bool forward)
+static double *done_at(const struct time_run *r, unsigned stage, unsigned micro, bool forward)
 {
     return &r->done[((size_t)stage * r->c->microbatches + micro) * 2 + !forward];
 }
 
 /* Runs the next pass of a stage if its input is there. */
-static bool advance(struct run *r, unsigned stage)
+static bool advance(struct time_run *r, unsigned stage)
 {
     const struct step_cost *c = r->c;
     unsigned m = c->microbatches, micro;
@@ -109,11 +109,11 @@ static bool advance(struct run *r, unsigned stage)
 double step_seconds(const struct step_cost *c)
 {
     size_t n = (size_t)c->stages * c->microbatches * 2;
-    struct run r = {.c = c,
-                    .done = malloc(n * sizeof(double)),
-                    .next = calloc(c->stages, sizeof(unsigned)),
-                    .free = calloc(c->stages, sizeof(double)),
-                    .end = calloc(c->stages, sizeof(double))};
+    struct time_run r = {.c = c,
+                         .done = malloc(n * sizeof(double)),
+                         .next = calloc(c->stages, sizeof(unsigned)),
+                         .free = calloc(c->stages, sizeof(double)),
+                         .end = calloc(c->stages, sizeof(double))};
     double end = -1;
     bool whole = r.done && r.next && r.free && r.end, any = whole;
 

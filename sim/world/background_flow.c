@@ -12,7 +12,7 @@
 
 #define ALONE_PS (200 * PS_PER_US)
 
-struct record {
+struct flow_record {
     char what[128];
     double rate; /* GB/s */
 };
@@ -25,7 +25,7 @@ struct background_flow {
     double alone; /* GB/s */
     uint64_t bytes;
     int64_t begun_ps;
-    struct record *rec;
+    struct flow_record *rec;
     unsigned n;
 };
 
@@ -121,7 +121,7 @@ int background_flow_end(struct background_flow *b, const struct row *r, int plac
     int64_t time = world_now(b->w) - b->begun_ps;
     double rate =
         (double)(flow_bytes(b->flow) - b->bytes) * 1e3 / (double)RTE_MAX(time, (int64_t)1);
-    struct record *rec = realloc(b->rec, (b->n + 1) * sizeof(*rec));
+    struct flow_record *rec = realloc(b->rec, (b->n + 1) * sizeof(*rec));
     int rc = rec ? flow_drain(b->flow) : -ENOMEM;
 
     if (rec)

@@ -26,7 +26,7 @@ struct gate {
     atomic_uint word, sleepers;
 } CACHELINE_ALIGNED;
 
-struct member {
+struct pool_member {
     struct worker_pool *c;
     pthread_t thread;
     unsigned k, lcore;
@@ -34,9 +34,9 @@ struct member {
 };
 
 struct worker_pool {
-    unsigned n, parts, cpu; /* threads; parts of a round; the caller's CPU at creation */
-    struct member *member;  /* [n] the first is the caller */
-    atomic_uint *begun;     /* [parts] the last round in which the part was begun */
+    unsigned n, parts, cpu;     /* threads; parts of a round; the caller's CPU at creation */
+    struct pool_member *member; /* [n] the first is the caller */
+    atomic_uint *begun;         /* [parts] the last round in which the part was begun */
     void (*fn)(void *arg, unsigned part);
     void *arg;
     atomic_bool over;
@@ -132,7 +132,7 @@ void worker_pool_run(struct worker_pool *c, void (*fn)(void *arg, unsigned part)
 
 /* Threads begin on different cores: the kernel wakes a thread on the core where it ran last, and if
  * that is the core of a thread that never sleeps for long, it may stay there for seconds. */
-static void spread(const struct member *m)
+static void spread(const struct pool_member *m)
 {
     unsigned k = m->k, cpu = m->c->cpu;
     cpu_set_t all, one;
@@ -151,7 +151,7 @@ static void spread(const struct member *m)
 
 static void *work(void *arg)
 {
-    struct member *m = arg;
+    struct pool_member *m = arg;
     struct worker_pool *c = m->c;
     unsigned round = 0;
 
@@ -177,10 +177,10 @@ static void *work(void *arg)
 /* False: the thread could not be started, or DPDK has no lcore id left. */
 static bool add_member(struct worker_pool *c)
 {
-    struct member *m = &c->member[c->n];
+    struct pool_member *m = &c->member[c->n];
 
     T_ASSERT(!atomic_load(&c->left.word), "a thread joins the pool in the middle of a round");
-    *m = (struct member){.c = c, .k = c->n};
+    *m = (struct pool_member){.c = c, .k = c->n};
     atomic_store(&c->left.word, 1);
     if (pthread_create(&m->thread, NULL, work, m))
         return false;

@@ -33,7 +33,7 @@ static const struct event_kinds event_kinds = {"sim", event_names, WORLD_EVENTS}
 /* The order of frames of different links has no meaning, so their hashes are summed. */
 static void tally(struct world *w, uint64_t h)
 {
-    struct lane *l = lane_of(w);
+    struct world_lane *l = lane_of(w);
 
     h = (h ^ h >> 32) * 0xd6e8feb86659fd93ull;
     l->hash += h ^ h >> 29;

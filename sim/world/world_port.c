@@ -140,7 +140,7 @@ static int64_t rank_next(void *ctx)
 static void rank_kick(void *ctx)
 {
     struct rank_port *p = ctx;
-    struct lane *l = lane_of(p->r->w);
+    struct world_lane *l = lane_of(p->r->w);
 
     if (p->kicked)
         return;
@@ -170,7 +170,7 @@ static void kick_nic(struct rank_port *p, int64_t now)
 
 void world_flush_kicks(struct world *w, int64_t now)
 {
-    struct lane *l = lane_of(w);
+    struct world_lane *l = lane_of(w);
     unsigned n = l->n_kicked;
 
     for (unsigned i = 0; i < n; i++) {

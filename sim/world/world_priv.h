@@ -44,7 +44,7 @@ struct rank {
 };
 
 /* Per-thread state of a world that several threads run. */
-struct lane {
+struct world_lane {
     struct rank_port **kicked; /* [max_kicked] in the order of the kicks */
     unsigned n_kicked, max_kicked;
     uint64_t hash, frames; /* of this slice; added to the first lane's at its end */
@@ -56,8 +56,8 @@ struct world {
     struct rank *ranks;
     struct rank **of_node; /* [n_nodes] the first rank of each host; rank.next has the others */
     struct worker_pool *workers; /* NULL: the caller alone */
-    struct lane *lane;           /* [RTE_MAX_LCORE] */
-    struct lane *first;          /* the caller's */
+    struct world_lane *lane;     /* [RTE_MAX_LCORE] */
+    struct world_lane *first;    /* the caller's */
     bool apart;                  /* partitions run in slices: each host has a time of its own */
     uint64_t *awake; /* [nranks / 64 + 1] a bit per rank that is awake; not used while apart */
     unsigned woken;  /* wake-ups so far; not counted while apart */
@@ -96,7 +96,7 @@ enum world_event {
 };
 
 /* The calling thread's lane. */
-static inline struct lane *lane_of(const struct world *w)
+static inline struct world_lane *lane_of(const struct world *w)
 {
     return &w->lane[rte_lcore_id()];
 }

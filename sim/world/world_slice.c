@@ -86,7 +86,7 @@ void world_join(struct world *w)
 static void sum_lanes(struct world *w)
 {
     for (unsigned k = 1; k < world_threads(w); k++) {
-        struct lane *l = &w->lane[worker_pool_lcore(w->workers, k)];
+        struct world_lane *l = &w->lane[worker_pool_lcore(w->workers, k)];
 
         w->first->hash += l->hash;
         w->first->frames += l->frames;

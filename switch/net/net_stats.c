@@ -4,7 +4,7 @@
 bool net_port_stats(struct net *n, uint16_t node, uint16_t port, struct net_port_stats *s)
 {
     struct node *nd = net_node(n, node);
-    const struct port_counters *c;
+    const struct node_port_counters *c;
     struct egress_stats st;
 
     if (!nd || port >= nd->n_ports || !nd->egress[port])
@@ -40,7 +40,7 @@ bool net_sent_bytes(struct net *n, const struct fabric *f, uint32_t dirlink, uin
 
     *bytes = 0;
     if (to) {
-        const struct port_counters *c = &to->cnt[back ? l->a_port : l->b_port];
+        const struct node_port_counters *c = &to->cnt[back ? l->a_port : l->b_port];
 
         *bytes = c->rx_bytes + c->rx_frames * FRAME_LINK_OVERHEAD;
     } else if (e) {

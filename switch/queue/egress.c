@@ -17,7 +17,7 @@
 /* Stable: behind all frames that arrive at the same time. Only reordering breaks the order. */
 static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
 {
-    struct line *l = &e->flight;
+    struct egress_line *l = &e->flight;
 
     T_ASSERT_HOT(l->n < l->limit, "more frames in flight than the link holds");
     if (likely(!l->n || l->last_ps <= at)) {
@@ -176,7 +176,7 @@ static struct rte_mbuf *pull(struct egress *e, int64_t s)
 static void flight_append(struct egress *e, struct rte_mbuf *first, struct rte_mbuf *last,
                           uint32_t n)
 {
-    struct line *l = &e->flight;
+    struct egress_line *l = &e->flight;
     bool was_empty = !l->n;
 
     T_ASSERT_HOT(l->n + n <= l->limit, "more frames in flight than the link holds");
@@ -373,7 +373,8 @@ bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, ui
 }
 
 /* Takes at most n frames that have arrived. */
-static inline uint16_t arrived(struct line *l, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+static inline uint16_t arrived(struct egress_line *l, struct rte_mbuf **m, uint16_t n,
+                               int64_t now_ps)
 {
     struct rte_mbuf *next = l->first;
     uint16_t k = 0;

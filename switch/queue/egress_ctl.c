@@ -315,7 +315,7 @@ void egress_prefetch(const struct egress *e, bool starts)
 
 struct rte_mbuf *egress_first(const struct egress *e, bool starts)
 {
-    const struct line *l = starts ? &e->q[FRAME_LOSSLESS].line : &e->flight;
+    const struct egress_line *l = starts ? &e->q[FRAME_LOSSLESS].line : &e->flight;
 
     return l->n ? l->first : NULL;
 }

@@ -18,14 +18,14 @@
 
 /* Frames in order, linked through their meta: a queue needs no memory of its own, and the deadline
  * of the first frame is known without touching it. */
-struct line {
+struct egress_line {
     struct rte_mbuf *first, *last;
     int64_t first_ps, last_ps; /* due_ps of those two; first_ps PS_NEVER: empty */
     uint32_t n, limit;         /* limit: most frames that may be in it */
 };
 
 struct waiting {
-    struct line line;
+    struct egress_line line;
     uint64_t bytes, limit_bytes;
     uint64_t taken; /* frames that waited here and have started */
 };
@@ -48,7 +48,7 @@ struct egress {
     bool later;     /* frames may wait that are not ready (egress_push_later()) */
     bool stretches; /* cfg.mm_load or mm_store, on a link with a rate */
 
-    struct line flight; /* in flight, by arrival */
+    struct egress_line flight; /* in flight, by arrival */
     int64_t latency_ps;
     int64_t takes_ps; /* time per byte; if that is not exact, of last_bytes */
     uint32_t last_bytes;
@@ -78,7 +78,7 @@ _Static_assert(offsetof(struct egress, flight) == CACHELINE &&
                    offsetof(struct egress, st) == 3 * CACHELINE,
                "whole cache lines");
 
-static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)
+static inline void line_add(struct egress_line *l, struct rte_mbuf *m, int64_t due_ps)
 {
     T_ASSERT_HOT(!l->n == (l->first_ps == PS_NEVER), "a list counts frames that it does not have");
     frame_meta(m)->due_ps = due_ps;
@@ -94,7 +94,7 @@ static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)
 }
 
 /* Adds a frame in order of due_ps, behind all of the same time. */
-static inline void line_insert(struct line *l, struct rte_mbuf *m, int64_t due_ps)
+static inline void line_insert(struct egress_line *l, struct rte_mbuf *m, int64_t due_ps)
 {
     struct rte_mbuf *before = l->first;
 
@@ -120,7 +120,7 @@ static inline void line_insert(struct line *l, struct rte_mbuf *m, int64_t due_p
 }
 
 /* l: not empty. */
-static inline struct rte_mbuf *line_take(struct line *l)
+static inline struct rte_mbuf *line_take(struct egress_line *l)
 {
     struct rte_mbuf *m = l->first;
 

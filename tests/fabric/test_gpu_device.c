@@ -24,7 +24,7 @@ static void rates_follow_from_the_data_sheet(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct device *d = device_find(rows[i].name);
+        const struct gpu_device *d = device_find(rows[i].name);
 
         assert_non_null(d);
         assert_ptr_equal(d, device_at(i));

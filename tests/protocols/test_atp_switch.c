@@ -20,7 +20,7 @@ static struct {
     struct proto_job *job[2];
     unsigned n; /* packets sent since the last look */
     int to;
-    struct head head;
+    struct atp_head head;
     int32_t value[4];
 } bed;
 
@@ -73,16 +73,16 @@ static int tear_down(void **state)
     return 0;
 }
 
-static struct head part_of(uint64_t seq, unsigned rank)
+static struct atp_head part_of(uint64_t seq, unsigned rank)
 {
-    struct head h = {
+    struct atp_head h = {
         .seq = seq, .window = WINDOW, .count = 2, .kind = PART, .type = TRIB_INT32, .fan_in = 3};
 
     trib_set_add(&h.ranks, rank);
     return h;
 }
 
-static void arrives(unsigned job, const struct head *h, bool marked, int64_t now)
+static void arrives(unsigned job, const struct atp_head *h, bool marked, int64_t now)
 {
     const int32_t value[2] = {1, 10};
     const struct trib_packet p = {.head = h,
@@ -99,14 +99,14 @@ static void arrives(unsigned job, const struct head *h, bool marked, int64_t now
 /* A part of a rank. */
 static void part(unsigned job, uint64_t seq, unsigned rank, int64_t now)
 {
-    const struct head h = part_of(seq, rank);
+    const struct atp_head h = part_of(seq, rank);
 
     arrives(job, &h, false, now);
 }
 
 static void result(unsigned job, uint64_t seq)
 {
-    struct head h = part_of(seq, 0);
+    struct atp_head h = part_of(seq, 0);
 
     h.kind = RESULT;
     h.ranks = (struct trib_set){0};
@@ -154,7 +154,7 @@ static void a_mark_goes_with_the_sum(void **state)
     (void)state;
     for (unsigned marked = 0; marked < 3; marked++) {
         for (unsigned r = 0; r < 3; r++) {
-            const struct head h = part_of(marked, r);
+            const struct atp_head h = part_of(marked, r);
 
             arrives(0, &h, r == marked, 0);
         }
@@ -227,8 +227,8 @@ static void parts_follow_one_that_has_passed(void **state)
 /* What is sent again, has no integers, or is alone below the switch is not summed. */
 static void some_parts_pass_by_themselves(void **state)
 {
-    struct head again = part_of(7, 1), floats = part_of(7, 1), alone = part_of(8, 1),
-                two = part_of(9, 1);
+    struct atp_head again = part_of(7, 1), floats = part_of(7, 1), alone = part_of(8, 1),
+                    two = part_of(9, 1);
 
     (void)state;
     again.flags = RESEND, floats.flags = FLOATS, alone.fan_in = 1, two.fan_in = 2;
@@ -252,8 +252,8 @@ static void some_parts_pass_by_themselves(void **state)
 
 static void parts_of_a_block_are_alike(void **state)
 {
-    struct head count = part_of(1, 1), type = part_of(1, 1), fan_in = part_of(1, 1),
-                two = part_of(1, 1);
+    struct atp_head count = part_of(1, 1), type = part_of(1, 1), fan_in = part_of(1, 1),
+                    two = part_of(1, 1);
 
     (void)state;
     count.count = 1, type.type = TRIB_UINT32, fan_in.fan_in = 2;

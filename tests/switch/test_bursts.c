@@ -251,7 +251,7 @@ static void run_switch(struct history *h, uint64_t seed, bool together, uint64_t
                              .tick = local_tick,
                              .next = local_next};
     uint64_t rng = seed, frames[4] = {0}, bytes[4] = {0};
-    const struct port_counters *cnt;
+    const struct node_port_counters *cnt;
     uint32_t tag = 0;
     int64_t now = 0;
     struct switch_fixture l;

@@ -100,7 +100,7 @@ static void frames_from_outside_carry_no_others_address(void **state)
         const struct row *r = &rows[i / 2];
         enum drop want = i % 2 ? r->from_any : r->from_g0;
         uint16_t leaf = switch_fixture_node(&l, "leaf0"), port = port_of(&l, i % 2 == 0);
-        struct port_counters *c = &net_node(l.net, leaf)->cnt[port];
+        struct node_port_counters *c = &net_node(l.net, leaf)->cnt[port];
         uint64_t before[DROP_REASONS], dropped = 0;
         struct rte_mbuf *m = frame_of(&l, r);
 

@@ -51,7 +51,7 @@ say(int level, unsigned long flags, const char *file, int line, const char *fmt,
 /* ---- tables ---- */
 
 static void *net_ctx, *coll_ctx;
-static struct table net, coll;
+static struct plugin_table net, coll;
 
 /* Functions whose arguments no version has changed: all tables have them in one place. */
 #define NET(field)  (((const struct nccl_net_v8 *)net.at)->field)
@@ -61,7 +61,7 @@ static inline void tables(void *library, int v)
 {
     version = v;
     for (unsigned i = 0; i < TABLES; i++) {
-        struct table t;
+        struct plugin_table t;
         bool found = table_find(library, i, &t);
 
         if (t.version != v)

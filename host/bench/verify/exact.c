@@ -17,7 +17,7 @@ typedef _Float128 quad;
 
 /* Of each float type: bits after the point, smallest and largest exponent of its normal numbers,
  * and over how many powers of two the contributions are spread. */
-static const struct shape {
+static const struct exact_shape {
     int bits, least, most, spread;
 } shapes[DT_COUNT] = {
     [DT_FP16] = {10, -14, 15, 16},   [DT_BF16] = {7, -126, 127, 16},
@@ -34,7 +34,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 /* A number of the type. The largest exponent leaves room for the sum of all ranks. */
 static double contribution(enum dtype t, unsigned nranks, unsigned rank, uint64_t i)
 {
-    const struct shape *s = &shapes[t];
+    const struct exact_shape *s = &shapes[t];
     uint64_t h = mix(rank, i), sign = mix(UINT32_MAX, i);
     int room = 1, top, low;
 
@@ -107,7 +107,7 @@ void exact_fill(void *buf, enum dtype t, unsigned nranks, unsigned rank, uint64_
 /* Of one unit in the last place at x. */
 static double unit(enum dtype t, double x)
 {
-    const struct shape *s = &shapes[t];
+    const struct exact_shape *s = &shapes[t];
     int e = x != 0 ? ilogb(x) : s->least;
 
     return ldexp(1, (e > s->least ? e : s->least) - s->bits);

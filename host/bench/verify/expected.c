@@ -220,7 +220,7 @@ static int put_input(struct expected *x, unsigned rank)
     struct expected_rank *r = &x->rank[rank];
     const struct samples *s = x->samples;
     uint8_t *v = arena_alloc(&x->arena, s->n + 1, x->size);
-    struct run all = {.len = r->s.in_bytes, .v = v};
+    struct expected_run all = {.len = r->s.in_bytes, .v = v};
 
     if (!v)
         return -ENOMEM;

@@ -17,10 +17,10 @@ unsigned image_samples(const struct expected *x, uint64_t from)
 }
 
 /* Bytes [skip, skip + len) of a run. */
-static struct run part_of(const struct expected *x, const struct run *r, uint64_t skip,
-                          uint64_t len)
+static struct expected_run part_of(const struct expected *x, const struct expected_run *r,
+                                   uint64_t skip, uint64_t len)
 {
-    struct run p = {.len = len, .from = r->from + skip, .v = r->v};
+    struct expected_run p = {.len = len, .from = r->from + skip, .v = r->v};
 
     if (skip)
         p.v += (size_t)(image_samples(x, p.from) - image_samples(x, r->from)) * x->size;
@@ -131,7 +131,7 @@ static uint64_t common(const struct expected *x, const struct image *in, unsigne
     uint64_t len = UINT64_MAX;
 
     for (unsigned k = 0; k < n; k++) {
-        const struct run *r;
+        const struct expected_run *r;
 
         if (at[k].run == in[k].n)
             return 0;
@@ -176,7 +176,7 @@ int image_reduce(struct expected *x, const struct image *in, unsigned n, image_f
             break;
         if (count)
             fn(x, ctx, values, v, n, count, first, off / x->size - from / x->size);
-        out->run[out->n++] = (struct run){len, from, values};
+        out->run[out->n++] = (struct expected_run){len, from, values};
         advance(in, n, at, len);
         off += len;
     }

@@ -13,20 +13,20 @@
 
 /* Consecutive bytes of streams. v: the values of the samples in it, from the first on; values do
  * not change once they are written, so images share them. */
-struct run {
+struct expected_run {
     uint64_t len, from; /* bytes; from: of the first in the stream */
     const uint8_t *v;
 };
 /* Contents of a message. */
 struct image {
-    struct run *run;
+    struct expected_run *run;
     unsigned n;
 };
 /* A buffer: the images that have been put to it, in order of their place. */
 struct space {
     struct extent {
         uint64_t off;
-        struct run run;
+        struct expected_run run;
     } * e;
     unsigned n, room;
 };

@@ -108,7 +108,7 @@ unsigned samples_from(const struct samples *s, uint64_t at)
 /* ---- contributions ---- */
 
 /* What a position shows; most show sums of numbers near each other. */
-enum kind { NEAR, FAR, LOWEST, HALFWAY, HIGHEST, SPECIAL, ZEROS, CANCEL };
+enum sample_kind { NEAR, FAR, LOWEST, HALFWAY, HIGHEST, SPECIAL, ZEROS, CANCEL };
 static const uint8_t kinds[16] = {NEAR,    NEAR,   NEAR,   NEAR,    NEAR,    FAR,
                                   FAR,     LOWEST, LOWEST, HALFWAY, HALFWAY, HIGHEST,
                                   SPECIAL, ZEROS,  CANCEL, CANCEL};
@@ -130,8 +130,8 @@ static uint64_t encode(int exp_bits, int man_bits, struct number x)
 }
 
 /* Products: numbers near 1, but for one rank's, which takes the product down or up. */
-static struct number factor(enum kind kind, int bias, unsigned nranks, unsigned rank, uint64_t at,
-                            uint64_t h)
+static struct number factor(enum sample_kind kind, int bias, unsigned nranks, unsigned rank,
+                            uint64_t at, uint64_t h)
 {
     struct number x = {.negative = h >> 63, .e = (int)(h >> 52 & 1) - 1, .man = h};
 
@@ -143,8 +143,8 @@ static struct number factor(enum kind kind, int bias, unsigned nranks, unsigned 
     return x;
 }
 
-static struct number summand(enum kind kind, int bias, int man_bits, unsigned nranks, unsigned rank,
-                             uint64_t at, uint64_t h)
+static struct number summand(enum sample_kind kind, int bias, int man_bits, unsigned nranks,
+                             unsigned rank, uint64_t at, uint64_t h)
 {
     struct number x = {.negative = h >> 63, .e = (int)(h >> 52 & 7) - 4, .man = h};
     int room = 1;
@@ -192,7 +192,7 @@ static uint64_t special(int exp_bits, int man_bits, uint64_t h)
 static uint64_t float_value(int exp_bits, int man_bits, enum redop op, unsigned nranks,
                             unsigned rank, uint64_t at, uint64_t h)
 {
-    enum kind kind = kinds[mix(at, UINT32_MAX) % 16];
+    enum sample_kind kind = kinds[mix(at, UINT32_MAX) % 16];
     int bias = (1 << (exp_bits - 1)) - 1;
     bool one_of = rank == at % nranks || rank == (at >> 8) % nranks;
 

@@ -247,16 +247,17 @@ static const uint8_t untouched[8] = {UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED,
                                      UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED};
 
 /* A run of elements that does not go beyond the end of the period. */
-struct run {
+struct pattern_run {
     const uint8_t *want;
     size_t n;
 };
 
-static struct run run_at(const struct test_pattern *v, const uint8_t *p, uint64_t i, uint64_t left)
+static struct pattern_run run_at(const struct test_pattern *v, const uint8_t *p, uint64_t i,
+                                 uint64_t left)
 {
     size_t at = (size_t)(i % v->count), n = v->count - at;
 
-    return (struct run){p + at * dtype_size(v->type), left < n ? (size_t)left : n};
+    return (struct pattern_run){p + at * dtype_size(v->type), left < n ? (size_t)left : n};
 }
 
 /* An element's bits; little-endian. */
@@ -307,7 +308,7 @@ void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t f
         return;
     }
     for (uint64_t done = 0; done < n;) {
-        struct run r = run_at(v, p, first + done, n - done);
+        struct pattern_run r = run_at(v, p, first + done, n - done);
         memcpy((uint8_t *)buf + done * size, r.want, r.n * size);
         done += r.n;
     }
@@ -377,7 +378,7 @@ static uint64_t plain_wrong(const struct test_pattern *v, const uint8_t *buf, co
     uint64_t wrong = 0;
 
     for (uint64_t done = 0; done < n;) {
-        struct run r = run_at(v, p, first + done, n - done);
+        struct pattern_run r = run_at(v, p, first + done, n - done);
         const uint8_t *got = buf + done * size;
 
         done += r.n;

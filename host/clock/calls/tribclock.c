@@ -21,7 +21,7 @@
 
 struct tribclock tribclock;
 
-static struct keeper {
+static struct clock_keeper {
     _Atomic uintptr_t from, to;
 } keepers[KEEPERS];
 static _Atomic unsigned n_keepers;

@@ -32,18 +32,18 @@ struct mapping {
 };
 
 /* Linux 6.11 looks up one address; the installed kernel header may be older. */
-struct query {
+struct memory_query {
     uint64_t size, flags, addr, from, to, vma_flags, page_size, offset, inode;
     uint32_t major, minor, name_bytes, id_bytes;
     uint64_t name, id;
 };
-#define MAPS_QUERY _IOWR('f', 17, struct query)
+#define MAPS_QUERY _IOWR('f', 17, struct memory_query)
 enum { QUERY_NEXT = 0x10, QUERY_R = 1, QUERY_W = 2 };
 
 /* The mapping at or behind `at`. 0; -ENOENT: there is none; other errors: not supported here. */
 static int query_mapping(int fd, uintptr_t at, struct mapping *m)
 {
-    struct query q = {.size = sizeof(q), .flags = QUERY_NEXT, .addr = at};
+    struct memory_query q = {.size = sizeof(q), .flags = QUERY_NEXT, .addr = at};
 
     if (ioctl(fd, MAPS_QUERY, &q))
         return -errno;
@@ -52,14 +52,14 @@ static int query_mapping(int fd, uintptr_t at, struct mapping *m)
 }
 
 /* A walk over a range, one mapping after the other in order of address. */
-struct walk {
+struct memory_walk {
     uintptr_t at, end; /* [at, end) is still to be checked */
     bool write;
     int rc;
 };
 
 /* Checks the part of the range that m covers. Returns whether more is to be checked. */
-static bool walk_over(struct walk *k, const struct mapping *m)
+static bool walk_over(struct memory_walk *k, const struct mapping *m)
 {
     uintptr_t to = m->to < k->end ? m->to : k->end;
 
@@ -72,7 +72,7 @@ static bool walk_over(struct walk *k, const struct mapping *m)
 }
 
 /* Parses each line of /proc/self/maps: from-to rights ... */
-static void walk_text(struct walk *k, int fd)
+static void walk_text(struct memory_walk *k, int fd)
 {
     FILE *f = fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "r");
     char line[4096 + 128]; /* the rest of a line is a path */
@@ -91,7 +91,7 @@ static void walk_text(struct walk *k, int fd)
     fclose(f);
 }
 
-static void walk_maps(struct walk *k, int fd)
+static void walk_maps(struct memory_walk *k, int fd)
 {
     struct mapping m = {0};
     int rc;
@@ -123,7 +123,7 @@ static int walk_blind(uintptr_t at, uintptr_t end)
 
 int process_check_memory(void *ctx, const void *addr, size_t len, bool write)
 {
-    struct walk k = {.at = (uintptr_t)addr, .end = (uintptr_t)addr + len, .write = write};
+    struct memory_walk k = {.at = (uintptr_t)addr, .end = (uintptr_t)addr + len, .write = write};
     int fd;
 
     (void)ctx;

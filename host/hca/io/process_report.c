@@ -15,14 +15,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-struct text {
+struct fault_text {
     char buf[4096];
     size_t n;
 };
 
 static void line(void *ctx, const char *name, uint64_t v)
 {
-    struct text *t = ctx;
+    struct fault_text *t = ctx;
 
     if (t->n < sizeof(t->buf))
         t->n += (size_t)snprintf(t->buf + t->n, sizeof(t->buf) - t->n, "%s %" PRIu64 "\n", name, v);
@@ -40,7 +40,7 @@ bool process_count(struct process_hca *p, bool last)
 
 void process_report(struct process_hca *p)
 {
-    struct text t = {.n = 0};
+    struct fault_text t = {.n = 0};
     int fd = *p->lock_name ? rundir_file_quiet(p->rd, O_WRONLY | O_TRUNC, "%s", p->lock_name) : -1;
 
     if (fd < 0)

@@ -51,9 +51,9 @@ static inline struct workload workload_of(const char *name)
     return w;
 }
 
-static inline const struct device *device(const char *name)
+static inline const struct gpu_device *device(const char *name)
 {
-    const struct device *d = device_find(name);
+    const struct gpu_device *d = device_find(name);
 
     assert_non_null(d);
     return d;

@@ -6,7 +6,7 @@
 #include "fabric/theory/bom.h"
 #include "tests/fabric/load.h"
 
-static const struct device node8 = {.gpus = 8, .nvswitches = 4, .links = 18};
+static const struct gpu_device node8 = {.gpus = 8, .nvswitches = 4, .links = 18};
 
 static void tiers(void **state)
 {

@@ -19,7 +19,7 @@ static void gpus_have_the_links_of_their_generation(void **state)
 
     (void)state;
     for (unsigned i = 0; i < LEN(rows); i++) {
-        const struct device *d = device(rows[i].device);
+        const struct gpu_device *d = device(rows[i].device);
         struct fabric *f = preset(rows[i].conf);
         struct fab_level lv[FAB_MAX_LEVELS];
 
@@ -81,7 +81,7 @@ static void flops_and_memory_are_those_of_data_sheets(void **state)
 
     (void)state;
     for (unsigned i = 0; i < LEN(rows); i++) {
-        const struct device *d = device(rows[i].device);
+        const struct gpu_device *d = device(rows[i].device);
 
         assert_true(device_flops(d, DEV_BF16) == rows[i].flops);
         assert_true(d->hbm_Bps == rows[i].hbm_Bps);
@@ -143,7 +143,7 @@ static void presets_and_bills_of_materials_agree(void **state)
 /* F13: one 400G link from each leaf to each spine instead of two; F15: 8 racks on 18 leaves. */
 static void cables_of_leaves_are_spread_over_spines(void **state)
 {
-    const struct device *h100 = device("h100");
+    const struct gpu_device *h100 = device("h100");
     struct bom pod = bom_of(1024, h100), two = bom_of(2048, h100),
                gb = bom_of(576, device("gb200")), node = bom_of(8, h100);
 

@@ -5,7 +5,7 @@
 
 static void matrices_need_their_intensity(void **state)
 {
-    const struct device *h100 = device("h100"), *b200 = device("b200");
+    const struct gpu_device *h100 = device("h100"), *b200 = device("b200");
 
     (void)state;
     WITHIN(roofline_intensity(h100, DEV_BF16), 295.5, 0.0002); /* F45 */
@@ -30,7 +30,7 @@ static void worked_kernels_of_one_gpu(void **state)
 
 static void data_parallel_needs_tokens(void **state)
 {
-    const struct device *h = device("h100"), *b = device("b200");
+    const struct gpu_device *h = device("h100"), *b = device("b200");
     double c = h->bf16_flops;
 
     (void)state;
@@ -44,7 +44,7 @@ static void data_parallel_needs_tokens(void **state)
 
 static void tensor_parallel_needs_wide_layers(void **state)
 {
-    const struct device *h = device("h100");
+    const struct gpu_device *h = device("h100");
 
     (void)state;
     NEAR(roofline_tp_degree(h->bf16_flops, device_nvlink_Bps(h), 28000), 28000 / 2200.); /* F53 */
@@ -54,7 +54,7 @@ static void tensor_parallel_needs_wide_layers(void **state)
 
 static void expert_parallel_by_its_formulas(void **state)
 {
-    const struct device *h = device("h100");
+    const struct gpu_device *h = device("h100");
     struct cost_levels l = levels_of("h100-superpod-1024");
     double c = h->bf16_flops, w = device_node_Bps(h), a = c / w, tokens = 1e6, d = 7168, f = 20000;
 

@@ -413,7 +413,7 @@ static void what_cannot_be_predicted_ends_the_job(void **state)
     assert_int_equal(sweep_instead(s, &r, ALGO_NVLS, &p), -ENOTSUP);
     assert_string_equal(s->cause, "no prediction for nvls 4096 B: Operation not supported");
     assert_string_equal(aborted, "");
-    s->job = (struct job *)s;
+    s->job = (struct job_processes *)s;
     assert_int_equal(sweep_instead(s, &r, ALGO_NVLS, &p), -ENOTSUP);
     assert_string_equal(aborted, s->cause);
     close_sweep();

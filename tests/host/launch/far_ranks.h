@@ -23,26 +23,27 @@ static struct fabric fab = {
     .n_nodes = N, .n_hosts = N, .nodes = nodes, .hosts = hosts, .trees = trees, .n_trees = 2};
 
 /* fd: the ranks' ends. Arrays are of N, pfd of one more; they are the caller's. */
-static inline void far_ranks_open(struct job *j, struct proc *rank, struct pollfd *pfd, int *fd)
+static inline void far_ranks_open(struct job_processes *j, struct job_process *rank,
+                                  struct pollfd *pfd, int *fd)
 {
-    *j = (struct job){.fab = &fab,
-                      .nranks = N,
-                      .machine = FAB_NONE,
-                      .host = hosts,
-                      .rank = rank,
-                      .pfd = pfd,
-                      .sigfd = -1};
+    *j = (struct job_processes){.fab = &fab,
+                                .nranks = N,
+                                .machine = FAB_NONE,
+                                .host = hosts,
+                                .rank = rank,
+                                .pfd = pfd,
+                                .sigfd = -1};
     for (unsigned r = 0; r < N; r++) {
         int sv[2];
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sv), 0);
-        rank[r] = (struct proc){.pid = PID, .fd = sv[0]};
+        rank[r] = (struct job_process){.pid = PID, .fd = sv[0]};
         fd[r] = sv[1];
     }
 }
 
 /* Ends that a test has closed are -1. in: what ranks have read. */
-static inline void far_ranks_close(struct proc *rank, int *fd, struct inbox *in)
+static inline void far_ranks_close(struct job_process *rank, int *fd, struct inbox *in)
 {
     for (unsigned r = 0; r < N; r++) {
         if (rank[r].fd >= 0)

@@ -11,8 +11,8 @@
 #define SEC 1000000000ll /* ns */
 
 struct fixture {
-    struct job j;
-    struct proc rank[N];
+    struct job_processes j;
+    struct job_process rank[N];
     struct pollfd pfd[N + 1];
     struct inbox in[N];
     int fd[N];

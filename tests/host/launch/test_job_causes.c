@@ -21,8 +21,8 @@
 #include <cmocka.h>
 
 struct fixture {
-    struct job j;
-    struct proc rank[N];
+    struct job_processes j;
+    struct job_process rank[N];
     struct pollfd pfd[N + 1];
     struct inbox in[N];
     int fd[N]; /* the ranks' ends */

@@ -140,10 +140,10 @@ static int talks_nonsense(int fd, unsigned rank)
     return good_rank(fd, rank);
 }
 
-static struct job *start(int (*fn)(int, unsigned))
+static struct job_processes *start(int (*fn)(int, unsigned))
 {
-    struct job_cfg cfg = {&fab, NULL, N, hosts, NULL, NULL, fn};
-    struct job *j = NULL;
+    struct job_processes_cfg cfg = {&fab, NULL, N, hosts, NULL, NULL, fn};
+    struct job_processes *j = NULL;
 
     memset(seen, 0, sizeof(*seen));
     assert_int_equal(job_launch(&j, &cfg), 0);
@@ -168,7 +168,7 @@ static void no_child_is_left(void)
 }
 
 /* Runs until it fails; returns how long that took. */
-static int64_t run_to_failure(struct job *j, double limit)
+static int64_t run_to_failure(struct job_processes *j, double limit)
 {
     int64_t t0 = ms(), sum = 0;
 
@@ -184,7 +184,7 @@ static int64_t run_to_failure(struct job *j, double limit)
 
 static void answers_of_all_ranks_are_gathered(void **state)
 {
-    struct job *j = start(good_rank);
+    struct job_processes *j = start(good_rank);
 
     (void)state;
     for (int i = 0; i < 100; i++) {
@@ -201,7 +201,7 @@ static void answers_of_all_ranks_are_gathered(void **state)
 
 static void a_killed_rank_is_named_to_all_others(void **state)
 {
-    struct job *j = start(rank_2_is_killed);
+    struct job_processes *j = start(rank_2_is_killed);
     char want[80];
 
     (void)state;
@@ -217,7 +217,7 @@ static void a_killed_rank_is_named_to_all_others(void **state)
 
 static void a_death_outranks_the_complaint_of_a_neighbour(void **state)
 {
-    struct job *j = start(rank_2_is_killed_and_rank_1_notices);
+    struct job_processes *j = start(rank_2_is_killed_and_rank_1_notices);
 
     (void)state;
     run_to_failure(j, 10);
@@ -228,7 +228,7 @@ static void a_death_outranks_the_complaint_of_a_neighbour(void **state)
 
 static void a_rank_that_is_stopped_is_named_beside_whoever_was_missed(void **state)
 {
-    struct job *j = start(rank_2_is_stopped_and_rank_1_blames_rank_0);
+    struct job_processes *j = start(rank_2_is_stopped_and_rank_1_blames_rank_0);
     char want[80];
 
     (void)state;
@@ -273,7 +273,7 @@ static void who_was_stopped_is_remembered_for_a_while(void **state)
 
 static void a_complaint_alone_is_the_cause(void **state)
 {
-    struct job *j = start(rank_0_fails);
+    struct job_processes *j = start(rank_0_fails);
 
     (void)state;
     assert_true(run_to_failure(j, 10) < 3000);
@@ -285,7 +285,7 @@ static void a_complaint_alone_is_the_cause(void **state)
 
 static void an_early_exit_is_named_with_its_code(void **state)
 {
-    struct job *j = start(rank_1_exits);
+    struct job_processes *j = start(rank_1_exits);
 
     (void)state;
     assert_true(run_to_failure(j, 10) < 3000);
@@ -301,7 +301,7 @@ static void count(void *ctx)
 
 static void a_bound_is_told_once_and_then_named(void **state)
 {
-    struct job *j = start(rank_3_is_deaf);
+    struct job_processes *j = start(rank_3_is_deaf);
     struct job_limits l = {
         .seconds = 0.5, .soft_s = 0.1, .soft = count, .bound = "row 7: too long"};
     int64_t t0 = ms(), sum = 0;
@@ -319,7 +319,7 @@ static void a_bound_is_told_once_and_then_named(void **state)
 
 static void a_stuck_rank_is_named_and_killed(void **state)
 {
-    struct job *j = start(rank_3_is_deaf);
+    struct job_processes *j = start(rank_3_is_deaf);
 
     (void)state;
     assert_true(run_to_failure(j, 0.5) < 9000);
@@ -331,7 +331,7 @@ static void a_stuck_rank_is_named_and_killed(void **state)
 
 static void a_message_out_of_turn_fails_the_job(void **state)
 {
-    struct job *j = start(talks_nonsense);
+    struct job_processes *j = start(talks_nonsense);
 
     (void)state;
     assert_true(run_to_failure(j, 5) < 4000);
@@ -342,7 +342,7 @@ static void a_message_out_of_turn_fails_the_job(void **state)
 
 static void an_interrupt_ends_all_ranks(void **state)
 {
-    struct job *j = start(good_rank);
+    struct job_processes *j = start(good_rank);
 
     (void)state;
     kill(getpid(), SIGINT);
@@ -355,8 +355,8 @@ static void an_interrupt_ends_all_ranks(void **state)
 /* Its exit code reports whether the command's arguments were right. */
 static void a_rank_on_a_host_outside_is_started_by_the_command_that_reaches_it(void **state)
 {
-    struct job_cfg cfg = {.fab = &fab, .nranks = N, .host_of_rank = hosts};
-    struct job *j = NULL;
+    struct job_processes_cfg cfg = {.fab = &fab, .nranks = N, .host_of_rank = hosts};
+    struct job_processes *j = NULL;
 
     (void)state;
     cfg.rsh = "sh -c '[ \"$0 $1 $2\" = \"h2 trib-perf --remote-rank\" ] && exit 3; exit 4'";
@@ -381,8 +381,8 @@ static void ranks_die_with_their_launcher(void **state)
     memset(seen, 0, sizeof(*seen));
     pid_t launcher = fork();
     if (!launcher) {
-        struct job_cfg cfg = {&fab, NULL, N, hosts, NULL, NULL, rank_3_is_deaf};
-        struct job *j;
+        struct job_processes_cfg cfg = {&fab, NULL, N, hosts, NULL, NULL, rank_3_is_deaf};
+        struct job_processes *j;
         job_launch(&j, &cfg);
         job_gather(j, MSG_DONE, 30, NULL, NULL, NULL);
         _exit(0);

@@ -36,7 +36,7 @@ static struct fabric fab = {.name = "rim",
                             .machines = machines};
 
 /* Once the rank has said a line; waits for it. */
-static const char *line_of(struct job *j, unsigned r)
+static const char *line_of(struct job_processes *j, unsigned r)
 {
     static char text[1024];
     size_t n = 0;
@@ -49,7 +49,7 @@ static const char *line_of(struct job *j, unsigned r)
     return text;
 }
 
-static int exit_of(struct job *j, unsigned r)
+static int exit_of(struct job_processes *j, unsigned r)
 {
     int status;
 
@@ -58,13 +58,13 @@ static int exit_of(struct job *j, unsigned r)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-static void end(struct job *j, unsigned r, const char *how)
+static void end(struct job_processes *j, unsigned r, const char *how)
 {
     assert_int_equal(write(j->rank[r].fd, how, strlen(how)), strlen(how));
 }
 
 /* All have ended. */
-static void drop(struct job *j)
+static void drop(struct job_processes *j)
 {
     for (unsigned r = 0; r < j->nranks; r++)
         j->rank[r].pid = 0;
@@ -72,9 +72,9 @@ static void drop(struct job *j)
     job_free(j);
 }
 
-static struct job *launch(struct job_cfg cfg)
+static struct job_processes *launch(struct job_processes_cfg cfg)
 {
-    struct job *j = NULL;
+    struct job_processes *j = NULL;
 
     cfg.fab = &fab;
     cfg.host_of_rank = hosts;
@@ -88,12 +88,12 @@ static struct job *launch(struct job_cfg cfg)
 static void ranks_are_this_program_as_their_hosts(void **state)
 {
     char expected[256];
-    struct job *j;
+    struct job_processes *j;
 
     (void)state;
     unsetenv("TRIB_RUN");
     unsetenv("LD_PRELOAD");
-    j = launch((struct job_cfg){.nranks = N});
+    j = launch((struct job_processes_cfg){.nranks = N});
     assert_true(fcntl(j->sigfd, F_GETFD) & FD_CLOEXEC && fcntl(j->sigfd, F_GETFL) & O_NONBLOCK);
     for (unsigned r = 0; r < N; r++) {
         assert_true(fcntl(j->rank[r].fd, F_GETFD) & FD_CLOEXEC);
@@ -113,8 +113,8 @@ static void ranks_are_this_program_as_their_hosts(void **state)
 static void a_rank_of_a_host_by_number(void **state)
 {
     static uint16_t turned[N] = {2, 0, 1};
-    struct job_cfg cfg = {.fab = &fab, .host_of_rank = turned, .nranks = 1};
-    struct job *j = NULL;
+    struct job_processes_cfg cfg = {.fab = &fab, .host_of_rank = turned, .nranks = 1};
+    struct job_processes *j = NULL;
 
     (void)state;
     assert_int_equal(job_launch(&j, &cfg), 0);
@@ -127,19 +127,19 @@ static void a_rank_of_a_host_by_number(void **state)
 static void a_library_is_preloaded_or_refused(void **state)
 {
     struct captured c;
-    struct job *j;
+    struct job_processes *j;
 
     (void)state;
     unsetenv("LD_PRELOAD");
     captured_begin(&c, stderr); /* the loader says that it is not there */
-    j = launch((struct job_cfg){.nranks = 1, .preload = "/nowhere/libx.so"});
+    j = launch((struct job_processes_cfg){.nranks = 1, .preload = "/nowhere/libx.so"});
     assert_non_null(strstr(line_of(j, 0), " preload /nowhere/libx.so token "));
     end(j, 0, "exit 0");
     exit_of(j, 0);
     drop(j);
     captured_end(&c);
     captured_begin(&c, stderr);
-    j = launch((struct job_cfg){.nranks = 1, .preload = "/no:where"});
+    j = launch((struct job_processes_cfg){.nranks = 1, .preload = "/no:where"});
     assert_string_equal(line_of(j, 0), "");
     assert_int_equal(exit_of(j, 0), 1);
     drop(j);
@@ -154,18 +154,19 @@ static const char say[] = "sh -c 'printf \"%s.\" \"$0\" \"$@\"; echo; exit 6'";
 static void a_host_outside_is_reached_by_the_users_command(void **state)
 {
     struct captured c;
-    struct job *j;
+    struct job_processes *j;
 
     (void)state;
     nodes[0].outside = true;
-    j = launch((struct job_cfg){.nranks = 2, .rsh = say});
+    j = launch((struct job_processes_cfg){.nranks = 2, .rsh = say});
     assert_string_equal(line_of(j, 0), "h0.trib-perf.--remote-rank.");
     assert_int_equal(exit_of(j, 0), 6);
     assert_non_null(strstr(line_of(j, 1), "of h1 in"));
     end(j, 1, "exit 0");
     exit_of(j, 1);
     drop(j);
-    j = launch((struct job_cfg){.nranks = 1, .rsh = "cat; : $TRIB_MACHINE"}); /* its own socket */
+    j = launch((struct job_processes_cfg){.nranks = 1,
+                                          .rsh = "cat; : $TRIB_MACHINE"}); /* its own socket */
     end(j, 0, "hello\n");
     assert_string_equal(line_of(j, 0), "hello");
     shutdown(j->rank[0].fd, SHUT_WR);
@@ -173,7 +174,7 @@ static void a_host_outside_is_reached_by_the_users_command(void **state)
     drop(j);
     captured_begin(&c, stderr);
     snprintf(nodes[0].name, sizeof(nodes[0].name), "h;0");
-    j = launch((struct job_cfg){.nranks = 1, .rsh = say});
+    j = launch((struct job_processes_cfg){.nranks = 1, .rsh = say});
     assert_string_equal(line_of(j, 0), "");
     assert_int_equal(exit_of(j, 0), 1);
     drop(j);
@@ -196,11 +197,11 @@ static void names_are_plain_or_refused(void **state)
     (void)state;
     nodes[0].outside = true;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct job *j;
+        struct job_processes *j;
 
         snprintf(nodes[0].name, sizeof(nodes[0].name), "%s", rows[i].name);
         captured_begin(&c, stderr);
-        j = launch((struct job_cfg){.nranks = 1, .rsh = say});
+        j = launch((struct job_processes_cfg){.nranks = 1, .rsh = say});
         if (exit_of(j, 0) != (rows[i].plain ? 6 : 1))
             fail_msg("%s", rows[i].name);
         drop(j);
@@ -250,9 +251,9 @@ static void set_path(const char *first, const char *second)
 static void of_machines(struct rundir *rd)
 {
     char self[PATH_MAX] = "", link[2 * PATH_MAX], other[2 * PATH_MAX], expected[2 * PATH_MAX];
-    struct job_cfg cfg = {.nranks = 2, .rd = rd, .rsh = say};
+    struct job_processes_cfg cfg = {.nranks = 2, .rd = rd, .rsh = say};
     char was[4096];
-    struct job *j;
+    struct job_processes *j;
 
     assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
     snprintf(was, sizeof(was), "%s", getenv("PATH"));
@@ -299,9 +300,9 @@ static void another_machine_is_told_what_to_run(void **state)
 {
     struct rundir rd;
     char base[] = "/tmp/tribjob.XXXXXX", dir[64], cmd[128], token[TOKEN_BYTES];
-    struct job_cfg cfg = {.fab = &fab, .host_of_rank = hosts, .nranks = 2, .rd = &rd};
+    struct job_processes_cfg cfg = {.fab = &fab, .host_of_rank = hosts, .nranks = 2, .rd = &rd};
     struct captured c;
-    struct job *j = NULL;
+    struct job_processes *j = NULL;
     int hold;
     pid_t pid;
 

@@ -46,10 +46,10 @@ static int teardown(void **state)
 static void count_up(const char *name, uint16_t port, uint64_t from)
 {
     struct node *nd = net_node(o.l->net, node_of(name));
-    struct port_counters *c = &nd->cnt[port];
+    struct node_port_counters *c = &nd->cnt[port];
     struct egress_stats *s = &nd->egress[port]->st;
 
-    *c = (struct port_counters){from + 1, from + 2, from + 3, from + 4, from + 5, {0}};
+    *c = (struct node_port_counters){from + 1, from + 2, from + 3, from + 4, from + 5, {0}};
     for (unsigned i = 0; i < DROP_REASONS; i++)
         c->drops[i] = from + 100 + i;
     *s = (struct egress_stats){.frames = from + 11,

@@ -46,7 +46,7 @@ static int prepare(void **state)
 /* The row of a name, after a run of the named cases ("": all). */
 static const struct board_row *check(const char *plant, unsigned table, const char *name)
 {
-    const struct check_case *c;
+    const struct plugin_case *c;
     unsigned n, at = 0;
 
     memset(plan.b->at, 0, sizeof(plan.b->at));
@@ -71,7 +71,7 @@ static void test_right_plugin(void **state)
     (void)state;
     for (unsigned table = 0; table < TABLES; table++) {
         unsigned n;
-        const struct check_case *c = cases_of(table >= TABLES / 2, &n);
+        const struct plugin_case *c = cases_of(table >= TABLES / 2, &n);
 
         check("none", table, "");
         for (unsigned i = 0; i < n; i++)
@@ -104,7 +104,7 @@ static void test_rows_of_failures(void **state)
 static void test_next_case_has_new_ranks(void **state)
 {
     unsigned n, ok = 0;
-    const struct check_case *c = cases_of(false, &n);
+    const struct plugin_case *c = cases_of(false, &n);
 
     (void)state;
     check("close-crash", 0, "");

@@ -4,7 +4,7 @@
  * were and of which kinds, what was found.
  */
 #include "protocols/builtin.h"
-#include "protocols/check/fabric.h"
+#include "protocols/check/check_fabric.h"
 #include "protocols/host/registry.h"
 #include "tests/support/expected.h"
 

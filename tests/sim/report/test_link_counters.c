@@ -53,7 +53,7 @@ static struct egress *queue(struct bed *b, unsigned dirlink)
 }
 
 /* Of the port that sends into the direction. */
-static struct port_counters *port(struct bed *b, unsigned dirlink)
+static struct node_port_counters *port(struct bed *b, unsigned dirlink)
 {
     const struct fab_link *l = &b->f->links[dirlink / 2];
 
