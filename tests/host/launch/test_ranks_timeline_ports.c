@@ -3,7 +3,7 @@
 #include "base/units.h"
 #include "host/launch/ranks_timeline.h"
 #include "tests/fabric/load.h"
-#include "tests/host/launch/far_telemetry.h"
+#include "tests/support/far_telemetry.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run directory whose one process is a thread that answers telemetry questions as a test says. */
-#ifndef TRIB_TESTS_HOST_LAUNCH_FAR_TELEMETRY_H
-#define TRIB_TESTS_HOST_LAUNCH_FAR_TELEMETRY_H
+/* A process of a run directory, which is a thread that answers telemetry questions as a test says. */
+#ifndef TESTS_FAR_TELEMETRY_H
+#define TESTS_FAR_TELEMETRY_H
 
 #include <poll.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 struct far_telemetry {
-    char dir[32];
+    char dir[96];
     int fd;
     pthread_t thread;
     _Atomic bool over;
@@ -90,30 +90,45 @@ static inline void far_telemetry_put(const struct far_telemetry *t, const char *
     fclose(f);
 }
 
-/* Under the name of the only process of a fabric. */
-static inline void far_telemetry_open(struct far_telemetry *t)
+/* A process of that name in a run directory, which the test sets: t->dir. */
+static inline void far_telemetry_begin(struct far_telemetry *t, const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char file[128];
 
     t->over = false;
-    strcpy(t->dir, "/tmp/far_telemetry.XXXXXX");
-    assert_non_null(mkdtemp(t->dir));
-    far_telemetry_put(t, "proc/fabric.ready", "");
-    far_telemetry_put(t, "dpdk/fabric/x", "");
-    snprintf(at.sun_path, sizeof(at.sun_path), "%s/dpdk/fabric/dpdk_telemetry.v2", t->dir);
+    snprintf(file, sizeof(file), "proc/%s.ready", name);
+    far_telemetry_put(t, file, "");
+    snprintf(file, sizeof(file), "dpdk/%s/x", name);
+    far_telemetry_put(t, file, "");
+    assert_true(snprintf(at.sun_path, sizeof(at.sun_path), "%s/dpdk/%s/dpdk_telemetry.v2", t->dir,
+                         name) < (int)sizeof(at.sun_path));
     t->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(t->fd, (struct sockaddr *)&at, sizeof(at)), 0);
     assert_int_equal(listen(t->fd, 8), 0);
     assert_int_equal(pthread_create(&t->thread, NULL, far_telemetry_play, t), 0);
 }
 
-static inline void far_telemetry_close(struct far_telemetry *t)
+static inline void far_telemetry_end(struct far_telemetry *t)
 {
-    char rm[64];
-
     t->over = true;
     pthread_join(t->thread, NULL);
     close(t->fd);
+}
+
+/* In a run directory of its own, under the name of the only process of a fabric. */
+static inline void far_telemetry_open(struct far_telemetry *t)
+{
+    strcpy(t->dir, "/tmp/far_telemetry.XXXXXX");
+    assert_non_null(mkdtemp(t->dir));
+    far_telemetry_begin(t, "fabric");
+}
+
+static inline void far_telemetry_close(struct far_telemetry *t)
+{
+    char rm[128];
+
+    far_telemetry_end(t);
     snprintf(rm, sizeof(rm), "rm -rf %s", t->dir);
     assert_int_equal(system(rm), 0);
 }
