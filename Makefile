@@ -531,7 +531,7 @@ chaos:
 	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim
 	$(Q)BUILD=build-checked SEEDS=$(SEEDS) BUDGET=$(BUDGET) tests/chaos.sh
 
-# In the first tier 100 of these run; 25 a second, in the build with assertions.
+# In the first tier 60 of these run; some 10 a second, in the build with assertions.
 .PHONY: trunk-seeds
 trunk-seeds:
 	$(Q)scripts/setup.sh test

@@ -3,14 +3,14 @@
 #ifndef TRIB_TESTS_IO_TRUNK_HOLDS_H
 #define TRIB_TESTS_IO_TRUNK_HOLDS_H
 
-#include "simulated.h"
+#include "answers.h"
 
 /* After its last word: it begins a session by a nonce that is as old as can be, and then is silent. */
 #define ALIVE_MOST (TRUNK_SILENT_NS + 2ll * SESSION_FRESH_NS + 5ll * TICK_NS)
 
 static struct {
     unsigned seed;
-    bool peace;
+    bool peace, quiet;
     unsigned orders; /* given */
 } run;
 
@@ -146,12 +146,13 @@ static struct fabric *ring_of(unsigned n)
 static void sim_begin(unsigned seed, unsigned n)
 {
     run.seed = seed;
-    run.peace = false;
+    run.peace = run.quiet = false;
     run.orders = 0;
     sim.rng = seed;
     sim.now = 0;
     sim.n_history = sim.n_threads = 0;
-    memset(sim.event, 0, sizeof(sim.event));
+    for (sim.n_free = 0; sim.n_free < EVENTS; sim.n_free++)
+        sim.free[sim.n_free] = (uint16_t)sim.n_free;
     memset(sim.machine, 0, sizeof(sim.machine));
     assert_int_equal(heap_init(&sim.due, EVENTS), 0);
     sim.n = n ? n : 2 + (unsigned)draw(MACHINES - 1);

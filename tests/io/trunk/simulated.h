@@ -11,6 +11,7 @@
 
 #include "base/heap.h"
 #include "base/random.h"
+#include "io/port/port_impl.h"
 #include "io/trunk/trunk_priv.h"
 #include "machine/link_reader.h"
 #include "machine/page_server.h"
@@ -26,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ struct datagram {
     uint8_t m[512];
 };
 
-enum event_kind { EVENT_NONE, EVENT_TICK, EVENT_ARRIVAL, EVENT_TROUBLE };
+enum event_kind { EVENT_TICK, EVENT_ARRIVAL, EVENT_ROUND, EVENT_TROUBLE };
 struct event {
     enum event_kind kind;
     unsigned machine, life, what;
@@ -63,6 +63,8 @@ struct sim_machine {
     unsigned life;
     struct shared *sh;
     struct switch_page *sw; /* of the switch process: what it states of its links */
+    bool sw_dead;
+    int64_t round_at; /* the trunk's loop wakes then; INT64_MAX: only when it is rung */
     int64_t base_ns, skew_ppb,
         day_ns; /* its clocks: monotonic, and how far the time of day is off */
     int64_t dead_at, stopped_at, stopped_until;
@@ -78,9 +80,12 @@ static struct {
     struct fabric *fab;
     struct rundir rd;
     volatile sig_atomic_t stop;
+    struct rte_mempool *pool; /* NULL: there are no frames */
     struct sim_machine machine[MACHINES];
     struct heap due;
     struct event event[EVENTS];
+    uint16_t free[EVENTS];
+    unsigned n_free;
     struct { /* the network */
         int64_t way_ns, jitter_ns, held_ns;
         unsigned loss, twice, held, again, forged; /* of a thousand */
@@ -117,106 +122,16 @@ static int64_t mono_of_machine(unsigned i, int64_t at)
 
 static struct event *event_at(int64_t at, enum event_kind kind, unsigned machine)
 {
-    for (unsigned i = 0; i < EVENTS; i++) {
-        struct event *e = &sim.event[i];
+    struct event *e;
 
-        if (e->kind)
-            continue;
-        e->kind = kind;
-        e->machine = machine;
-        e->life = sim.machine[machine].life;
-        heap_set(&sim.due, i, at);
-        return e;
-    }
-    fail_msg("more than %u events wait", EVENTS);
-    abort();
-}
-
-/* ---- what code asks of the C library, and of switch processes ---- */
-
-int clock_gettime(clockid_t id, struct timespec *ts)
-{
-    int64_t ns;
-
-    if (sim.at == OUTSIDE)
-        return (int)syscall(SYS_clock_gettime, id, ts);
-    ns = id == CLOCK_REALTIME ? 1800000000 * S + sim.now + sim.machine[sim.at].day_ns
-                              : mono_of_machine(sim.at, sim.now);
-    *ts = (struct timespec){.tv_sec = ns / S, .tv_nsec = ns % S};
-    return 0;
-}
-
-ssize_t getrandom(void *to, size_t bytes, unsigned flags)
-{
-    uint8_t *p = to;
-
-    if (sim.at == OUTSIDE)
-        return syscall(SYS_getrandom, to, bytes, flags);
-    for (size_t i = 0; i < bytes; i++)
-        p[i] = (uint8_t)draw(256);
-    return (ssize_t)bytes;
-}
-
-static void datagram_on_way(const struct datagram *d, int64_t at)
-{
-    event_at(at, EVENT_ARRIVAL, d->to)->d = *d;
-}
-
-/* From the socket of machine d->from, or by a stranger. */
-static void datagram_go(const struct datagram *d)
-{
-    int64_t way = sim.net.way_ns + (int64_t)draw((uint64_t)sim.net.jitter_ns + 1);
-
-    if (in_thousand(sim.net.held))
-        way += (int64_t)draw((uint64_t)sim.net.held_ns + 1);
-    datagram_on_way(d, sim.now + way);
-}
-
-ssize_t sendto(int fd, const void *m, size_t bytes, int flags, const struct sockaddr *to,
-               socklen_t size)
-{
-    struct datagram d = {.from = (uint8_t)sim.at, .bytes = (uint16_t)bytes};
-    struct sockaddr_in in;
-
-    (void)fd, (void)flags;
-    assert_true(sim.at < sim.n && bytes <= sizeof(d.m) && size == sizeof(in));
-    memcpy(&in, to, sizeof(in));
-    while (d.to < sim.n && sim.fab->machines[d.to].ip != ntohl(in.sin_addr.s_addr))
-        d.to++;
-    assert_true(d.to < sim.n && d.to != d.from);
-    memcpy(d.m, m, bytes);
-    sim.datagrams++;
-    if (sim.now < sim.net.cut_until[d.from][d.to])
-        return (ssize_t)bytes;
-    sim.history[sim.n_history++ % HISTORY] = d;
-    if (in_thousand(sim.net.loss))
-        return (ssize_t)bytes;
-    datagram_go(&d);
-    if (in_thousand(sim.net.twice))
-        datagram_go(&d);
-    return (ssize_t)bytes;
-}
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
-{
-    (void)attr;
-    assert_true(sim.n_threads < sizeof(sim.thread) / sizeof(*sim.thread));
-    *thread = pthread_self();
-    sim.thread[sim.n_threads].run = run;
-    sim.thread[sim.n_threads++].arg = arg;
-    return 0;
-}
-
-int pthread_join(pthread_t thread, void **result)
-{
-    (void)thread, (void)result;
-    return 0; /* it has run */
-}
-
-int pthread_detach(pthread_t thread)
-{
-    (void)thread;
-    return 0;
+    if (sim.n_free == 0)
+        fail_msg("more than %u events wait", EVENTS);
+    e = &sim.event[sim.free[--sim.n_free]];
+    e->kind = kind;
+    e->machine = machine;
+    e->life = sim.machine[machine].life;
+    heap_set(&sim.due, (uint32_t)(e - sim.event), at);
+    return e;
 }
 
 static void threads_run(void)
@@ -224,50 +139,6 @@ static void threads_run(void)
     for (unsigned i = 0; i < sim.n_threads; i++)
         sim.thread[i].run(sim.thread[i].arg);
     sim.n_threads = 0;
-}
-
-#define NO_FD (1 << 20)
-int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
-{
-    (void)dir, (void)proc, (void)seconds;
-    return NO_FD;
-}
-
-/* What a switch process is asked: that a link has another seed, which is the number of an order. */
-struct json_t *telemetry_client_ask(int fd, const char *cmd, const char *params)
-{
-    unsigned order = 0;
-
-    assert_int_equal(fd, NO_FD);
-    assert_string_equal(cmd, "/trib/link");
-    assert_int_equal(sscanf(params, "s0-s1,seed=%u", &order), 1);
-    assert_true(order < ORDERS);
-    if (getenv("SEED"))
-        printf("%.3f m%u life %u executes %u\n", (double)sim.now / 1e9, sim.at,
-               sim.machine[sim.at].life, order);
-    sim.machine[sim.at].executed[order]++;
-    return NULL;
-}
-
-static uint64_t bytes_of(unsigned direction)
-{
-    return direction * 1000003ull + 7;
-}
-
-int link_reader_ask(int fd, const struct fabric *f, uint64_t *sent)
-{
-    assert_int_equal(fd, NO_FD);
-    for (unsigned d = 0; d < 2u * f->n_links; d++)
-        if (f->nodes[d & 1 ? f->links[d / 2].b : f->links[d / 2].a].machine == sim.at)
-            sent[d] = bytes_of(d);
-    return 0;
-}
-
-static void run_until(int64_t until);
-int usleep(useconds_t us)
-{
-    run_until(sim.now + (int64_t)us * US);
-    return 0;
 }
 
 /* ---- a machine's life ---- */
@@ -289,6 +160,8 @@ static void machine_start(unsigned i)
     m->life++;
     m->last_ps = INT64_MIN;
     m->stopped_until = 0;
+    m->sw_dead = false;
+    m->round_at = INT64_MAX;
     memset(m->executed, 0, sizeof(m->executed));
     t->fab = sim.fab;
     t->cfg = (struct trunk_cfg){.fab = sim.fab, .rd = &sim.rd, .machine = i, .dilation = 10};
@@ -316,6 +189,7 @@ static void pages_free(struct sim_machine *m)
     free(m->sh->own_clock);
     free(m->sh->own);
     free(m->sh->own_bell);
+    free(m->sh->sw[0].bell);
     free(m->sw);
     free(m->sh);
     m->sh = NULL;
@@ -356,9 +230,12 @@ static void machine_share(unsigned i, const struct clock_state *line)
     for (unsigned k = 0; k < sim.fab->n_nodes; k++)
         m->sw->runs[k] = sim.fab->nodes[k].machine == i;
     sh->sw[0].page = m->sw;
+    sh->sw[0].bell = page_of(sizeof(*sh->sw[0].bell));
     atomic_store(&sh->n_sw, 1);
     clock_start_at(sh->own_clock, line);
     m->sh = m->t->sh = sh;
+    m->t->pool = sim.pool;
+    m->t->looked_ns = clock_mono_ns();
     cuts_heard(m->t);
 }
 
@@ -375,6 +252,7 @@ static void machine_tick(unsigned i)
 
     pthread_mutex_lock(&m->t->lock);
     if (m->sh) {
+        ends_check(m->t);
         cuts_look(m->t, now);
         peers_tick(m->t, now);
         orders_tick(m->t);
@@ -408,6 +286,28 @@ static void machine_hear(unsigned i, const struct datagram *d)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* As trunk_round(): frames of the switch process, acknowledgements, and when to look again. */
+static void machine_round(unsigned i)
+{
+    struct sim_machine *m = &sim.machine[i];
+    int64_t now = clock_mono_ns(), next;
+
+    if (!m->t->pool)
+        return;
+    pthread_mutex_lock(&m->t->lock);
+    while (ends_send(m->t, now))
+        ;
+    next = ends_flush(m->t, now);
+    pthread_mutex_unlock(&m->t->lock);
+    if (next == INT64_MAX)
+        return;
+    next = sim.now + (next > now ? next - now : 1);
+    if (next >= m->round_at)
+        return;
+    m->round_at = next;
+    event_at(next, EVENT_ROUND, i);
+}
+
 static void trouble(unsigned machine, unsigned what);
 
 /* A process that is stopped has its turn, and what has arrived, when it runs again. */
@@ -434,13 +334,16 @@ static void event_run(struct event *e)
         trouble(e->machine, e->what);
         return;
     }
-    if (!m->t || (e->kind == EVENT_TICK && e->life != m->life) || put_off(e))
+    if (!m->t || (e->kind != EVENT_ARRIVAL && e->life != m->life) || put_off(e))
         return;
     sim.at = e->machine;
     if (e->kind == EVENT_TICK)
         machine_tick(e->machine);
-    else
+    else if (e->kind == EVENT_ARRIVAL)
         machine_hear(e->machine, &e->d);
+    else
+        m->round_at = INT64_MAX;
+    machine_round(e->machine);
     threads_run();
     machine_check(e->machine, e->kind == EVENT_TICK);
     sim.at = OUTSIDE;
@@ -456,7 +359,7 @@ static void run_until(int64_t until)
 
         sim.now = heap_time(&sim.due);
         heap_set(&sim.due, i, INT64_MAX);
-        sim.event[i].kind = EVENT_NONE;
+        sim.free[sim.n_free++] = (uint16_t)i;
         event_run(&e);
     }
     sim.now = until;

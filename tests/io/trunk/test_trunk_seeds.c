@@ -6,6 +6,7 @@
  * been. SEED=N: this one alone; SEEDS=N: so many from SEED (1) on.
  */
 #include "holds.h"
+#include "frames.h"
 
 #include "base/log.h"
 
@@ -13,7 +14,20 @@
 #define PEACE_NS    (10 * S) /* and as often again as it takes clocks to agree: */
 #define PEACES      40u      /* one that is ahead of all others' is slowed down to a fifth */
 
-enum what { DIES, BEGINS, STOPS, PARTS, ORDERS_LINK, DILATES, CUTS, SETS_DAY, ATTACKS, WHATS };
+enum what {
+    DIES,
+    BEGINS,
+    STOPS,
+    PARTS,
+    ORDERS_LINK,
+    DILATES,
+    CUTS,
+    SETS_DAY,
+    SWITCH_DIES,
+    SWITCH_BEGINS,
+    ATTACKS,
+    SENDS
+};
 
 /* ---- troubles ---- */
 
@@ -95,9 +109,30 @@ static void machine_trouble(unsigned i, enum what what)
         trunk_clock_dilate(m->t, 1 + (uint32_t)draw(100));
     } else if (what == CUTS) {
         cuts(i);
+    } else if (what == SWITCH_DIES) {
+        switch_dies(i);
+        trouble_at(sim.now + draw_scaled(MS, 4), i, SWITCH_BEGINS);
+    } else if (what == SWITCH_BEGINS) {
+        switch_begins(i);
     } else if (what == SETS_DAY) {
         m->day_ns = (int64_t)draw(7200 * S) - 3600 * S;
     }
+}
+
+/* Its bell is rung. */
+static void sends(unsigned i)
+{
+    struct sim_machine *m = &sim.machine[i];
+
+    if (!sim.pool)
+        return;
+    if (m->sh && !m->sw_dead) {
+        frames_send(i, (unsigned)draw(draw(10) ? 4 : 400));
+        if (m->round_at > sim.now)
+            event_at(m->round_at = sim.now, EVENT_ROUND, i);
+    }
+    if (!run.quiet)
+        trouble_at(sim.now + draw_scaled(10 * MS, 2), i, SENDS);
 }
 
 static void trouble(unsigned i, unsigned what)
@@ -106,6 +141,8 @@ static void trouble(unsigned i, unsigned what)
         attacks();
         if (!run.peace)
             trouble_at(sim.now + sim.net.again * MS, 0, ATTACKS);
+    } else if (what == SENDS) {
+        sends(i);
     } else if (what == PARTS) {
         parts(i);
     } else if (what == BEGINS) {
@@ -136,6 +173,8 @@ static void troubles_drawn(void)
 {
     for (unsigned i = 0; i < sim.n; i++)
         trouble_at(draw(2) ? 0 : (int64_t)draw(4 * S), i, BEGINS);
+    for (unsigned i = 0; i < sim.n; i++)
+        trouble_at(0, i, SENDS);
     trouble_at(0, 0, ATTACKS);
     for (unsigned n = (unsigned)draw(draw(4) ? 20 : 200); n; n--) {
         enum what what = (enum what)draw(ATTACKS);
@@ -158,6 +197,9 @@ static bool clocks_agree(void)
 static void peace(void)
 {
     run.peace = true;
+    frames.slow = false;
+    for (unsigned i = 0; i < sim.n; i++)
+        switch_begins(i);
     memset(sim.net.cut_until, 0, sizeof(sim.net.cut_until));
     sim.net.loss = sim.net.twice = sim.net.held = 0;
     for (unsigned i = 0; i < sim.n; i++)
@@ -233,6 +275,31 @@ static void links_are_counted(void)
     }
 }
 
+/* Of those that were sent for two seconds. */
+static void no_frame_is_lost(void)
+{
+    uint32_t sent[MACHINES][LINKS];
+    unsigned long long in[MACHINES][LINKS];
+
+    memcpy(sent, frames.came, sizeof(sent)); /* what is on its way comes after these */
+    memcpy(in, frames.in, sizeof(in));
+    run_until(sim.now + 2 * S);
+    run.quiet = true;
+    run_until(sim.now + 2 * S);
+    for (unsigned link = sim.n; link < sim.fab->n_links; link++)
+        for (unsigned end = 0; end < 2; end++) {
+            const struct fab_link *l = &sim.fab->links[link];
+            unsigned from = sim.fab->nodes[end ? l->a : l->b].machine;
+            unsigned to = sim.fab->nodes[end ? l->b : l->a].machine;
+
+            HOLDS(frames.came[to][link] == frames.sent[from][link] &&
+                      frames.in[to][link] - in[to][link] ==
+                          frames.sent[from][link] - sent[to][link],
+                  "of link %u, %llu of %u frames come to machine %u", link,
+                  frames.in[to][link] - in[to][link], frames.sent[from][link] - sent[to][link], to);
+        }
+}
+
 /* The lowest of the others goes on with the fabric's clock. */
 static void the_owner_dies(void)
 {
@@ -251,6 +318,8 @@ static void the_owner_dies(void)
 static void a_seed(unsigned seed)
 {
     sim_begin(seed, 0);
+    if (!draw(4)) /* they take six times as long */
+        frames_begin(draw(2));
     network_drawn();
     troubles_drawn();
     run_until(TROUBLES_NS);
@@ -261,8 +330,13 @@ static void a_seed(unsigned seed)
     an_order_is_carried_out();
     a_dilation_is_taken();
     links_are_counted();
+    if (sim.pool)
+        no_frame_is_lost();
     the_owner_dies();
     sim_end();
+    if (sim.pool)
+        frames_end();
+    sim.pool = NULL;
 }
 
 /* ---- the run ---- */
@@ -276,12 +350,13 @@ static unsigned number_of(const char *name, unsigned otherwise)
 
 static void seeds(void **state)
 {
-    unsigned first = number_of("SEED", 1), n = number_of("SEEDS", getenv("SEED") ? 1 : 100);
+    unsigned first = number_of("SEED", 1), n = number_of("SEEDS", getenv("SEED") ? 1 : 60);
 
     (void)state;
     for (unsigned i = first; i < first + n; i++)
         a_seed(i);
-    printf("%u seeds, %llu datagrams, %llu by a stranger\n", n, sim.datagrams, sim.replays);
+    printf("%u seeds, %llu datagrams, %llu by a stranger, %llu frames\n", n, sim.datagrams,
+           sim.replays, frames.all);
 }
 
 int main(void)
