@@ -172,6 +172,8 @@ class Campaign:
 
     def ask_first_tier(self):
         """Of the survivors: other tests that reach them, chaos, scripts."""
+        for mutant in self.survivors:
+            tell("left", mutant)
         files = sorted({m.file for m in self.survivors})
         python = sorted({t for f in files if f.endswith(".py") for t in self.tests[f]})
         script_files = reached.first_tier()

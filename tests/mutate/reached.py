@@ -87,7 +87,7 @@ class Reached:
         self.c_files = {f for f in files if f.endswith(".c")}
         self.lines, self.scratch, tree = {}, f"{scratch}/reached", f"{scratch}/counted"
         programs = [f"{BUILD}/{t}" for t in tests if not t.endswith(".sh") and not t.startswith("tests/python/")]
-        subprocess.run(MAKE + ["all", f"{BUILD}/tests/tools/icrc_check", *programs], check=True, env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.DEVNULL)
+        subprocess.run(MAKE + ["programs", f"{BUILD}/tests/tools/icrc_check", *programs], check=True, env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.DEVNULL)
         self.notes = [os.path.splitext(g)[0] for f in self.c_files for g in glob.glob(f"{BUILD}/**/{f[:-2]}.gcno", recursive=True)]
         copy_tree(tree)
         with open(f"{tree}/python/tributary/__init__.py", "a", encoding="utf-8") as f:

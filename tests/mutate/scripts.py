@@ -18,7 +18,7 @@ class Scripts:
         self.links, self.scratch, self.limit = links, scratch, limit
         self.tree, self.base, self.has = f"{scratch}/tree", {}, {}
         reached.copy_tree(self.tree)
-        subprocess.run(recipes.MAKE + ["-s", "-j2", "all", f"{recipes.BUILD}/tests/tools/icrc_check"], check=True, stdout=subprocess.DEVNULL,
+        subprocess.run(recipes.MAKE + ["-s", "-j2", "programs", f"{recipes.BUILD}/tests/tools/icrc_check"], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "LC_ALL": "C"})
 
     def _run(self, script, build):
