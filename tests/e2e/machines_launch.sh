@@ -10,7 +10,10 @@ ahead=(0 0 0) ppm=(0 0 0)
 spread_conf
 wire_up
 for i in 0 1 2; do machine_up $i; done
-serve() { on "$1" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 & } # serve I
+serve() { # serve I
+    on "$1" "$remote" serve "10.9.0.$(($1 + 1))" >>"$tmp/remote.out" 2>&1 &
+    until_true 30 on "$1" "$remote" "10.9.0.$(($1 + 1))" true </dev/null || fail "m$1 serves nobody"
+}
 serve 0
 serve 1
 nothing_left() { [ -z "$(for i in 0 1 2; do on $i ls /run | grep tributary; done)" ]; }

@@ -18,7 +18,7 @@ bool remote_words_read(const char *hex, struct words *w)
     size_t n = strlen(hex);
     char *text = text_room(n / 2 + 1, 1);
 
-    if (n < 2 || n % 2 || strcmp(hex + n - 2, "00") != 0)
+    if (n < 2 || strcmp(hex + n - 2, "00") != 0)
         return false;
     for (size_t i = 0; i < n; i += 2) {
         int high = digit(hex[i]), low = digit(hex[i + 1]);
