@@ -137,7 +137,7 @@ enum agg_status agg_ctl_check(const void *p, uint32_t len)
     return c->type >= TYPES || !types[c->type] ? AGG_E_PROTOCOL : AGG_OK;
 }
 
-static enum agg_status bad(const char **what, const char *field)
+static enum agg_status proto_bad(const char **what, const char *field)
 {
     *what = field;
     return AGG_E_PROTOCOL;
@@ -158,16 +158,16 @@ enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t m
                  "an edge has an MTU that no path has");
     *what = "";
     if (h->version != AGG_VERSION)
-        return bad(what, "version");
+        return proto_bad(what, "version");
     if (h->type != type)
-        return bad(what, "type");
+        return proto_bad(what, "type");
     *what = "collective";
     if (h->coll < AGG_ALLREDUCE || h->coll > AGG_BARRIER)
         return AGG_E_OP_UNSUPPORTED;
     if (h->flags & ~AGG_F_EMPTY || (agg_is_empty(h) && !may_be_empty(h)))
-        return bad(what, "flags");
+        return proto_bad(what, "flags");
     if (h->root && h->coll != AGG_REDUCE && h->coll != AGG_BROADCAST)
-        return bad(what, "root");
+        return proto_bad(what, "root");
     *what = "type of elements";
     if (h->dtype >= DT_COUNT)
         return AGG_E_OP_UNSUPPORTED;
@@ -175,11 +175,11 @@ enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t m
     if (!arith_valid(h->op, h->dtype) && (h->coll == AGG_ALLREDUCE || h->coll == AGG_REDUCE))
         return AGG_E_OP_UNSUPPORTED;
     if (total % dtype_size(h->dtype) || (h->coll == AGG_BARRIER && total))
-        return bad(what, "total");
+        return proto_bad(what, "total");
     if (offset > total || offset % max || (total && offset == total))
-        return bad(what, "offset");
+        return proto_bad(what, "offset");
     if (rte_be_to_cpu_32(h->msg_len) != (left < max ? left : max))
-        return bad(what, "message length");
+        return proto_bad(what, "message length");
     *what = "";
     return AGG_OK;
 }

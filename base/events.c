@@ -61,7 +61,7 @@ void events_fini(struct events *r)
     r->prev = NULL;
 }
 
-static void describe(const struct events *r, const struct event *e, char *text, size_t size)
+static void events_describe(const struct events *r, const struct event *e, char *text, size_t size)
 {
     if (e->kind >= r->kinds->n)
         snprintf(text, size, "event %u (no such kind) %u %u", e->kind, e->a, e->b);
@@ -76,7 +76,7 @@ void events_print(const struct events *r, const struct event *e)
 {
     char text[160];
 
-    describe(r, e, text, sizeof(text));
+    events_describe(r, e, text, sizeof(text));
     log_line(r->kinds->room, LOG_DEBUG, "%s at %lld ps: %s", r->who, (long long)e->ps, text);
 }
 
@@ -89,7 +89,7 @@ static void dump_ring(const struct events *r, FILE *out)
     for (uint32_t i = r->n - kept; i != r->n; i++) {
         const struct event *e = &r->last[i % EVENTS_KEPT];
 
-        describe(r, e, text, sizeof(text));
+        events_describe(r, e, text, sizeof(text));
         fprintf(out, "  %15lld ps  %s\n", (long long)e->ps, text);
     }
 }

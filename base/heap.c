@@ -7,25 +7,25 @@
 
 #define WAYS 4u
 
-static inline bool before(struct heap_item x, struct heap_item y)
+static inline bool heap_item_before(struct heap_item x, struct heap_item y)
 {
     return x.t < y.t || (x.t == y.t && x.i < y.i);
 }
 
-static inline void put(struct heap *h, uint32_t at, struct heap_item x)
+static inline void heap_put(struct heap *h, uint32_t at, struct heap_item x)
 {
     h->a[at] = x;
     h->place[x.i] = at;
 }
 
 /* Moves the hole at `at` towards the top as far as x belongs, and puts x there. */
-static void up(struct heap *h, uint32_t at, struct heap_item x)
+static void heap_up(struct heap *h, uint32_t at, struct heap_item x)
 {
-    while (at && before(x, h->a[(at - 1) / WAYS])) {
-        put(h, at, h->a[(at - 1) / WAYS]);
+    while (at && heap_item_before(x, h->a[(at - 1) / WAYS])) {
+        heap_put(h, at, h->a[(at - 1) / WAYS]);
         at = (at - 1) / WAYS;
     }
-    put(h, at, x);
+    heap_put(h, at, x);
 }
 
 static void down(struct heap *h, uint32_t at, struct heap_item x)
@@ -37,14 +37,14 @@ static void down(struct heap *h, uint32_t at, struct heap_item x)
         if (first >= h->n)
             break;
         for (uint32_t k = first + 1; k < end; k++)
-            if (before(h->a[k], h->a[c]))
+            if (heap_item_before(h->a[k], h->a[c]))
                 c = k;
-        if (!before(h->a[c], x))
+        if (!heap_item_before(h->a[c], x))
             break;
-        put(h, at, h->a[c]);
+        heap_put(h, at, h->a[c]);
         at = c;
     }
-    put(h, at, x);
+    heap_put(h, at, x);
 }
 
 static void take_out(struct heap *h, uint32_t at)
@@ -55,8 +55,8 @@ static void take_out(struct heap *h, uint32_t at)
                  "the last deadline of a heap is not at its end");
     if (at == h->n)
         return;
-    if (at && before(last, h->a[(at - 1) / WAYS]))
-        up(h, at, last);
+    if (at && heap_item_before(last, h->a[(at - 1) / WAYS]))
+        heap_up(h, at, last);
     else
         down(h, at, last);
 }
@@ -67,7 +67,7 @@ static inline void check_place(const struct heap *h, uint32_t at)
     T_ASSERT_HOT(at < h->n && h->n <= h->size, "a deadline's place is outside of its heap");
     T_ASSERT_HOT(h->a[at].i < h->size && h->place[h->a[at].i] == at,
                  "a deadline is not at the place that its index has");
-    T_ASSERT_HOT(!at || !before(h->a[at], h->a[(at - 1) / WAYS]),
+    T_ASSERT_HOT(!at || !heap_item_before(h->a[at], h->a[(at - 1) / WAYS]),
                  "a deadline stands below a later one");
 }
 
@@ -82,7 +82,7 @@ void heap_set(struct heap *h, uint32_t i, int64_t t)
         check_place(h, at);
     if (at == HEAP_NONE) {
         if (t != INT64_MAX)
-            up(h, h->n++, x);
+            heap_up(h, h->n++, x);
         return;
     }
     if (h->a[at].t == t)
@@ -91,7 +91,7 @@ void heap_set(struct heap *h, uint32_t i, int64_t t)
         h->place[i] = HEAP_NONE;
         take_out(h, at);
     } else if (t < h->a[at].t) {
-        up(h, at, x);
+        heap_up(h, at, x);
     } else {
         down(h, at, x);
     }

@@ -28,7 +28,7 @@ static int by_name(const char *const *name, unsigned n, const char *s, size_t le
     return -1;
 }
 
-static int refuse(char *err, unsigned size, const char *found, size_t len)
+static int level_refuse(char *err, unsigned size, const char *found, size_t len)
 {
     int at =
         snprintf(err, size,
@@ -42,7 +42,7 @@ static int refuse(char *err, unsigned size, const char *found, size_t len)
 }
 
 /* One LEVEL or ROOM:LEVEL of len characters. */
-static int take(enum log_level *level, const char *s, size_t len, char *err, unsigned size)
+static int level_parse(enum log_level *level, const char *s, size_t len, char *err, unsigned size)
 {
     const char *colon = memchr(s, ':', len);
     const char *name = colon ? colon + 1 : s;
@@ -50,7 +50,7 @@ static int take(enum log_level *level, const char *s, size_t len, char *err, uns
     int l = by_name(level_names, LOG_LEVELS, name, len - (size_t)(name - s));
 
     if (l < 0 || (colon && room < 0))
-        return refuse(err, size, s, len);
+        return level_refuse(err, size, s, len);
     for (unsigned i = 0; i < ROOMS; i++)
         if (!colon || (int)i == room)
             level[i] = (enum log_level)l;
@@ -66,7 +66,7 @@ static int parse(const char *text, char *err, unsigned size)
     for (const char *s = text; s && *s;) {
         size_t len = strcspn(s, ",");
 
-        if (take(level, s, len, err, size))
+        if (level_parse(level, s, len, err, size))
             return -EINVAL;
         s += len + (s[len] == ',');
     }

@@ -32,7 +32,7 @@ static void spell(const struct option_row *r, char *out, size_t size)
 
 /* The help text, followed by the list's names, the default, and the replacement of a deprecated
  * option. */
-static void describe(const struct option_at *at, char *out, size_t size)
+static void option_describe(const struct option_at *at, char *out, size_t size)
 {
     const struct option_row *r = at->row;
     const char *now = at->initial ? at->initial : r->shown, *name;
@@ -120,7 +120,7 @@ void options_help(const struct option_program *p, FILE *out)
             fputs("\nArguments:\n", out);
         if (at.row->how & OPTION_HIDDEN)
             continue;
-        describe(&at, text, sizeof(text));
+        option_describe(&at, text, sizeof(text));
         print_left(out, at.row->arg, text);
     }
     for (unsigned i = 0; option_at(p, i, &at); i++) {
@@ -130,7 +130,7 @@ void options_help(const struct option_program *p, FILE *out)
             fprintf(out, "\n%s:\n", at.group->heading);
         group = at.group;
         spell(at.row, left, sizeof(left));
-        describe(&at, text, sizeof(text));
+        option_describe(&at, text, sizeof(text));
         print_left(out, left, text);
     }
     print_notes(out, "Exit status", p->exits);
@@ -201,7 +201,7 @@ static void roff_row(FILE *out, const struct option_at *at)
         fputs("\\fR", out);
     }
     fputc('\n', out);
-    describe(at, text, sizeof(text));
+    option_describe(at, text, sizeof(text));
     roff(out, text);
     fputs(".\n", out);
 }

@@ -15,7 +15,7 @@ struct table {
     char **cell;
 };
 
-static void add(struct table *t, char *text)
+static void table_add(struct table *t, char *text)
 {
     if (t->n == t->cap) {
         unsigned cap = t->cap ? 2 * t->cap : 128;
@@ -54,7 +54,7 @@ void table_cell(struct table *t, const char *fmt, ...)
         if (!text)
             enough_is_not();
     }
-    add(t, text);
+    table_add(t, text);
 }
 
 struct table *table_new(const char *const *heads)

@@ -14,17 +14,17 @@ static struct timer_entry *timer_entry_at(const struct timers *h, uint32_t at)
     return &h->heap[at - 1];
 }
 
-static void put(struct timers *h, uint32_t at, struct timer_entry p)
+static void timers_put(struct timers *h, uint32_t at, struct timer_entry p)
 {
     *timer_entry_at(h, at) = p;
     p.t->at = at;
 }
 
-static void up(struct timers *h, uint32_t at, struct timer_entry p)
+static void timers_up(struct timers *h, uint32_t at, struct timer_entry p)
 {
     for (; at > 1 && p.key < timer_entry_at(h, at / 2)->key; at /= 2)
-        put(h, at, *timer_entry_at(h, at / 2));
-    put(h, at, p);
+        timers_put(h, at, *timer_entry_at(h, at / 2));
+    timers_put(h, at, p);
 }
 
 static void down(struct timers *h, uint32_t at, struct timer_entry p)
@@ -34,12 +34,12 @@ static void down(struct timers *h, uint32_t at, struct timer_entry p)
             child++;
         if (p.key <= timer_entry_at(h, child)->key)
             break;
-        put(h, at, *timer_entry_at(h, child));
+        timers_put(h, at, *timer_entry_at(h, child));
     }
-    put(h, at, p);
+    timers_put(h, at, p);
 }
 
-static inline void check(const struct timers *h, const struct timer *t)
+static inline void timer_check(const struct timers *h, const struct timer *t)
 {
     const struct timer_entry *p;
 
@@ -56,14 +56,14 @@ static inline void check(const struct timers *h, const struct timer *t)
 
 void timer_set(struct timers *h, struct timer *t, int64_t deadline)
 {
-    check(h, t);
+    timer_check(h, t);
     T_ASSERT_HOT(deadline != PS_NEVER, "a timer is set to never; timer_clear() does that");
     T_ASSERT_HOT(t->at || h->n < h->capacity, "timers_fit() made no room for this timer");
     t->deadline = deadline;
     if (t->at && deadline >= timer_entry_at(h, t->at)->key)
         timer_entry_at(h, t->at)->deadline = deadline;
     else
-        up(h, t->at ? t->at : ++h->n, (struct timer_entry){deadline, deadline, t});
+        timers_up(h, t->at ? t->at : ++h->n, (struct timer_entry){deadline, deadline, t});
 }
 
 void timer_clear(struct timers *h, struct timer *t)
@@ -71,7 +71,7 @@ void timer_clear(struct timers *h, struct timer *t)
     uint32_t at = t->at;
     struct timer_entry last;
 
-    check(h, t);
+    timer_check(h, t);
     t->deadline = PS_NEVER;
     if (!at)
         return;
@@ -80,13 +80,13 @@ void timer_clear(struct timers *h, struct timer *t)
     if (last.t == t)
         return;
     if (at > 1 && last.key < timer_entry_at(h, at / 2)->key)
-        up(h, at, last);
+        timers_up(h, at, last);
     else
         down(h, at, last);
 }
 
 /* Brings the earliest deadline to the top: keys that are too early are corrected on the way. */
-static void settle(struct timers *h)
+static void timers_settle(struct timers *h)
 {
     while (h->n && timer_entry_at(h, 1)->key != timer_entry_at(h, 1)->deadline) {
         struct timer_entry p = *timer_entry_at(h, 1);
@@ -99,13 +99,13 @@ static void settle(struct timers *h)
 
 struct timer *timer_first(struct timers *h)
 {
-    settle(h);
+    timers_settle(h);
     return h->n ? timer_entry_at(h, 1)->t : NULL;
 }
 
 int64_t timers_next(struct timers *h)
 {
-    settle(h);
+    timers_settle(h);
     return h->n ? timer_entry_at(h, 1)->deadline : PS_NEVER;
 }
 

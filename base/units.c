@@ -108,7 +108,7 @@ int parse_probability(const char *s, double *p)
     return 0;
 }
 
-static void print(uint64_t n, const struct unit *u, char *buf, size_t size)
+static void unit_print(uint64_t n, const struct unit *u, char *buf, size_t size)
 {
     while (u->factor > 1 && (!n || n % u->factor))
         u++;
@@ -123,7 +123,7 @@ void print_rate(uint64_t bps, char *buf, size_t size)
                                         {"kb/s", 1000},
                                         {"b/s", 1}};
 
-    print(bps, units, buf, size);
+    unit_print(bps, units, buf, size);
 }
 
 void print_time(int64_t ps, char *buf, size_t size)
@@ -131,5 +131,5 @@ void print_time(int64_t ps, char *buf, size_t size)
     static const struct unit units[] = {
         {"s", PS_PER_S}, {"ms", PS_PER_MS}, {"us", PS_PER_US}, {"ns", PS_PER_NS}, {"ps", 1}};
 
-    print((uint64_t)ps, units, buf, size);
+    unit_print((uint64_t)ps, units, buf, size);
 }

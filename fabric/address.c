@@ -20,7 +20,7 @@
 _Static_assert(2 * FAB_MAX_HOST_PORTS <= BLOCK, "ports of a block fit");
 _Static_assert(FAB_MAX_NODES <= 256 / BLOCK * PER_BLOCK, "hosts and switches fit");
 
-static uint32_t address(unsigned i, unsigned second)
+static uint32_t network_address(unsigned i, unsigned second)
 {
     return 10u << 24 | (i / PER_BLOCK * BLOCK + second) << 16 | (i % PER_BLOCK / PER_BYTE) << 8 |
            (1 + i % PER_BYTE);
@@ -28,12 +28,12 @@ static uint32_t address(unsigned i, unsigned second)
 
 static uint32_t host_ip(unsigned i, unsigned p)
 {
-    return address(i, 2 * p);
+    return network_address(i, 2 * p);
 }
 
 static uint32_t switch_ip(unsigned s)
 {
-    return address(s, 1);
+    return network_address(s, 1);
 }
 
 static int add_node(struct build *b, fab_id i)

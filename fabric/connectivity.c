@@ -63,7 +63,8 @@ static bool all_in_one(const struct fabric *f, const struct reach *r)
 }
 
 /* By a cable, or by a switch of each that are joined. */
-static bool reaches(const struct fabric *f, const struct reach *r, fab_id from, fab_id to)
+static bool connectivity_reaches(const struct fabric *f, const struct reach *r, fab_id from,
+                                 fab_id to)
 {
     const struct fab_node *a = &f->nodes[from], *z = &f->nodes[to];
 
@@ -92,7 +93,8 @@ void reach_check(struct build *b)
     /* Checks every host against the first one, then all pairs; reports the first pair of each. */
     for (unsigned i = 0; i < f->n_hosts && !done; i++) {
         for (unsigned j = i + 1; j < f->n_hosts; j++) {
-            if (reaches(f, r, f->hosts[i], f->hosts[j]) && reaches(f, r, f->hosts[j], f->hosts[i]))
+            if (connectivity_reaches(f, r, f->hosts[i], f->hosts[j]) &&
+                connectivity_reaches(f, r, f->hosts[j], f->hosts[i]))
                 continue;
             build_error(
                 b, b->node_line[f->hosts[j]],

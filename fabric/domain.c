@@ -16,7 +16,7 @@ static fab_id first_of(fab_id *earlier, fab_id host)
     return host;
 }
 
-static void join(fab_id *earlier, fab_id a, fab_id z)
+static void domain_join(fab_id *earlier, fab_id a, fab_id z)
 {
     a = first_of(earlier, a);
     z = first_of(earlier, z);
@@ -47,13 +47,13 @@ static void join_hosts(struct fabric *f, fab_id *earlier)
             if (h == FAB_NONE)
                 continue;
             first = first == FAB_NONE ? h : first;
-            join(earlier, first, h);
+            domain_join(earlier, first, h);
             f->nodes[f->hosts[h]].domain = 0;
         }
     }
 }
 
-static void number(struct fabric *f, fab_id *earlier)
+static void domain_number(struct fabric *f, fab_id *earlier)
 {
     for (unsigned i = 0; i < f->n_hosts; i++) {
         struct fab_node *h = &f->nodes[f->hosts[i]];
@@ -85,7 +85,7 @@ void domain_build(struct build *b)
     for (unsigned i = 0; i < f->n_hosts; i++)
         earlier[i] = (fab_id)i;
     join_hosts(f, earlier);
-    number(f, earlier);
+    domain_number(f, earlier);
     free(earlier);
 }
 

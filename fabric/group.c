@@ -60,7 +60,7 @@ static unsigned height(const struct fab_tree *t, fab_id u)
 }
 
 /* The lowest AN above both. */
-static fab_id meet(const struct fab_tree *t, fab_id a, fab_id z)
+static fab_id group_meet(const struct fab_tree *t, fab_id a, fab_id z)
 {
     unsigned na = height(t, a), nz = height(t, z);
 
@@ -84,7 +84,7 @@ fab_id fab_group_top(const struct fabric *f, const struct fab_tree *t, const str
 
         if (leaf == FAB_NONE)
             return FAB_NONE;
-        top = top == FAB_NONE ? leaf : meet(t, top, leaf);
+        top = top == FAB_NONE ? leaf : group_meet(t, top, leaf);
     }
     return top;
 }

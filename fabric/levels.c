@@ -34,12 +34,12 @@ static fab_id find_in(fab_id *of, fab_id u)
     return u;
 }
 
-static fab_id find(const struct level_sets *s, fab_id u)
+static fab_id sets_root(const struct level_sets *s, fab_id u)
 {
     return find_in(s->of, u);
 }
 
-static void unite(fab_id *of, fab_id a, fab_id z)
+static void levels_unite(fab_id *of, fab_id a, fab_id z)
 {
     a = find_in(of, a);
     z = find_in(of, z);
@@ -48,7 +48,7 @@ static void unite(fab_id *of, fab_id a, fab_id z)
 
 static bool in_first(const struct level_sets *s, fab_id u)
 {
-    return find(s, u) == find(s, s->f->hosts[0]);
+    return sets_root(s, u) == sets_root(s, s->f->hosts[0]);
 }
 
 static bool in_island(const struct level_sets *s, fab_id u)
@@ -64,7 +64,7 @@ static void count_sets(struct level_sets *s)
     memset(s->seen, 0, f->n_nodes * sizeof(*s->seen));
     s->n_sets = s->n_list = 0;
     for (unsigned i = 0; i < f->n_hosts; i++) {
-        fab_id set = find(s, f->hosts[i]);
+        fab_id set = sets_root(s, f->hosts[i]);
 
         s->n_sets += !s->seen[set];
         s->seen[set] = true;
@@ -161,13 +161,13 @@ static bool add_level(struct level_sets *s, unsigned level, fab_id *below, struc
     *lv = (struct fab_level){.role = FAB_ROLE_HOST, .tier = level == PLANES ? 0 : level};
     add_island(s, level, lv);
     for (unsigned i = 0; i < f->n_nodes; i++)
-        below[i] = find(s, (fab_id)i);
+        below[i] = sets_root(s, (fab_id)i);
     for (unsigned i = 0; i < f->n_links; i++) {
         if (level_of(f, &f->links[i]) != level)
             continue;
-        unite(s->of, f->links[i].a, f->links[i].b);
+        levels_unite(s->of, f->links[i].a, f->links[i].b);
         if (level != PLANES)
-            unite(s->net, f->links[i].a, f->links[i].b);
+            levels_unite(s->net, f->links[i].a, f->links[i].b);
         there = true;
     }
     if (!there)

@@ -23,7 +23,7 @@ static unsigned port_limit(const struct build *b, fab_id node)
     return b->f->nodes[node].kind == FAB_HOST ? FAB_MAX_HOST_PORTS : FAB_MAX_PORTS;
 }
 
-static bool take(struct ports_used *u, unsigned port)
+static bool ports_used_take(struct ports_used *u, unsigned port)
 {
     uint64_t bit = 1ull << (port % 64);
     bool is_free = !(u->bits[port / 64] & bit);
@@ -53,7 +53,7 @@ static void take_named(struct build *b, struct ports_used *used, const struct dr
         build_error(b, l->line, "found port %d of \"%s\", expected 0 to %u", port, name,
                     port_limit(b, node) - 1);
         b->graph_broken = true;
-    } else if (!take(&used[node], (unsigned)port)) {
+    } else if (!ports_used_take(&used[node], (unsigned)port)) {
         build_error(b, l->line, "found a second link on port %d of \"%s\", expected one (line %d)",
                     port, name, other_line(b, l, node, port));
         b->graph_broken = true;
@@ -74,7 +74,7 @@ static int take_free(struct build *b, struct ports_used *used, const struct draf
         port = w * 64 + (unsigned)__builtin_ctzll(free_bits);
         if (port >= limit)
             break;
-        take(&used[node], port);
+        ports_used_take(&used[node], port);
         return (int)port;
     }
     if (!used[node].full)

@@ -36,7 +36,7 @@ static int64_t frame_ps(const struct fabric *f, const struct fab_port *p)
     return p->rate_bps ? link_time_ps(f->mtu + FRAME_OVERHEAD, p->rate_bps) : 0;
 }
 
-static int64_t later(int64_t a, int64_t z)
+static int64_t transport_later(int64_t a, int64_t z)
 {
     return a > z ? a : z;
 }
@@ -47,7 +47,7 @@ static struct arrival hop(const struct transport_walk *w, struct arrival at,
                           const struct fab_port *p)
 {
     const struct fab_node *to = &w->f->nodes[p->peer_node];
-    int64_t frame = frame_ps(w->f, p), start = later(at.head, at.tail - frame);
+    int64_t frame = frame_ps(w->f, p), start = transport_later(at.head, at.tail - frame);
     struct arrival next = {.tail = start + frame + p->latency_ps};
 
     next.head = w->cut && to->cut_through && p->rate_bps
@@ -66,13 +66,13 @@ struct far {
 static void note_host(struct far *far, fab_id host, int64_t t)
 {
     if (host == far->host) {
-        far->most = later(far->most, t);
+        far->most = transport_later(far->most, t);
     } else if (t > far->most) {
         far->second = far->most;
         far->most = t;
         far->host = host;
     } else {
-        far->second = later(far->second, t);
+        far->second = transport_later(far->second, t);
     }
 }
 
@@ -103,8 +103,8 @@ static struct far farthest(struct transport_walk *w, fab_id from, int64_t tail)
                 w->seen[v] = w->walk, w->hops[v] = w->hops[u] + 1, w->at[v] = at;
                 w->queue[end++] = v;
             } else if (w->hops[v] == w->hops[u] + 1) {
-                w->at[v].head = later(w->at[v].head, at.head);
-                w->at[v].tail = later(w->at[v].tail, at.tail);
+                w->at[v].head = transport_later(w->at[v].head, at.head);
+                w->at[v].tail = transport_later(w->at[v].tail, at.tail);
             }
         }
     }
@@ -186,7 +186,8 @@ static int64_t way_ps(struct transport_walk *w, fab_id host, const struct fab_po
 }
 
 /* Every port of every host: the longest round trip, and the window. */
-static int64_t measure(struct transport_walk *w, struct far *from_switch, uint64_t *window)
+static int64_t transport_walk_measure(struct transport_walk *w, struct far *from_switch,
+                                      uint64_t *window)
 {
     const struct fabric *f = w->f;
     int64_t longest = 0;
@@ -208,7 +209,7 @@ static int64_t measure(struct transport_walk *w, struct far *from_switch, uint64
             trip = 2 * way_ps(w, f->hosts[h], p, from_switch);
             n = 2 * packets_in(f, p, trip);
             *window = n > *window ? n : *window;
-            longest = later(longest, trip);
+            longest = transport_later(longest, trip);
         }
     }
     return longest;
@@ -222,10 +223,10 @@ static void set_transport(struct transport_walk *w, struct fab_transport *t,
 
     for (unsigned i = 0; i < w->f->n_nodes; i++)
         cut |= w->f->nodes[i].cut_through;
-    t->round_trip_ps = t->stored_round_trip_ps = measure(w, from_switch, &window);
+    t->round_trip_ps = t->stored_round_trip_ps = transport_walk_measure(w, from_switch, &window);
     w->cut = cut;
     if (cut)
-        t->round_trip_ps = measure(w, from_switch, &window);
+        t->round_trip_ps = transport_walk_measure(w, from_switch, &window);
     if (!t->window)
         t->window = (uint32_t)(window < FAB_MAX_WINDOW ? window : FAB_MAX_WINDOW);
 }

@@ -39,7 +39,7 @@ struct tree_walk {
 };
 
 /* The next switch from u towards the root, FAB_NONE: no route. */
-static fab_id step(const struct tree_walk *w, fab_id u)
+static fab_id tree_walk_step(const struct tree_walk *w, fab_id u)
 {
     const struct fabric *f = w->f;
     const struct fab_tree *t = w->t;
@@ -64,7 +64,7 @@ static fab_id step(const struct tree_walk *w, fab_id u)
 static fab_id next_reducer(const struct tree_walk *w, fab_id u)
 {
     do
-        u = step(w, u);
+        u = tree_walk_step(w, u);
     while (u != FAB_NONE && !w->f->nodes[u].reduce.on);
     return u;
 }

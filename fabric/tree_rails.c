@@ -74,8 +74,8 @@ static struct rail_way find_way(struct rails_work *w, const struct fab_tree *t, 
 
 /* Adds the rail's edges between switches to the load of links, or takes them away. Returns the time
  * of a bit of each edge on the busiest of its links. */
-static uint64_t put(struct rails_work *w, const struct fab_tree *t, fab_id top, unsigned rail,
-                    bool add)
+static uint64_t rails_work_put(struct rails_work *w, const struct fab_tree *t, fab_id top,
+                               unsigned rail, bool add)
 {
     const struct fabric *f = w->f;
     uint64_t most = 0;
@@ -101,7 +101,8 @@ static uint64_t put(struct rails_work *w, const struct fab_tree *t, fab_id top, 
     return most;
 }
 
-static unsigned choose(struct rails_work *w, const fab_id *tree, unsigned n, unsigned rail)
+static unsigned rails_work_choose(struct rails_work *w, const fab_id *tree, unsigned n,
+                                  unsigned rail)
 {
     struct rail_way way[FAB_JOB_TREES];
     uint64_t least = UINT64_MAX, best = UINT64_MAX;
@@ -118,14 +119,14 @@ static unsigned choose(struct rails_work *w, const fab_id *tree, unsigned n, uns
 
         if (way[i].top == FAB_NONE)
             continue;
-        bit = put(w, t, way[i].top, rail, true);
-        put(w, t, way[i].top, rail, false);
+        bit = rails_work_put(w, t, way[i].top, rail, true);
+        rails_work_put(w, t, way[i].top, rail, false);
         bit = way[i].port > bit ? way[i].port : bit;
         if (bit < best)
             best = bit, choice = i;
     }
     if (choice < n)
-        put(w, &w->f->trees[tree[choice]], way[choice].top, rail, true);
+        rails_work_put(w, &w->f->trees[tree[choice]], way[choice].top, rail, true);
     return choice;
 }
 
@@ -139,7 +140,7 @@ int fabric_rail_trees(const struct fabric *f, const fab_id *tree, unsigned n_tre
     while (n < n_trees && n < FAB_JOB_TREES && tree[n] < f->n_trees)
         n++;
     for (unsigned p = 0; !rc && p < n_rails; p++) {
-        choice[p] = p < r->n && w.first[p] < w.first[p + 1] ? choose(&w, tree, n, p) : n;
+        choice[p] = p < r->n && w.first[p] < w.first[p + 1] ? rails_work_choose(&w, tree, n, p) : n;
         if (choice[p] == n)
             choice[p] = n_trees;
     }

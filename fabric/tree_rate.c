@@ -118,7 +118,7 @@ static uint32_t crossing(const struct load *l, uint32_t d, uint32_t open)
 
 /* The rates of all open trees grow alike until a link is full; those that cross it keep their rate,
  * the others grow on. used: [n_used] directions of links that some tree crosses. */
-static bool fill(const struct load *l, const uint32_t *used, unsigned n_used, uint64_t *bps)
+static bool load_fill(const struct load *l, const uint32_t *used, unsigned n_used, uint64_t *bps)
 {
     uint32_t open = (uint32_t)((1ull << l->trees) - 1);
 
@@ -158,7 +158,7 @@ bool fabric_tree_rates(const struct fabric *f, const fab_id *tree, unsigned n,
     for (uint32_t d = 0; known && d < 2 * f->n_links; d++)
         if (crossing(&l, d, UINT32_MAX))
             used[n_used++] = d;
-    known = known && fill(&l, used, n_used, bps);
+    known = known && load_fill(&l, used, n_used, bps);
     free(used);
     load_free(&l);
     return known;

@@ -89,7 +89,7 @@ static unsigned find_hosts(struct election *e)
 
 /* Of two classes: whether z is the better one, as it has all hosts of a and more, or the same and a
  * higher tier. */
-static void compare(struct class *a, const struct class *z, unsigned words)
+static void tree_roots_compare(struct class *a, const struct class *z, unsigned words)
 {
     bool more = false;
 
@@ -117,7 +117,7 @@ static int elect(struct election *e, uint64_t *root)
         e->class[a].beaten = !e->class[a].sum;
         for (unsigned z = 0; z < e->n && !e->class[a].beaten; z++)
             if (z != a)
-                compare(&e->class[a], &e -> class[z], words);
+                tree_roots_compare(&e->class[a], &e -> class[z], words);
     }
     for (unsigned s = f->networks[e->net]; s < f->networks[e->net + 1u]; s++) {
         fab_id u = f->by_network[s];

@@ -71,7 +71,7 @@ static int look_up(const struct fab_access *a, struct who *w)
     return 0;
 }
 
-static int compare(const void *x, const void *y)
+static int access_compare(const void *x, const void *y)
 {
     const struct who *a = x, *b = y;
 
@@ -80,7 +80,7 @@ static int compare(const void *x, const void *y)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static bool has(const struct fab_access *a, int host)
+static bool access_has(const struct fab_access *a, int host)
 {
     bool yes = a->all || host < 0;
 
@@ -89,7 +89,7 @@ static bool has(const struct fab_access *a, int host)
     return yes;
 }
 
-static void put(struct acl *l, unsigned *n, enum acl_tag tag, unsigned perm, uint32_t id)
+static void acl_put(struct acl *l, unsigned *n, enum acl_tag tag, unsigned perm, uint32_t id)
 {
     l->at[(*n)++] =
         (struct acl_entry){htole16((uint16_t)tag), htole16((uint16_t)perm), htole32(id)};
@@ -120,7 +120,8 @@ static int set_list(const char *path, const void *list, size_t size)
 }
 
 /* Gives `perm` on a file to those who have the host; host -1: to all. */
-static int give(const struct giving *g, const char *file, int host, unsigned own, unsigned perm)
+static int giving_give(const struct giving *g, const char *file, int host, unsigned own,
+                       unsigned perm)
 {
     char path[2 * RUN_PATH];
     const struct who *last = NULL;
@@ -131,25 +132,25 @@ static int give(const struct giving *g, const char *file, int host, unsigned own
     if (rundir_path(g->rd, path, sizeof(path), "%s", file))
         return -ENAMETOOLONG;
     g->acl->version = htole32(VERSION);
-    put(g->acl, &n, USER_OBJ, own, UINT32_MAX);
+    acl_put(g->acl, &n, USER_OBJ, own, UINT32_MAX);
     for (unsigned i = 0; i < g->n; i++) {
         const struct who *w = &g->who[i];
 
-        if (!has(w->access, host) || (last && !compare(last, w)))
+        if (!access_has(w->access, host) || (last && !access_compare(last, w)))
             continue;
         if (w->tag == GROUP && !groups) {
-            put(g->acl, &n, GROUP_OBJ, 0, UINT32_MAX);
+            acl_put(g->acl, &n, GROUP_OBJ, 0, UINT32_MAX);
             groups = true;
         }
-        put(g->acl, &n, w->tag, perm, w->id);
+        acl_put(g->acl, &n, w->tag, perm, w->id);
         last = w;
     }
     if (!last) /* nobody has it */
         return 0;
     if (!groups)
-        put(g->acl, &n, GROUP_OBJ, 0, UINT32_MAX);
-    put(g->acl, &n, MASK, perm, UINT32_MAX);
-    put(g->acl, &n, OTHER, 0, UINT32_MAX);
+        acl_put(g->acl, &n, GROUP_OBJ, 0, UINT32_MAX);
+    acl_put(g->acl, &n, MASK, perm, UINT32_MAX);
+    acl_put(g->acl, &n, OTHER, 0, UINT32_MAX);
     rc = set_list(path, g->acl, sizeof(*g->acl) + n * sizeof(g->acl->at[0]));
     return rc && rc != -ENOENT ? failed("cannot give", path, -rc) : 0;
 }
@@ -172,14 +173,14 @@ static int give_host(const struct giving *g, const char *name, int host)
 
         snprintf(file, sizeof(file), "port/%s/%.64s", name, e->d_name);
         if (sock || !strcmp(e->d_name, "host.token"))
-            rc = give(g, file, host, sock ? R | W | X : R | W, sock ? R | W : R);
+            rc = giving_give(g, file, host, sock ? R | W | X : R | W, sock ? R | W : R);
     }
     if (d)
         closedir(d);
     snprintf(file, sizeof(file), "port/%s", name);
     if (!rc && chmod(path, S_ISVTX | 0700))
         rc = failed("cannot change", path, errno);
-    return rc ? rc : give(g, file, host, R | W | X, R | W | X);
+    return rc ? rc : giving_give(g, file, host, R | W | X, R | W | X);
 }
 
 static int give_process(const struct giving *g, const char *name)
@@ -201,7 +202,7 @@ static int give_process(const struct giving *g, const char *name)
             snprintf(file, sizeof(file), "%s", files[i].file);
         else
             snprintf(file, sizeof(file), "proc/%.64s%s", name, files[i].suffix);
-        rc = give(g, file, -1, files[i].own, files[i].perm);
+        rc = giving_give(g, file, -1, files[i].own, files[i].perm);
     }
     return rc;
 }
@@ -235,7 +236,7 @@ static int give_all(const struct giving *g, const struct fabric *f, const bool *
         char file[128];
 
         snprintf(file, sizeof(file), "proc/%.64s.ready", name);
-        return give(g, file, -1, R | W, R);
+        return giving_give(g, file, -1, R | W, R);
     }
     for (unsigned h = 0; h < f->n_hosts && !rc; h++)
         if (mine[f->hosts[h]] && !f->nodes[f->hosts[h]].outside)
@@ -263,7 +264,7 @@ int access_give(const struct rundir *rd, const struct fabric *f, const bool *min
     for (unsigned i = 0; i < g.n && !rc; i++)
         rc = look_up(&f->access[i], &g.who[i]);
     if (!rc)
-        qsort(g.who, g.n, sizeof(*g.who), compare);
+        qsort(g.who, g.n, sizeof(*g.who), access_compare);
     rc = rc ? rc : give_all(&g, f, mine, name);
     free(g.who);
     free(g.acl);

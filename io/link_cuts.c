@@ -35,7 +35,7 @@ void cuts_state(struct loop *l, unsigned link, bool cut)
     cuts_show_port(l, link);
 }
 
-static uint32_t count(const struct shared *sh)
+static uint32_t link_cuts_count(const struct shared *sh)
 {
     uint32_t sum = 0;
 
@@ -59,12 +59,12 @@ static bool is_cut(const struct shared *sh, unsigned link)
 void cuts_take(struct loop *l, int64_t now_ps)
 {
     bool *cut, changed = false;
-    uint32_t cuts = count(l->sh);
+    uint32_t cuts = link_cuts_count(l->sh);
 
     if (cuts == l->cuts)
         return;
     shared_refresh(l->sh, l->cfg.rd->path); /* a process that is new may have changed it */
-    cuts = count(l->sh);
+    cuts = link_cuts_count(l->sh);
     cut = calloc(l->fab->n_links + 1u, sizeof(*cut));
     if (!cut)
         return; /* tried again at the next check */

@@ -16,18 +16,18 @@ static unsigned low_water(const struct rte_mempool *p)
     return RTE_MAX(FIRST / 2, p->size / 16);
 }
 
-static void release(struct rte_mempool_memhdr *h, void *at)
+static void pool_release(struct rte_mempool_memhdr *h, void *at)
 {
     (void)h;
     rte_free(at);
 }
 
 /* Gives a chunk of frames memory. 0 or -errno. */
-static int grow(struct rte_mempool *p)
+static int mempool_grow(struct rte_mempool *p)
 {
     size_t bytes = frame_pool_bytes(RTE_MIN(CHUNK, p->size - p->populated_size), false);
     void *at = rte_malloc(p->name, bytes, RTE_MEMPOOL_ALIGN);
-    int n = at ? frame_pool_extend(p, at, bytes, release) : -ENOMEM;
+    int n = at ? frame_pool_extend(p, at, bytes, pool_release) : -ENOMEM;
 
     if (n > 0)
         return 0;
@@ -44,7 +44,7 @@ struct rte_mempool *pool_create(const char *name, unsigned most, unsigned cache,
         return frame_pool_create(name, most, cache);
     p = frame_pool_reserve(name, most, cache);
     while (p && !rc && p->populated_size < RTE_MAX(FIRST, 2 * low_water(p)))
-        rc = grow(p);
+        rc = mempool_grow(p);
     if (!rc)
         return p;
     rte_mempool_free(p);
@@ -64,7 +64,7 @@ void pool_grow(struct rte_mempool *p)
     if (likely(rte_mempool_ops_get_count(p) >= low))
         return;
     do {
-        if (!grow(p))
+        if (!mempool_grow(p))
             continue;
         if (log_may(&told, &held))
             fprintf(stderr, "trib-switch: no memory for more than %u of %u frames\n",

@@ -302,7 +302,7 @@ static int share_pages(struct process *p)
     return rc;
 }
 
-static int load(struct process *p)
+static int switch_load(struct process *p)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
     char why[PROTO_CONF_TEXT];
@@ -346,7 +346,7 @@ static void allow_descriptors(void)
     }
 }
 
-static int start(struct process *p)
+static int switch_start(struct process *p)
 {
     unsigned frames = p->opt.frames ? p->opt.frames
                       : p->trunk    ? trunk_pool_frames(p->trunk)
@@ -399,7 +399,7 @@ static void serve_telemetry(const struct process *p)
                 strerror(-rc));
 }
 
-static void finish(struct process *p)
+static void switch_finish(struct process *p)
 {
     telemetry_serve(NULL, NULL);
     loop_destroy(p->loop);
@@ -432,9 +432,9 @@ int main(int argc, char **argv)
     take_signals();
     proto_name_ends(1);
     umask(077); /* a socket that others may write to is one that they may connect to */
-    rc = load(&p);
+    rc = switch_load(&p);
     if (!rc)
-        rc = start(&p);
+        rc = switch_start(&p);
     if (!rc && p.trunk) {
         serve_telemetry(&p);
         rc = trunk_run(p.trunk, p.pool, &stop, say_ready, &p);
@@ -443,6 +443,6 @@ int main(int argc, char **argv)
         serve_telemetry(&p);
         loop_run(p.loop, &stop, say_ready, &p);
     }
-    finish(&p);
+    switch_finish(&p);
     return rc || p.refused ? 1 : 0;
 }

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 /* Not FUTEX_PRIVATE: sleeper and ringer are different processes. */
-static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct timespec *timeout)
+static long bell_futex(_Atomic uint32_t *word, int op, uint32_t val, const struct timespec *timeout)
 {
     return syscall(SYS_futex, (uint32_t *)word, op, val, timeout, NULL, 0);
 }
@@ -62,7 +62,7 @@ void bell_wake(struct bell *b)
     if (!atomic_exchange_explicit(&b->sleeping, 0, memory_order_acq_rel))
         return;
     atomic_fetch_add_explicit(&b->seq, 1, memory_order_release);
-    futex(&b->seq, FUTEX_WAKE, INT_MAX, NULL);
+    bell_futex(&b->seq, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 void bell_ring(struct bell *b)
@@ -85,7 +85,7 @@ void bell_sleep(struct bell *b, uint32_t token, int64_t timeout_ns)
     struct timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
 
     if (timeout_ns > 0)
-        futex(&b->seq, FUTEX_WAIT, token, &ts);
+        bell_futex(&b->seq, FUTEX_WAIT, token, &ts);
 }
 
 void bell_cancel(struct bell *b)
@@ -120,7 +120,7 @@ void loop_bell_ring(const struct switch_page *page, struct loop_bell *b, _Atomic
     if (!(sleep & 1) || atomic_load_explicit(rung, memory_order_relaxed) == sleep)
         return;
     atomic_fetch_add_explicit(&b->seq, 1, memory_order_release);
-    futex(&b->seq, FUTEX_WAKE, INT_MAX, NULL);
+    bell_futex(&b->seq, FUTEX_WAKE, INT_MAX, NULL);
     atomic_store_explicit(rung, sleep, memory_order_relaxed);
 }
 
@@ -148,7 +148,7 @@ void loop_bell_sleep(struct switch_page *page, struct loop_bell *b, uint32_t tok
     struct timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
 
     if (timeout_ns > 0)
-        futex(&b->seq, FUTEX_WAIT, token, &ts);
+        bell_futex(&b->seq, FUTEX_WAIT, token, &ts);
     loop_bell_cancel(page);
 }
 

@@ -126,7 +126,7 @@ uint32_t clock_dilation(const struct shared *sh)
 
 /* Into the state that is not in use. Who still reads it began two changes ago, and must see the
  * turn that follows it. */
-static void announce(struct clock_page *c, uint32_t turn, const struct clock_state *change)
+static void clock_announce(struct clock_page *c, uint32_t turn, const struct clock_state *change)
 {
     struct clock_state *next = &c->state[(turn + 1) % 2];
 
@@ -172,7 +172,7 @@ void clock_set_dilation(struct clock_page *c, uint32_t dilation)
         next.change_ns = clock_mono_ns();
         start_real(c, next.change_ns, 0);
         next.before = next.dilation;
-        announce(c, turn, &next);
+        clock_announce(c, turn, &next);
     } else {
         was = clock_read(c, NULL);
         next.before = was.dilation;
@@ -181,7 +181,7 @@ void clock_set_dilation(struct clock_page *c, uint32_t dilation)
             next.change_ns = clock_mono_ns() + LEAD_NS;
             /* Rounded up by one: a reader that takes the new state never goes back. */
             next.change_ps = clock_line_ps(&was, next.change_ns) + 1;
-            announce(c, turn, &next);
+            clock_announce(c, turn, &next);
         } while (clock_mono_ns() > next.change_ns - LEAD_NS / 2);
     }
     take_effect(c, turn);
@@ -203,7 +203,7 @@ void clock_start_at(struct clock_page *c, const struct clock_state *s)
     int64_t now = clock_mono_ns();
 
     start_real(c, now, clock_line_ps(s, now) / 1000 * s->dilation);
-    announce(c, turn, s);
+    clock_announce(c, turn, s);
     take_effect(c, turn);
 }
 
@@ -219,7 +219,7 @@ void clock_follow(struct clock_page *c, int64_t at_ns, uint32_t dilation, int32_
                                .skew_ppb = skew_ppb};
     uint32_t turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
 
-    announce(c, turn, &next);
+    clock_announce(c, turn, &next);
     take_effect(c, turn);
 }
 

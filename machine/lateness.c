@@ -35,7 +35,7 @@ static int64_t slice_ns(const struct lateness_log *g, int64_t at)
     return w >> 32 != (uint64_t)(at & 0xffffffff) ? 0 : ns < SLICE_NS ? ns : SLICE_NS;
 }
 
-static int64_t overlap(int64_t at, int64_t from_ns, int64_t until_ns)
+static int64_t lateness_overlap(int64_t at, int64_t from_ns, int64_t until_ns)
 {
     int64_t a = at * SLICE_NS, b = a + SLICE_NS;
 
@@ -51,7 +51,7 @@ void lateness_record(struct lateness_log *g, int64_t from_ns, int64_t until_ns)
     if (first < last - LATENESS_SLICES + 1)
         first = last - LATENESS_SLICES + 1;
     for (int64_t at = first < 0 ? 0 : first; at <= last; at++) {
-        int64_t ns = slice_ns(g, at) + overlap(at, from_ns, until_ns);
+        int64_t ns = slice_ns(g, at) + lateness_overlap(at, from_ns, until_ns);
 
         atomic_store_explicit(&g->slice[at % LATENESS_SLICES],
                               slice_word(at, ns < SLICE_NS ? ns : SLICE_NS), memory_order_relaxed);
@@ -71,7 +71,7 @@ static int64_t lateness_within(const struct lateness_log *g, int64_t rung, int64
     if (first < last - LATENESS_SLICES + 1)
         first = last - LATENESS_SLICES + 1;
     for (int64_t at = first < 0 ? 0 : first; at <= last; at++) {
-        int64_t part = overlap(at, from_ns, now_ns), ns = slice_ns(g, at);
+        int64_t part = lateness_overlap(at, from_ns, now_ns), ns = slice_ns(g, at);
 
         sum += ns < part ? ns : part;
     }

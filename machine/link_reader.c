@@ -21,7 +21,8 @@ static uint16_t sender(const struct fabric *f, unsigned d)
 
 /* One answer: pairs of a direction, from `next` on and ascending, and its bytes. Returns the
  * direction to ask for next; 0: there are no more; -EPROTO: not such an answer. */
-static int64_t take(const struct fabric *f, const json_t *pairs, int64_t next, uint64_t *sent)
+static int64_t link_reader_take(const struct fabric *f, const json_t *pairs, int64_t next,
+                                uint64_t *sent)
 {
     size_t n = json_array_size(pairs);
 
@@ -48,7 +49,7 @@ int link_reader_ask(int fd, const struct fabric *f, uint64_t *sent)
 
         snprintf(first, sizeof(first), "%lld", (long long)next);
         pairs = telemetry_client_ask(fd, QUESTION, first);
-        next = pairs ? take(f, pairs, next, sent) : -ETIMEDOUT;
+        next = pairs ? link_reader_take(f, pairs, next, sent) : -ETIMEDOUT;
         json_decref(pairs);
     } while (next > 0);
     return (int)next;

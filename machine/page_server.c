@@ -34,7 +34,7 @@ struct page_server {
     char socket[108];
 };
 
-static void offer(const struct page_server *s, int fd)
+static void page_server_offer(const struct page_server *s, int fd)
 {
     union {
         char buf[CMSG_SPACE(PAGE_FDS * sizeof(int))];
@@ -54,7 +54,7 @@ static void offer(const struct page_server *s, int fd)
     sendmsg(fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void *serve(void *arg)
+static void *page_server_serve(void *arg)
 {
     const struct page_server *s = arg;
 
@@ -73,7 +73,7 @@ static void *serve(void *arg)
         /* A service lets those connect whom its conf gives hosts (io/access.h). */
         if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
             (peer.uid == geteuid() || own_dir_is_service(s->socket)))
-            offer(s, fd);
+            page_server_offer(s, fd);
         close(fd);
     }
 }
@@ -95,7 +95,7 @@ static int start_serving(struct page_server *s, const char *dir, const char *nam
         return -errno;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&s->thread, NULL, serve, s);
+    rc = pthread_create(&s->thread, NULL, page_server_serve, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     s->runs = !rc;
     return -rc;

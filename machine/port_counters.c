@@ -240,7 +240,8 @@ static bool grew(const struct port_counters *pc, const struct roce_counters *c)
 }
 
 /* Adds what this process has counted since the last time. */
-static void add(struct port_counters *pc, const struct roce_counters *c, struct port_totals *t)
+static void roce_counters_add(struct port_counters *pc, const struct roce_counters *c,
+                              struct port_totals *t)
 {
     for (unsigned i = 0; i < N_ROWS; i++) {
         uint64_t v = counter(c, i);
@@ -273,7 +274,7 @@ bool port_counters_add(struct port_counters *pc, const struct roce_counters *c, 
         pc->unwritten = fd == -EWOULDBLOCK; /* else it is gone, or was exchanged */
         return true;
     }
-    add(pc, c, &t);
+    roce_counters_add(pc, c, &t);
     pc->unwritten = !last && now_ns >= t.written_ns && now_ns - t.written_ns < PORT_COUNTERS_MIN_NS;
     if (!pc->unwritten) {
         t.written_ns = now_ns;

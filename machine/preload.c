@@ -77,7 +77,7 @@ static bool is_foreign(const char *path, uid_t programs, bool is_dir)
     return true;
 }
 
-static int check(const char *lib)
+static int preload_check(const char *lib)
 {
     const char *slash = strrchr(lib, '/');
     struct stat self;
@@ -116,7 +116,7 @@ int preload_set(const char *lib)
 {
     const char *slash = strrchr(lib, '/');
     char *dir;
-    int rc = check(lib);
+    int rc = preload_check(lib);
 
     rc = rc ? rc : allow_order();
     if (rc)

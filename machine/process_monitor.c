@@ -30,7 +30,7 @@ struct process_monitor {
     bool there[FAB_MAX_MACHINES]; /* machines that were there when the job started, and are */
 };
 
-static void add(struct process_monitor *w, const char *name, size_t len)
+static void process_monitor_add(struct process_monitor *w, const char *name, size_t len)
 {
     struct watched *p = &w->proc[w->n];
 
@@ -78,7 +78,7 @@ int process_monitor_start(struct process_monitor **out, const struct rundir *rd,
         size_t len = strlen(e->d_name);
 
         if (len > 4 && !strcmp(e->d_name + len - 4, ".pid"))
-            add(w, e->d_name, len - 4);
+            process_monitor_add(w, e->d_name, len - 4);
     }
     closedir(dir);
     for (unsigned m = 0; m < fab->n_machines; m++)
@@ -126,8 +126,8 @@ static void how_it_ended(const struct process_monitor *w, const struct watched *
         fclose(f);
 }
 
-static void describe(const struct process_monitor *w, const struct watched *p, const char *what,
-                     char *text, size_t size)
+static void process_monitor_describe(const struct process_monitor *w, const struct watched *p,
+                                     const char *what, char *text, size_t size)
 {
     const struct fab_proc *fp = proc_of(w, p);
     size_t at;
@@ -185,7 +185,7 @@ bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bo
             if (!*how && !keeper_had_time(p))
                 continue;
             snprintf(what, sizeof(what), "has died%s%s", *how ? ": " : "", how);
-            describe(w, p, what, text, size);
+            process_monitor_describe(w, p, what, text, size);
             *needed = is_needed(w, proc_of(w, p));
             p->pid = 0;
             return true;
@@ -217,7 +217,7 @@ bool process_monitor_stopped(const struct process_monitor *w, int64_t now_ms, ch
     for (unsigned i = 0; i < w->n; i++) {
         if (!suspect_says(&w->proc[i].stop, now_ms, how, sizeof(how)))
             continue;
-        describe(w, &w->proc[i], how, text, size);
+        process_monitor_describe(w, &w->proc[i], how, text, size);
         *stuck = suspect_is_stuck(&w->proc[i].stop, now_ms);
         return true;
     }

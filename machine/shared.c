@@ -99,7 +99,7 @@ void *shared_map_part(int fd, size_t size)
 /* ---- what trib-switch processes hand out ---- */
 
 /* Connects to a socket of proc/, of a process of this user. Returns the descriptor or -errno. */
-static int call(const char *dir, const char *file)
+static int shared_call(const char *dir, const char *file)
 {
     struct timeval tv = {.tv_sec = ANSWER_MS / 1000, .tv_usec = ANSWER_MS % 1000 * 1000};
     struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -156,7 +156,7 @@ static int take_message(int sock, struct page_offer *offer, int fds[PAGE_FDS])
 }
 
 /* Whether this page is mapped already. */
-static bool known(struct shared *sh, uint64_t inode)
+static bool shared_known(struct shared *sh, uint64_t inode)
 {
     unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_relaxed);
 
@@ -169,7 +169,7 @@ static bool known(struct shared *sh, uint64_t inode)
 }
 
 /* Whether the process of that name is known, and has not been forgotten. */
-static bool answered(const struct shared *sh, const char *name)
+static bool shared_answered(const struct shared *sh, const char *name)
 {
     unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_relaxed);
 
@@ -180,7 +180,7 @@ static bool answered(const struct shared *sh, const char *name)
 }
 
 /* Those of this name that were mapped belong to a process that has ended. */
-static void forget(struct shared *sh, const char *name)
+static void shared_forget_page(struct shared *sh, const char *name)
 {
     unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_relaxed);
 
@@ -208,14 +208,14 @@ static void map_offer(struct shared *sh, const char *name, const int fds[PAGE_FD
     struct loop_bell *bell;
     struct stat st;
 
-    if (fstat(fds[PAGE_SWITCH], &st) || known(sh, st.st_ino))
+    if (fstat(fds[PAGE_SWITCH], &st) || shared_known(sh, st.st_ino))
         return;
     page = shared_map(fds[PAGE_SWITCH], sizeof(*page), false);
     bell = shared_map(fds[PAGE_BELL], sizeof(*bell), true);
     if (!sh->clock)
         sh->clock = shared_map(fds[PAGE_CLOCK], sizeof(*sh->clock), false);
     if (page && bell && sh->clock && page->magic == SHARED_MAGIC) {
-        forget(sh, name);
+        shared_forget_page(sh, name);
         shared_add(sh, name, st.st_ino, page, bell);
         return;
     }
@@ -234,13 +234,13 @@ struct page_question {
 };
 
 /* Asks the process of this socket. 0 or -errno; a process that has ended is none. */
-static int ask(struct page_question *q, const char *file, const char *name)
+static int page_question_ask(struct page_question *q, const char *file, const char *name)
 {
-    int sock = call(q->dir, file), fds[PAGE_FDS], rc;
+    int sock = shared_call(q->dir, file), fds[PAGE_FDS], rc;
     struct page_offer offer;
 
     if (sock == -ECONNREFUSED)
-        forget(q->sh, name);
+        shared_forget_page(q->sh, name);
     if (sock < 0)
         return sock == -ECONNREFUSED || sock == -ENOENT ? 0 : sock;
     /* A stopped process would not answer, however long one waits. */
@@ -278,7 +278,7 @@ static int ask_all(struct page_question *q)
         if (len < 6 || strcmp(e->d_name + len - 5, ".page") != 0 || len - 5 >= sizeof(name))
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)len - 5, e->d_name);
-        one = answered(q->sh, name) ? 0 : ask(q, e->d_name, name);
+        one = shared_answered(q->sh, name) ? 0 : page_question_ask(q, e->d_name, name);
         rc = one ? one : rc;
     }
     closedir(d);

@@ -102,7 +102,7 @@ static int64_t walked_ps(const struct trib_model *m, const struct atp_shape *s)
  * The busiest link is a server's, from its switch: sums of its blocks, parts that collide, results
  * of other servers, and by multicast its own. docs/aggregation-protocols.md derives the terms.
  */
-static int64_t model(const struct trib_model *m)
+static int64_t atp_model(const struct trib_model *m)
 {
     int64_t round_trip = m->up_ps(m, m->payload) + m->down_ps(m, m->payload);
     struct atp_shape s =
@@ -153,7 +153,7 @@ static int64_t model(const struct trib_model *m)
 
 /* In the first window results wait behind parts by the order in which links have them. Where switches
  * have several ranks, results that come by multicast are in the way of sums for as long as it runs. */
-static unsigned within(const struct trib_model *m)
+static unsigned atp_within(const struct trib_model *m)
 {
     struct atp_shape s = atp_shape(m->key, m->nranks, m->payload, m->window, m->rate_bps,
                                    m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
@@ -167,8 +167,8 @@ static unsigned within(const struct trib_model *m)
     return many ? 45 : m->nranks <= m->leaves ? 5 : 15;
 }
 
-static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
-                    double max_abs)
+static double atp_bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
+                        double max_abs)
 {
     (void)op;
     if (type != TRIB_FLOAT32 || max_abs <= 0)
@@ -184,7 +184,7 @@ const struct trib_protocol trib_atp = {
     .supports = atp_supports,
     .sw = &atp_switch,
     .rank = &atp_rank,
-    .model = model,
-    .within = within,
-    .bound = bound,
+    .model = atp_model,
+    .within = atp_within,
+    .bound = atp_bound,
 };

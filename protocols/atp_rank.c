@@ -214,8 +214,8 @@ static void complete(struct trib_rank *r, struct trib_block *b)
 }
 
 /* The first sum, or one that has no rank of those before it. */
-static void add(struct trib_rank *r, struct trib_block *b, const struct atp_head *h,
-                const void *data, bool marked, const uint16_t *ranks, unsigned n)
+static void atp_rank_add(struct trib_rank *r, struct trib_block *b, const struct atp_head *h,
+                         const void *data, bool marked, const uint16_t *ranks, unsigned n)
 {
     struct atp_rank_state *me = r->self;
     struct atp_sums *s = b->own;
@@ -264,7 +264,7 @@ static void part_input(struct trib_rank *r, unsigned from, const struct atp_head
     enum trib_part part = trib_server_part(&me->v, b, h->seq, rank, n);
 
     if (part == TRIB_PART_NEW) {
-        add(r, b, h, data, marked, rank, n);
+        atp_rank_add(r, b, h, data, marked, rank, n);
     } else if (part == TRIB_PART_TWICE) { /* others of the sum come again by themselves */
         r->api->count(r, OVERLAPS, 1);
     } else if (part == TRIB_PART_KEPT && h->flags & RESEND) {

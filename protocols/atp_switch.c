@@ -70,8 +70,8 @@ static bool has_passed(const struct trib_job *job, const struct atp_aggregator *
     return false;
 }
 
-static void pass(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a,
-                 const struct trib_packet *pkt)
+static void atp_switch_pass(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a,
+                            const struct trib_packet *pkt)
 {
     const struct atp_head *h = pkt->head;
 
@@ -85,8 +85,8 @@ static void pass(struct trib_switch *s, struct trib_job *job, struct atp_aggrega
     unsummed(s, job, pkt, COLLISION);
 }
 
-static void begin(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a,
-                  const struct trib_packet *pkt)
+static void atp_switch_begin(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a,
+                             const struct trib_packet *pkt)
 {
     const struct atp_head *h = pkt->head;
 
@@ -140,9 +140,9 @@ static void part(struct trib_switch *s, struct trib_job *job, struct atp_aggrega
     } else if (its) {
         sum(s, job, a, pkt);
     } else if (has_passed(job, a, h) || stands_in_the_way(s, job, a, h)) {
-        pass(s, job, a, pkt);
+        atp_switch_pass(s, job, a, pkt);
     } else {
-        begin(s, job, a, pkt);
+        atp_switch_begin(s, job, a, pkt);
     }
 }
 

@@ -315,7 +315,7 @@ static int64_t walked_ps(const struct trib_model *m, const struct ps_shape *s)
  * comes its block's result, to one rank after the other. Or, in a small window, a slot has a block
  * each round trip; ranks stay one packet apart.
  */
-static int64_t model(const struct trib_model *m)
+static int64_t ps_model(const struct trib_model *m)
 {
     struct ps_shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
                                  m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
@@ -357,7 +357,7 @@ static int64_t model(const struct trib_model *m)
 
 /* In the first window parts of all blocks go out at once, and results wait behind them, or not, by the
  * order in which links between switches have them: the formula has the steady state that follows. */
-static unsigned within(const struct trib_model *m)
+static unsigned ps_within(const struct trib_model *m)
 {
     struct ps_shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
                                  m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
@@ -379,6 +379,6 @@ const struct trib_protocol trib_ps = {
     .keys = keys,
     .supports = supports,
     .rank = &rank_half,
-    .model = model,
-    .within = within,
+    .model = ps_model,
+    .within = ps_within,
 };

@@ -76,7 +76,7 @@ static int64_t round_ps(const struct trib_model *m, uint32_t bytes)
 
 /* Packet k leaves at k x its time on the link, or when its slot is free: a round trip after the one
  * before it in that slot. The last one may be shorter. Exponents take a round trip of their own. */
-static int64_t model(const struct trib_model *m)
+static int64_t switchml_model(const struct trib_model *m)
 {
     uint64_t per = switchml_elements(m->key, m->payload), all, packets, last;
     uint32_t full, rest, n;
@@ -112,14 +112,14 @@ static int64_t model(const struct trib_model *m)
 
 /* Slots are in lockstep with each other: nothing waits in an order that the formula does not have. Where
  * `ll` or `ll128` are slower than the port, notice_ps is of a full packet: long for one of few elements. */
-static unsigned within(const struct trib_model *m)
+static unsigned switchml_within(const struct trib_model *m)
 {
     return m->notice_every_ps && m->notice_every_ps(m, m->payload) ? 15 : 5;
 }
 
 /* Of integers of u = 2^e / floor((2^31 - 1) / n), 2^(e - 1) <= max_abs < 2^e. */
-static double bound(const int64_t *key, enum trib_type type, enum trib_sum op, uint32_t nranks,
-                    double max_abs)
+static double switchml_bound(const int64_t *key, enum trib_type type, enum trib_sum op,
+                             uint32_t nranks, double max_abs)
 {
     int e;
 
@@ -140,7 +140,7 @@ const struct trib_protocol trib_switchml = {
     .supports = switchml_supports,
     .sw = &switchml_switch,
     .rank = &switchml_rank,
-    .model = model,
-    .within = within,
-    .bound = bound,
+    .model = switchml_model,
+    .within = switchml_within,
+    .bound = switchml_bound,
 };

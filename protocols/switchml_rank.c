@@ -112,7 +112,7 @@ static bool rank_send(struct trib_rank *r, const struct trib_flight *f)
 
 /* Offers packet k of the operation if what it waits for has come: the slot's result before it, and
  * its own exponent. */
-static void offer(struct trib_rank *r, uint64_t k)
+static void switchml_rank_offer(struct trib_rank *r, uint64_t k)
 {
     struct switchml_rank_state *me = r->self;
     uint64_t seq = me->w.base + k, before = seq - me->w.lead;
@@ -138,12 +138,12 @@ static int rank_start(struct trib_rank *r, const struct trib_op *op)
         return -ENOTSUP;
     trib_window_begin(r, op, me->elements, op->type == TRIB_FLOAT32 ? n : 0);
     for (uint32_t k = 0; k < n; k++)
-        offer(r, k);
+        switchml_rank_offer(r, k);
     trib_window_pump(r);
     return 0;
 }
 
-static void answer(struct trib_rank *r, const struct trib_packet *pkt)
+static void switchml_rank_answer(struct trib_rank *r, const struct trib_packet *pkt)
 {
     struct switchml_rank_state *me = r->self;
     const struct switchml_head *h = pkt->head;
@@ -162,9 +162,9 @@ static void answer(struct trib_rank *r, const struct trib_packet *pkt)
     }
     if (!trib_window_answer(r, h->seq))
         return;
-    offer(r, k + me->w.n);
+    switchml_rank_offer(r, k + me->w.n);
     if (me->w.lead && me->w.lead < me->w.n)
-        offer(r, k + me->w.lead);
+        switchml_rank_offer(r, k + me->w.lead);
     trib_window_pump(r);
 }
 
@@ -180,7 +180,7 @@ static void rank_packet(struct trib_rank *r, const struct trib_packet *pkt)
         (announces(me, h->seq) && (h->ahead < -126 || h->ahead > NOT_FINITE)))
         r->api->count(r, IGNORED, 1);
     else
-        answer(r, pkt);
+        switchml_rank_answer(r, pkt);
 }
 
 const struct trib_rank_half switchml_rank = {

@@ -103,7 +103,7 @@ static enum exec atomic_request(struct qp *qp, const struct roce_pkt *k, struct 
     return EXEC_OK;
 }
 
-static uint32_t count(const struct responder *s, bool again)
+static uint32_t reads_count(const struct responder *s, bool again)
 {
     uint32_t n = 0;
 
@@ -118,7 +118,7 @@ enum exec reads_request(struct qp *qp, const struct roce_pkt *k)
     struct rd_res e;
     enum exec x;
 
-    if (count(s, false) >= qp->attr.max_dest_rd_atomic)
+    if (reads_count(s, false) >= qp->attr.max_dest_rd_atomic)
         return EXEC_INVALID;
     x = roce_opinfo[k->opcode].what & ROCE_P_READ ? read_request(qp, k, &e)
                                                   : atomic_request(qp, k, &e);
@@ -128,7 +128,7 @@ enum exec reads_request(struct qp *qp, const struct roce_pkt *k)
 }
 
 /* The open request to which response psn belongs; NULL: none. */
-static struct rd_res *find(struct responder *s, uint32_t psn)
+static struct rd_res *reads_find(struct responder *s, uint32_t psn)
 {
     for (uint32_t i = 0; i < s->n_reads; i++)
         if (psn_sub(psn, s->reads[i].psn) < s->reads[i].n_pkts)
@@ -152,7 +152,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
 {
     bool read = roce_opinfo[k->opcode].what & ROCE_P_READ;
     struct responder *s = &qp->rsp;
-    struct rd_res *pending = find(s, k->psn), e;
+    struct rd_res *pending = reads_find(s, k->psn), e;
 
     if (pending) {
         uint32_t from = psn_sub(k->psn, pending->psn);
@@ -163,7 +163,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
         }
         return ROCE_DUPLICATE;
     }
-    if (count(s, true) == ROCE_MAX_RD_ATOMIC)
+    if (reads_count(s, true) == ROCE_MAX_RD_ATOMIC)
         return ROCE_STALE;
     if (read) {
         if (read_request(qp, k, &e) != EXEC_OK || psn_cmp(psn_add(k->psn, e.n_pkts), s->epsn) > 0)

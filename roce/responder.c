@@ -75,7 +75,7 @@ static void count_nak(struct qp *qp, uint32_t psn)
     }
 }
 
-static enum built build(struct qp *qp, struct rte_mbuf **m)
+static enum built responder_build(struct qp *qp, struct rte_mbuf **m)
 {
     struct responder *s = &qp->rsp;
     struct roce_pkt k;
@@ -107,7 +107,7 @@ enum built responder_build_ack(struct qp *qp, struct rte_mbuf **m)
     struct responder *s = &qp->rsp;
 
     if (s->nak)
-        return build(qp, m);
+        return responder_build(qp, m);
     if (!s->ack_want)
         return s->keepalive ? keepalive_build(qp, m) : BUILT_NOTHING;
     /* An acknowledgement of packets behind a READ implies that the READ is answered, so it follows
@@ -118,12 +118,12 @@ enum built responder_build_ack(struct qp *qp, struct rte_mbuf **m)
         rnic_want_send(qp);
         return BUILT_NOTHING;
     }
-    return build(qp, m);
+    return responder_build(qp, m);
 }
 
 enum built responder_build_deferred(struct qp *qp, struct rte_mbuf **m)
 {
-    enum built b = build(qp, m);
+    enum built b = responder_build(qp, m);
 
     if (b == BUILT)
         qp->rsp.ack_deferred = false;
@@ -295,7 +295,7 @@ static void accept(struct qp *qp, const struct roce_pkt *k)
 
 /* ---- RC ---- */
 
-static enum roce_reason refuse(struct qp *qp, const struct roce_pkt *k, enum exec e)
+static enum roce_reason responder_refuse(struct qp *qp, const struct roce_pkt *k, enum exec e)
 {
     static const uint8_t syndrome[] = {[EXEC_INVALID] = NAK_INVALID_REQUEST,
                                        [EXEC_ACCESS] = NAK_REMOTE_ACCESS,
@@ -341,7 +341,7 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
     }
     e = execute(qp, k, m, now_ps, taken);
     if (e != EXEC_OK)
-        return refuse(qp, k, e);
+        return responder_refuse(qp, k, e);
     s->nak_sent = false;
     s->nak = 0;
     if (what & (ROCE_P_READ | ROCE_P_ATOMIC)) {

@@ -289,8 +289,8 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
     return OPT_BAD;
 }
 
-static int check(struct sim_opts *own, struct perf_opts *o, const struct option_result *r,
-                 char *err)
+static int sim_opts_check(struct sim_opts *own, struct perf_opts *o, const struct option_result *r,
+                          char *err)
 {
     int rc = OPT_OK;
 
@@ -330,7 +330,7 @@ bool sim_options_begin(struct sim_opts *own, struct perf_opts *o, int argc, char
     perf_options_init(o);
     if (!options_begin(&sim_program, (void *[]){own, o}, argc, argv, &r, code))
         return false;
-    if (!check(own, o, &r, err))
+    if (!sim_opts_check(own, o, &r, err))
         return true;
     *code = *err ? options_wrong(&sim_program, err) : OPT_BAD; /* else it is said already */
     return false;

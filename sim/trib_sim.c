@@ -55,7 +55,7 @@ static void catch_signals(void)
 
 /* ---- the run ---- */
 
-static int place(struct sweep *s, struct row *r, int where)
+static int sim_place(struct sweep *s, struct row *r, int where)
 {
     struct sim *m = s->ctx;
     struct coll_prediction p;
@@ -174,7 +174,7 @@ static int run_rows(struct sim *m)
     return rc ? rc : wrote ? wrote : csv;
 }
 
-static int run(struct sim *m, struct rte_mempool *pool)
+static int sim_run_sweep(struct sim *m, struct rte_mempool *pool)
 {
     struct sweep *s = m->s;
     struct bench_cfg cfg = {.fab = s->fab,
@@ -260,7 +260,7 @@ static int with_memory(struct sim *m)
         return EXIT_WRONG;
     }
     catch_signals();
-    code = run(m, pool);
+    code = sim_run_sweep(m, pool);
     if (observe_end_trace(m) && code == EXIT_OK)
         code = EXIT_WRONG;
     memory_end(&mem);
@@ -423,7 +423,7 @@ static int sim_main(struct sim *m)
         m->s->o = &m->o;
         m->s->fab = f;
         m->s->terminal = isatty(STDERR_FILENO);
-        m->s->place = place;
+        m->s->place = sim_place;
         m->s->row_done = row_done;
         m->s->ctx = m;
         code = m->own.workload ? with_workload(m) : m->own.jobs ? with_jobs(m) : with_fabric(m);

@@ -56,7 +56,7 @@ static struct learned *learned_of(struct fib *fib, const uint8_t mac[6])
 }
 _Static_assert(LEARNED == 1u << (32 - 22), "slot_of() of learned_of()");
 
-static const struct hop *find(const struct fib *fib, uint32_t ip)
+static const struct hop *fib_find(const struct fib *fib, uint32_t ip)
 {
     for (uint32_t i = slot_of(ip, fib->shift);; i++) {
         const struct hop *h = &fib->hops[i & fib->mask];
@@ -85,7 +85,7 @@ _Static_assert(FLOWS == 1u << (32 - 22), "slot_of() of balanced_port()");
 
 uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct packet_class *k, bool *any)
 {
-    const struct hop *h = likely(inner(dst)) ? find(fib, load_be32(dst + 2)) : NULL;
+    const struct hop *h = likely(inner(dst)) ? fib_find(fib, load_be32(dst + 2)) : NULL;
 
     *any = !h || h->n <= 1;
     if (unlikely(!h)) {
@@ -106,7 +106,7 @@ uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct packet_c
 
 uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6])
 {
-    const struct hop *h = likely(inner(dst)) ? find(fib, load_be32(dst + 2)) : NULL;
+    const struct hop *h = likely(inner(dst)) ? fib_find(fib, load_be32(dst + 2)) : NULL;
 
     return likely(h != NULL) ? h->port : FIB_NO_PORT;
 }
@@ -154,7 +154,7 @@ void fib_reroute(struct fib *fib, const struct fabric *f)
         uint16_t port = FIB_NO_PORT;
         unsigned n = fabric_hops(f, fib->node, d, &port, 1);
 
-        if (n || find(fib, f->dests[d].ip))
+        if (n || fib_find(fib, f->dests[d].ip))
             *hop_for(fib, f->dests[d].ip) = (struct hop){
                 .ip = f->dests[d].ip,
                 .dest = d,

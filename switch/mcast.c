@@ -39,7 +39,7 @@ static uint64_t *bits_of(const struct mcast *mc, uint32_t i)
 }
 
 /* The group's entry, or a free one for it: the table is at most half full. */
-static uint32_t find(const struct mcast *mc, uint32_t group)
+static uint32_t mcast_find(const struct mcast *mc, uint32_t group)
 {
     uint32_t i = bucket_of(group);
 
@@ -87,7 +87,7 @@ const uint64_t *mcast_members(const struct mcast *mc, uint32_t group)
 
     if (!mc->groups)
         return NULL;
-    i = find(mc, group);
+    i = mcast_find(mc, group);
     T_ASSERT_HOT(!mc->e[i].group == !mc->e[i].members, "a group without members, or the reverse");
     return mc->e[i].members ? bits_of(mc, i) : NULL;
 }
@@ -112,7 +112,7 @@ int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
     T_ASSERT(port / 64 < mc->words, "a member at a port that is not there");
     if (rc)
         return rc;
-    i = find(mc, group);
+    i = mcast_find(mc, group);
     if (!mc->e[i].group) {
         if (mc->groups == MCAST_MAX_GROUPS)
             return -ENOSPC;
@@ -129,7 +129,7 @@ int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
 
 bool mcast_is_member(const struct mcast *mc, uint32_t group, uint16_t port)
 {
-    return mc->groups && bits_of(mc, find(mc, group))[port / 64] >> (port & 63) & 1;
+    return mc->groups && bits_of(mc, mcast_find(mc, group))[port / 64] >> (port & 63) & 1;
 }
 
 uint32_t mcast_held(const struct mcast *mc, uint16_t port)
@@ -151,7 +151,7 @@ bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
     T_ASSERT(port / 64 < mc->words, "a port that is not there leaves a group");
     if (!mc->groups)
         return false;
-    i = find(mc, group);
+    i = mcast_find(mc, group);
     if (!(bits_of(mc, i)[port / 64] & bit))
         return false;
     T_ASSERT(mc->e[i].members > 0, "a port leaves a group that counts no members");
@@ -185,7 +185,7 @@ bool mcast_others(const struct mcast *mc, uint32_t group, uint16_t port)
 
     if (!mc->groups)
         return false;
-    i = find(mc, group);
+    i = mcast_find(mc, group);
     return mc->e[i].members > (bits_of(mc, i)[port / 64] >> (port & 63) & 1);
 }
 

@@ -216,7 +216,7 @@ static void send_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot,
 }
 
 /* Whether this port reaches the node; other ports of the host may be in other networks. */
-static bool reaches(const struct nic_port *np, const struct fab_node *an)
+static bool nic_reaches(const struct nic_port *np, const struct fab_node *an)
 {
     uint16_t port[FAB_MAX_HOST_PORTS];
     unsigned n = fabric_hops(np->nic->nd.fab, np->nic->nd.id, an->dest, port, FAB_MAX_HOST_PORTS);
@@ -243,7 +243,7 @@ static void send_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
             continue;
         for (uint16_t t = 0; t < f->n_trees && !joins; t++)
             joins = f->trees[t].parent[host] == n;
-        if (joins && reaches(np, an))
+        if (joins && nic_reaches(np, an))
             send_peer_down(np, n, slot, now);
     }
 }

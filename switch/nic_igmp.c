@@ -15,7 +15,8 @@
 #define REPORT_PS    (100 * PS_PER_US) /* between two announcements of joins in the long run */
 #define REPORT_BURST 256
 
-static void announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps)
+static void nic_igmp_announce(struct nic_port *np, enum igmp_what what, uint32_t group,
+                              int64_t now_ps)
 {
     struct rte_mbuf *m = igmp_build(np->nic->nd.pool, what, group, np->ip, np->mac);
 
@@ -26,8 +27,8 @@ static void announce(struct nic_port *np, enum igmp_what what, uint32_t group, i
 }
 
 /* Answers a process; its frames are offered at the next retry. */
-static void answer(struct nic_port *np, unsigned slot, enum igmp_what what, uint32_t group,
-                   int64_t now_ps)
+static void nic_igmp_answer(struct nic_port *np, unsigned slot, enum igmp_what what, uint32_t group,
+                            int64_t now_ps)
 {
     struct rte_mbuf *m = igmp_build(np->nic->nd.pool, what, group, np->ip, np->mac);
 
@@ -63,8 +64,8 @@ static bool announceable(struct nic_port *np, int64_t now_ps)
 }
 
 /* The first refusal of a port is logged, and then each that doubles their number. */
-static void refuse(struct nic_port *np, uint16_t slot, uint32_t group, const char *why,
-                   int64_t now_ps)
+static void nic_igmp_refuse(struct nic_port *np, uint16_t slot, uint32_t group, const char *why,
+                            int64_t now_ps)
 {
     struct node *nd = &np->nic->nd;
     uint64_t n = ++np->reports_refused;
@@ -77,42 +78,42 @@ static void refuse(struct nic_port *np, uint16_t slot, uint32_t group, const cha
               "most %u, refusal %llu)",
               nd->name, slot, group >> 24, group >> 16 & 0xff, group >> 8 & 0xff, group & 0xff, why,
               mcast_groups(np->mc), host_share(np), (unsigned long long)n);
-    answer(np, slot, IGMP_LEAVE, group, now_ps);
+    nic_igmp_answer(np, slot, IGMP_LEAVE, group, now_ps);
 }
 
 /* A repeated join is announced again, because the first announcement may have been lost. */
-static void join(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now_ps)
+static void nic_igmp_join(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now_ps)
 {
     bool member = mcast_is_member(np->mc, group, slot);
     int joined;
 
     if (over_quota(np, slot, group)) {
-        refuse(np, slot, group, "over quota", now_ps);
+        nic_igmp_refuse(np, slot, group, "over quota", now_ps);
         return;
     }
     if (!announceable(np, now_ps)) {
         if (member)
-            answer(np, slot, IGMP_JOIN, group, now_ps);
+            nic_igmp_answer(np, slot, IGMP_JOIN, group, now_ps);
         else
-            refuse(np, slot, group, "too many reports", now_ps);
+            nic_igmp_refuse(np, slot, group, "too many reports", now_ps);
         return;
     }
     joined = mcast_join(np->mc, group, slot);
     if (joined < 0) {
-        refuse(np, slot, group, "the table is full", now_ps);
+        nic_igmp_refuse(np, slot, group, "the table is full", now_ps);
         return;
     }
     if (joined > 0)
         node_event(&np->nic->nd, now_ps, NODE_EV_GROUP_JOINED, slot, group);
-    announce(np, IGMP_JOIN, group, now_ps);
-    answer(np, slot, IGMP_JOIN, group, now_ps);
+    nic_igmp_announce(np, IGMP_JOIN, group, now_ps);
+    nic_igmp_answer(np, slot, IGMP_JOIN, group, now_ps);
 }
 
 static void left(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now_ps)
 {
     node_event(&np->nic->nd, now_ps, NODE_EV_GROUP_LEFT, slot, group);
     if (!mcast_members(np->mc, group))
-        announce(np, IGMP_LEAVE, group, now_ps);
+        nic_igmp_announce(np, IGMP_LEAVE, group, now_ps);
 }
 
 /* ---- what processes report ---- */
@@ -129,7 +130,7 @@ static void reported(void *ctx, enum igmp_what what, uint32_t group)
     struct report *r = ctx;
 
     if (what == IGMP_JOIN)
-        join(r->np, r->slot, group, r->now);
+        nic_igmp_join(r->np, r->slot, group, r->now);
     else if (what == IGMP_LEAVE && mcast_leave(r->np->mc, group, r->slot))
         left(r->np, r->slot, group, r->now);
 }
@@ -150,7 +151,7 @@ void nic_igmp_input(struct nic_port *np, unsigned slot, struct rte_mbuf *m,
 /* ---- what the switch says ---- */
 
 /* A leave from the switch is its refusal of a group: its own table is full. */
-static void refused(void *ctx, enum igmp_what what, uint32_t group)
+static void nic_igmp_refused(void *ctx, enum igmp_what what, uint32_t group)
 {
     struct report *r = ctx;
     struct nic_port *np = r->np;
@@ -161,7 +162,7 @@ static void refused(void *ctx, enum igmp_what what, uint32_t group)
     {
         if (!mcast_leave(np->mc, group, (uint16_t)slot))
             continue;
-        refuse(np, (uint16_t)slot, group, "refused by the switch", r->now);
+        nic_igmp_refuse(np, (uint16_t)slot, group, "refused by the switch", r->now);
         nic_set_put(r->touched, slot, true);
     }
 }
@@ -171,7 +172,7 @@ void nic_igmp_from_link(struct nic_port *np, struct rte_mbuf *m, const struct pa
 {
     struct report r = {np, 0, now_ps, touched};
 
-    if (igmp_parse(m, k, refused, &r) != 0)
+    if (igmp_parse(m, k, nic_igmp_refused, &r) != 0)
         node_drop(&np->nic->nd, np->port, m, DROP_BAD_LENGTH);
     else
         rte_pktmbuf_free(m);
@@ -197,7 +198,7 @@ static void announce_again(void *ctx, uint32_t group)
 {
     struct report *r = ctx;
 
-    announce(r->np, IGMP_JOIN, group, r->now);
+    nic_igmp_announce(r->np, IGMP_JOIN, group, r->now);
 }
 
 void nic_igmp_again(struct nic_port *np, int64_t now_ps)

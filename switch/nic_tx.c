@@ -33,8 +33,8 @@ static inline void emptied(struct nic_port *np, enum nic_way mine, int64_t now)
         egress_kick(egress_of(np, other), now);
 }
 
-static void refuse(struct nic_port *np, unsigned slot, struct rte_mbuf *m, enum drop why,
-                   int64_t now)
+static void nic_tx_refuse(struct nic_port *np, unsigned slot, struct rte_mbuf *m, enum drop why,
+                          int64_t now)
 {
     node_drop(&np->nic->nd, np->port, m, why);
     nic_offence(np, slot, why, now);
@@ -51,12 +51,12 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
     frame_meta(m)->in_port = NODE_NO_PORT;
     if (unlikely(k.kind == PACKET_BAD || k.kind == PACKET_MAC_CONTROL)) {
         /* MAC control frames belong to the NIC: no process may pause the switch. */
-        refuse(np, slot, m, k.kind == PACKET_BAD ? k.why : DROP_LINK_LOCAL, now);
+        nic_tx_refuse(np, slot, m, k.kind == PACKET_BAD ? k.why : DROP_LINK_LOCAL, now);
         return false;
     }
     why = source_guard(m, &k, np->mac, np->ip, source_space(slot));
     if (unlikely(why != SOURCE_ADMITTED)) {
-        refuse(np, slot, m, why, now);
+        nic_tx_refuse(np, slot, m, why, now);
         return false;
     }
     if (unlikely(k.kind == PACKET_IGMP)) {

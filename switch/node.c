@@ -61,7 +61,8 @@ static inline void account(struct node *nd, uint16_t port, uint32_t bytes, int64
     }
 }
 
-static inline void release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
+static inline void node_release_bytes(struct node *nd, uint16_t port, uint32_t bytes,
+                                      int64_t now_ps)
 {
     T_ASSERT_HOT(port < nd->n_ports, "a frame leaves the accounting of a port that is not there");
     if (pfc_leave(&nd->np[port].pfc, bytes) == PFC_XON) {
@@ -72,7 +73,7 @@ static inline void release(struct node *nd, uint16_t port, uint32_t bytes, int64
 
 void node_release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
 {
-    release(nd, port, bytes, now_ps);
+    node_release_bytes(nd, port, bytes, now_ps);
 }
 
 void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)
@@ -111,7 +112,7 @@ static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps,
     for (uint32_t i = 0; i < n; i++) {
         in = frame_meta(m[i])->in_port;
         if (in != NODE_NO_PORT)
-            release(np->nd, in, frame_bytes(m[i]), at_ps[i]);
+            node_release_bytes(np->nd, in, frame_bytes(m[i]), at_ps[i]);
         else if (own)
             own_room_give(&np->own, frame_bytes(m[i]), 1);
     }
@@ -144,8 +145,8 @@ static __rte_noinline int push_cut(struct node *nd, uint16_t in, uint16_t port, 
                              now_ps);
 }
 
-static inline int push(struct node *nd, uint16_t in, uint16_t port, struct rte_mbuf *m,
-                       int64_t now_ps)
+static inline int node_push(struct node *nd, uint16_t in, uint16_t port, struct rte_mbuf *m,
+                            int64_t now_ps)
 {
     if (likely(in == NODE_NO_PORT || !nd->np[in].cuts_up))
         return egress_push(nd->egress[port], m, now_ps);
@@ -189,7 +190,7 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
         drop_full(nd, in, port, m);
         return;
     }
-    if (unlikely(push(nd, in, port, m, now_ps) != 0)) {
+    if (unlikely(node_push(nd, in, port, m, now_ps) != 0)) {
         if (held)
             node_release(nd, in, bytes, now_ps);
         else if (owns)
@@ -301,7 +302,7 @@ static const struct fab_link *link_of(const struct fabric *f, const struct fab_p
     return p->link == FAB_NONE ? NULL : &f->links[p->link];
 }
 
-static bool connected(const struct fab_port *p)
+static bool node_connected(const struct fab_port *p)
 {
     return p->link != FAB_NONE || p->external[0];
 }
@@ -417,7 +418,7 @@ static int init_egress(struct node *nd, const struct node_cfg *cfg, uint16_t i)
         .ctx = &nd->np[i],
     };
 
-    if (!connected(p))
+    if (!node_connected(p))
         return 0;
     init_limits(nd, i, l, &ec);
     if (is_cut(cfg->fab, p)) {
@@ -471,7 +472,7 @@ int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg
         return -ENOMEM;
     }
     for (uint16_t i = 0; i < fn->n_ports; i++)
-        n_connected += connected(&fn->ports[i]);
+        n_connected += node_connected(&fn->ports[i]);
     init_pfc(nd, cfg, RTE_MAX(n_connected, 1u));
     for (uint16_t i = 0; i < fn->n_ports && rc == 0; i++)
         rc = init_egress(nd, cfg, i);

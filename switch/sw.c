@@ -87,7 +87,7 @@ static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m,
 }
 
 /* Handles one frame. in: NODE_NO_PORT for a frame of the switch's endpoint. */
-static void take(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
+static void sw_take_frame(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
 {
     struct packet_class k;
     uint16_t port;
@@ -128,7 +128,7 @@ static inline void take_own(struct sw *s, struct rte_mbuf *m, int64_t now)
     uint16_t port = likely(cls != FRAME_CLASSES) ? fib_only_port(s->fib, dst) : FIB_NO_PORT;
 
     if (unlikely(port >= s->nd.n_ports)) {
-        take(s, NODE_NO_PORT, m, now);
+        sw_take_frame(s, NODE_NO_PORT, m, now);
         return;
     }
     frame_meta(m)->cls = (uint8_t)cls;
@@ -342,7 +342,7 @@ void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, i
     if (n == 1) { /* the usual case in virtual time */
         nd->cnt[port].rx_frames++;
         nd->cnt[port].rx_bytes += frame_bytes(*m);
-        take(s, port, *m, now_ps);
+        sw_take_frame(s, port, *m, now_ps);
     } else {
         take_burst(s, port, m, n, now_ps);
     }

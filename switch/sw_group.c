@@ -73,7 +73,8 @@ struct snoop {
     int64_t now;
 };
 
-static void announce(struct sw *s, uint16_t port, enum igmp_what what, uint32_t group, int64_t now)
+static void sw_group_announce(struct sw *s, uint16_t port, enum igmp_what what, uint32_t group,
+                              int64_t now)
 {
     struct rte_mbuf *m = igmp_build(s->nd.pool, what, group, s->ip, s->mac);
 
@@ -92,9 +93,9 @@ static void membership(const struct snoop *sn, uint32_t group, bool join)
         if (p == sn->port || !(s->flags[p] & PORT_BRIDGE))
             continue;
         if (join)
-            announce(s, p, IGMP_JOIN, group, sn->now);
+            sw_group_announce(s, p, IGMP_JOIN, group, sn->now);
         else if (!mcast_others(s->mc, group, p))
-            announce(s, p, IGMP_LEAVE, group, sn->now);
+            sw_group_announce(s, p, IGMP_LEAVE, group, sn->now);
     }
 }
 
@@ -107,7 +108,7 @@ static void left(void *ctx, uint32_t group)
 }
 
 /* A host may be in its share of groups. A switch that is full serves none of its neighbours. */
-static int join(const struct snoop *sn, uint32_t group)
+static int snoop_join(const struct snoop *sn, uint32_t group)
 {
     struct sw *s = sn->s;
 
@@ -119,7 +120,7 @@ static int join(const struct snoop *sn, uint32_t group)
 
 /* A host is told by a leave of the group. The first refusal of a port is logged, and then each that
  * doubles their number. */
-static void refuse(const struct snoop *sn, uint32_t group)
+static void snoop_refuse(const struct snoop *sn, uint32_t group)
 {
     struct sw *s = sn->s;
     const struct fab_port *p = &s->nd.fab->nodes[s->nd.id].ports[sn->port];
@@ -136,7 +137,7 @@ static void refuse(const struct snoop *sn, uint32_t group)
             mcast_held(s->mc, sn->port), s->nd.fab->multicast_per_host, mcast_groups(s->mc),
             MCAST_MAX_GROUPS, (unsigned long long)n);
     if (!(s->flags[sn->port] & PORT_BRIDGE))
-        announce(s, sn->port, IGMP_LEAVE, group, sn->now);
+        sw_group_announce(s, sn->port, IGMP_LEAVE, group, sn->now);
 }
 
 static void snooped(void *ctx, enum igmp_what what, uint32_t group)
@@ -148,10 +149,10 @@ static void snooped(void *ctx, enum igmp_what what, uint32_t group)
     } else if (mcast_is_local(group)) {
         return; /* always flooded */
     } else if (what == IGMP_JOIN) {
-        int joined = join(sn, group);
+        int joined = snoop_join(sn, group);
 
         if (joined < 0)
-            refuse(sn, group);
+            snoop_refuse(sn, group);
         if (joined > 0)
             node_event(&sn->s->nd, sn->now, NODE_EV_GROUP_JOINED, sn->port, group);
         if (joined >= 0)
@@ -166,7 +167,7 @@ static void announce_to_port(void *ctx, uint32_t group)
     struct snoop *sn = ctx;
 
     if (mcast_others(sn->s->mc, group, sn->port))
-        announce(sn->s, sn->port, IGMP_JOIN, group, sn->now);
+        sw_group_announce(sn->s, sn->port, IGMP_JOIN, group, sn->now);
 }
 
 static bool is_end_of_tree(const struct sw *s, uint16_t in)
@@ -262,5 +263,5 @@ void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now)
     T_ASSERT(s->flags[port] & PORT_BRIDGE, "a port joins the tree that has no neighbour there");
     mcast_each(s->mc, announce_to_port, &sn);
     /* The two may learn of the tree at different times: the later one's query is answered. */
-    announce(s, port, IGMP_QUERY, 0, now);
+    sw_group_announce(s, port, IGMP_QUERY, 0, now);
 }

@@ -27,7 +27,7 @@ static int64_t patience(const struct node *nd, uint16_t port)
 }
 
 /* Checks a port; returns the time of the next check. */
-static int64_t look(struct node *nd, uint16_t port, int64_t now)
+static int64_t watchdog_look(struct node *nd, uint16_t port, int64_t now)
 {
     struct watchdog *d = &nd->np[port].dog;
     struct egress *e = nd->egress[port];
@@ -79,7 +79,7 @@ void watchdog_tick(struct node *nd, int64_t now)
     nd->dogs.due_ps = PS_NEVER;
     for (uint16_t p = 0; p < nd->n_ports; p++)
         if (nd->np[p].dog.watching)
-            nd->dogs.due_ps = RTE_MIN(nd->dogs.due_ps, look(nd, p, now));
+            nd->dogs.due_ps = RTE_MIN(nd->dogs.due_ps, watchdog_look(nd, p, now));
 }
 
 void watchdog_set(struct node *nd, int64_t after_ps, int64_t now)

@@ -106,7 +106,7 @@ struct content {
     const char *text;
 };
 
-static bool copy(FILE *from, FILE *f)
+static bool content_copy(FILE *from, FILE *f)
 {
     char buf[65536];
     size_t n;
@@ -120,11 +120,11 @@ static bool copy(FILE *from, FILE *f)
     return !ferror(from);
 }
 
-static bool put(const struct content *c, FILE *f)
+static bool content_put(const struct content *c, FILE *f)
 {
     if (c->j)
         return !json_dumpf(c->j, f, c->flags) && fputc('\n', f) >= 0;
-    return c->from ? copy(c->from, f) : fputs(c->text, f) >= 0;
+    return c->from ? content_copy(c->from, f) : fputs(c->text, f) >= 0;
 }
 
 static int write_out(const char *path, const struct content *c)
@@ -143,7 +143,7 @@ static int write_out(const char *path, const struct content *c)
         return rc;
     }
     errno = 0;
-    rc = put(c, f) ? 0 : errno ? -errno : -EIO;
+    rc = content_put(c, f) ? 0 : errno ? -errno : -EIO;
     if (fclose(f) && !rc) /* buffered data meets a full disk here */
         rc = -errno;
     if (p.dir < 0)

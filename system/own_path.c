@@ -80,8 +80,8 @@ static const char *kind(mode_t mode)
                             : "a device";
 }
 
-static int refuse(const struct own_walk *w, const char *name, const struct stat *st,
-                  const char *want)
+static int walk_refuse(const struct own_walk *w, const char *name, const struct stat *st,
+                       const char *want)
 {
     if (w->why)
         snprintf(w->why, w->size, "%.300s%s%.64s: found %s of user %u with mode %04o, expected %s",
@@ -124,8 +124,8 @@ static int check_dir(struct own_walk *w, const char *name, const struct stat *st
         ((walk_trusts(w, st->st_uid) || (w->service && st->st_uid == w->service_uid)) &&
          (!others_write(w, st) || st->st_mode & S_ISVTX)))
         return 0;
-    return refuse(w, name, st,
-                  "a directory of this user or of root in which nobody else can exchange files");
+    return walk_refuse(
+        w, name, st, "a directory of this user or of root in which nobody else can exchange files");
 }
 
 static int go(struct own_walk *w, const char *name)
@@ -143,7 +143,7 @@ static int go(struct own_walk *w, const char *name)
     return rc;
 }
 
-static int start(struct own_walk *w, const char *path)
+static int walk_start(struct own_walk *w, const char *path)
 {
     w->fd = -1;
     if (*path != '/' && w->strict) {
@@ -190,7 +190,7 @@ static int follow(struct own_walk *w, const char *name, const struct stat *st)
     int fd;
 
     if (!may_follow(w, st))
-        return refuse(w, name, st, "no link of another user");
+        return walk_refuse(w, name, st, "no link of another user");
     n = readlinkat(w->fd, name, to, sizeof(to) - 1);
     if (n <= 0 || ++w->links > LINKS)
         return failed(w, name, n < 0 ? errno : ELOOP);
@@ -208,7 +208,7 @@ static int follow(struct own_walk *w, const char *name, const struct stat *st)
 }
 
 /* One component: a link, a directory, or one that is to be made. */
-static int step(struct own_walk *w, const char *name)
+static int walk_step(struct own_walk *w, const char *name)
 {
     struct stat st;
 
@@ -234,14 +234,14 @@ int own_dir_open(const char *path, bool make, char *why, size_t size)
 
     if (size)
         *why = 0;
-    rc = start(&w, path);
+    rc = walk_start(&w, path);
     while (!rc && next(&w, name, sizeof(name)))
-        rc = step(&w, name);
+        rc = walk_step(&w, name);
     if (!rc && fstat(w.fd, &st))
         rc = -errno;
     if (!rc && ((st.st_uid != geteuid() && !(w.service && st.st_uid == w.service_uid)) ||
                 (st.st_mode & OTHERS)))
-        rc = refuse(&w, "", &st, "a directory of this user to which nobody else can write");
+        rc = walk_refuse(&w, "", &st, "a directory of this user to which nobody else can write");
     fd = rc ? rc : openat(w.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (!rc && fd < 0)
         fd = failed(&w, ".", errno);
@@ -397,7 +397,7 @@ static int check_code(const struct own_walk *w, const char *name, const struct s
 {
     if (walk_trusts(w, st->st_uid) && !others_write(w, st))
         return 0;
-    return refuse(
+    return walk_refuse(
         w, name, st,
         "a file of this user or of root to which nobody else can write: it is to run here");
 }
@@ -407,14 +407,14 @@ int own_code_check(const char *path, char *why, size_t size)
     struct own_walk w = {.strict = true, .why = why, .size = size, .code = true};
     char name[NAME_MAX + 1];
     struct stat st;
-    int rc = start(&w, path);
+    int rc = walk_start(&w, path);
 
     w.program_uid = stat("/proc/self/exe", &st) ? geteuid() : st.st_uid;
     if (size)
         *why = 0;
     while (!rc && next(&w, name, sizeof(name))) {
         if (w.rest[strspn(w.rest, "/")]) /* more follow */
-            rc = step(&w, name);
+            rc = walk_step(&w, name);
         else if (fstatat(w.fd, name, &st, AT_SYMLINK_NOFOLLOW))
             rc = failed(&w, name, errno);
         else
@@ -432,12 +432,12 @@ int own_output_dir(const char *path, char *last, size_t room)
     struct own_walk w = {.strict = false};
     char name[NAME_MAX + 1];
     struct stat st;
-    int rc = start(&w, path);
+    int rc = walk_start(&w, path);
 
     *last = 0;
     while (!rc && next(&w, name, sizeof(name))) {
         if (w.rest[strspn(w.rest, "/")]) { /* more follow */
-            rc = step(&w, name);
+            rc = walk_step(&w, name);
             continue;
         }
         if (!fstatat(w.fd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode)) {

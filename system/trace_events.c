@@ -24,7 +24,7 @@ static double us(int64_t ps)
 }
 
 /* A line for each event. Takes ownership of j. */
-static void put(struct trace_events *t, json_t *j)
+static void trace_events_put(struct trace_events *t, json_t *j)
 {
     if ((t->separate && fputs(",\n", t->f) == EOF) ||
         json_dumpf(j, t->f, JSON_COMPACT | DIGITS) < 0) /* of NULL, too */
@@ -56,30 +56,31 @@ bool trace_events_add(struct trace_events *t, const struct trace_event *e, json_
         json_object_set_new(j, "id", json_string(e->id));
     if (args)
         json_object_set_new(j, "args", args);
-    put(t, j);
+    trace_events_put(t, j);
     return true;
 }
 
 static void name(struct trace_events *t, const char *what, uint32_t pid, uint32_t tid,
                  const char *text)
 {
-    put(t, json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:s}}", "ph", "M", "pid", (int)pid, "tid",
-                     (int)tid, "ts", 0.0, "name", what, "args", "name", text));
+    trace_events_put(t, json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:s}}", "ph", "M", "pid", (int)pid,
+                                  "tid", (int)tid, "ts", 0.0, "name", what, "args", "name", text));
 }
 
 void trace_events_process(struct trace_events *t, uint32_t pid, const char *text)
 {
     name(t, "process_name", pid, 0, text);
-    put(t, json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:i}}", "ph", "M", "pid", (int)pid, "tid", 0,
-                     "ts", 0.0, "name", "process_sort_index", "args", "sort_index", (int)pid));
+    trace_events_put(t, json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:i}}", "ph", "M", "pid", (int)pid,
+                                  "tid", 0, "ts", 0.0, "name", "process_sort_index", "args",
+                                  "sort_index", (int)pid));
 }
 
 void trace_events_thread(struct trace_events *t, uint32_t pid, uint32_t tid, const char *text)
 {
     name(t, "thread_name", pid, tid, text);
-    put(t,
-        json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:i}}", "ph", "M", "pid", (int)pid, "tid", (int)tid,
-                  "ts", 0.0, "name", "thread_sort_index", "args", "sort_index", (int)tid));
+    trace_events_put(t, json_pack("{s:s, s:i, s:i, s:f, s:s, s:{s:i}}", "ph", "M", "pid", (int)pid,
+                                  "tid", (int)tid, "ts", 0.0, "name", "thread_sort_index", "args",
+                                  "sort_index", (int)tid));
 }
 
 uint64_t trace_events_count(const struct trace_events *t)
@@ -92,7 +93,7 @@ uint64_t trace_events_left_out(const struct trace_events *t)
     return t->left_out;
 }
 
-static int copy(FILE *to, FILE *from)
+static int trace_events_copy(FILE *to, FILE *from)
 {
     char buf[65536];
     size_t n;
@@ -109,7 +110,7 @@ int trace_events_copy_to(struct trace_events *t, FILE *out)
 
     t->failed |= fflush(t->f) != 0; /* rewind() would not say so */
     rewind(t->f);
-    rc = t->failed ? -EIO : copy(out, t->f);
+    rc = t->failed ? -EIO : trace_events_copy(out, t->f);
     fseek(t->f, 0, SEEK_END);
     return rc;
 }
@@ -133,7 +134,7 @@ int trace_events_append(struct trace_events *t, FILE *in)
     if (t->separate && fputs(",\n", t->f) == EOF)
         return -EIO;
     t->separate = true;
-    return copy(t->f, in);
+    return trace_events_copy(t->f, in);
 }
 
 int trace_events_write(struct trace_events *t, const char *path, json_t *other)

@@ -25,7 +25,7 @@ static void list_sites(void)
         fprintf(stderr, "fault: %s:%d %s %lu\n", s->file, s->line, s->what, s->calls);
 }
 
-static void refuse(const char *found)
+static void fault_refuse(const char *found)
 {
     fprintf(stderr,
             "TRIB_FAULT: found \"%s\", expected list, FILE:LINE[:CALL] or seed:SEED:ONE-IN\n",
@@ -53,7 +53,7 @@ static void read_environment(void)
     } else {
         n = sscanf(text, "%127[^:]:%d:%lu%c", asked.file, &asked.line, &asked.call, &end);
         if ((n != 2 && n != 3) || !asked.call)
-            refuse(text);
+            fault_refuse(text);
     }
 }
 

@@ -262,8 +262,8 @@ static const char *port_misplaced(const struct fabric *f, const struct conf_end 
     return NULL;
 }
 
-static void join(struct build *b, const struct conf_end *a, const struct conf_end *z, int line,
-                 const struct link_keys *k)
+static void conf_links_join(struct build *b, const struct conf_end *a, const struct conf_end *z,
+                            int line, const struct link_keys *k)
 {
     struct draft_link l = {.a = a->node,
                            .b = z ? z->node : FAB_NONE,
@@ -438,7 +438,7 @@ static void read_link(struct build *b, config_setting_t *g)
         nz = read_ends(b, bs, "b", &z);
     for (unsigned i = 0; i < na; i++)
         for (unsigned j = 0; j < (bs ? nz : 1) && !b->over_links; j++)
-            join(b, &a[i], bs ? &z[j] : NULL, line, &k);
+            conf_links_join(b, &a[i], bs ? &z[j] : NULL, line, &k);
     free(a);
     free(z);
 }

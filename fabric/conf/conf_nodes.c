@@ -61,7 +61,7 @@ void build_no_node(struct build *b, int line, const char *key, const char *text)
     free(names);
 }
 
-static int grow(struct build *b)
+static int conf_nodes_grow(struct build *b)
 {
     unsigned cap = b->cap_nodes ? 2 * b->cap_nodes : 64;
     struct fab_node *nodes = build_alloc(b, cap, sizeof(*nodes));
@@ -146,7 +146,7 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
     }
     if (check_limits(b, kind, line))
         return -ENOSPC;
-    if (f->n_nodes == b->cap_nodes && grow(b))
+    if (f->n_nodes == b->cap_nodes && conf_nodes_grow(b))
         return -ENOMEM;
     n = &f->nodes[f->n_nodes];
     memset(n, 0, sizeof(*n));

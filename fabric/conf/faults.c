@@ -239,7 +239,7 @@ static const char *senseless(const struct fault_event *e)
     }
 }
 
-static bool has(config_setting_t *g, const char *key)
+static bool faults_has(config_setting_t *g, const char *key)
 {
     return config_setting_get_member(g, key) != NULL;
 }
@@ -275,12 +275,12 @@ static void read_entry(struct fault_reader *r, config_setting_t *g)
     e.down = in.down, e.up = in.up, e.clear = in.clear, e.die = in.die;
     e.loss = in.loss, e.dup = in.dup, e.reorder = in.reorder, e.corrupt = in.corrupt;
     e.jitter_ps = in.jitter_ps, e.restart_ps = in.restart_ps, e.told_ps = in.told_ps;
-    e.seed = has(g, "seed") ? (int64_t)in.seed : FAULT_AS_IS;
+    e.seed = faults_has(g, "seed") ? (int64_t)in.seed : FAULT_AS_IS;
     e.rate_bps = in.rate_bps, e.latency_ps = in.latency_ps;
     e.line = (unsigned)line;
     e.slow = in.slow;
     e.late_ps = in.late_ps;
-    e.mbufs = has(g, "mbufs") ? (int64_t)in.mbufs : FAULT_AS_IS;
+    e.mbufs = faults_has(g, "mbufs") ? (int64_t)in.mbufs : FAULT_AS_IS;
     why = senseless(&e);
     if (why)
         build_error(&r->b, line, "%s", why);

@@ -13,8 +13,9 @@ struct plan_text {
     size_t size, len;
 };
 
-static void put(struct plan_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct plan_text *t, const char *fmt, ...)
+static void plan_text_put(struct plan_text *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void plan_text_put(struct plan_text *t, const char *fmt, ...)
 {
     va_list ap;
     int n;
@@ -40,28 +41,28 @@ static void put_time(struct plan_text *t, const char *key, int64_t ps)
         return;
     while (i < 4 && (ps % units[i].ps || !ps))
         i++;
-    put(t, " %s = \"%" PRId64 "%s\";", key, i < 4 ? ps / units[i].ps : ps,
-        i < 4 ? units[i].name
-        : ps  ? "ps"
-              : "ns");
+    plan_text_put(t, " %s = \"%" PRId64 "%s\";", key, i < 4 ? ps / units[i].ps : ps,
+                  i < 4 ? units[i].name
+                  : ps  ? "ps"
+                        : "ns");
 }
 
 static void put_probability(struct plan_text *t, const char *key, double p)
 {
     if (p >= 0)
-        put(t, " %s = %#.6g;", key, p);
+        plan_text_put(t, " %s = %#.6g;", key, p);
 }
 
 static void put_flag(struct plan_text *t, const char *key, bool set)
 {
     if (set)
-        put(t, " %s = true;", key);
+        plan_text_put(t, " %s = true;", key);
 }
 
 static void put_number(struct plan_text *t, const char *key, int64_t v)
 {
     if (v >= 0)
-        put(t, " %s = %" PRId64 ";", key, v);
+        plan_text_put(t, " %s = %" PRId64 ";", key, v);
 }
 
 void fault_event_text(const struct fault_event *e, const struct fabric *f, char *buf, size_t size)
@@ -71,21 +72,21 @@ void fault_event_text(const struct fault_event *e, const struct fabric *f, char 
     char rate[32];
 
     *buf = '\0';
-    put(&t, "{");
+    plan_text_put(&t, "{");
     put_time(&t, "at", e->at_ps);
     if (e->of == FAULT_RANK)
         put_number(&t, "rank", e->which);
     else
-        put(&t, " %s = \"%s\";", names[e->of],
-            e->of != FAULT_LINK     ? f->nodes[e->which].name
-            : e->which == FAULT_ALL ? "all"
-                                    : f->links[e->which].name);
+        plan_text_put(&t, " %s = \"%s\";", names[e->of],
+                      e->of != FAULT_LINK     ? f->nodes[e->which].name
+                      : e->which == FAULT_ALL ? "all"
+                                              : f->links[e->which].name);
     put_flag(&t, "down", e->down);
     put_flag(&t, "up", e->up);
     put_flag(&t, "clear", e->clear);
     if (e->rate_bps) {
         print_rate(e->rate_bps, rate, sizeof(rate));
-        put(&t, " rate = \"%s\";", rate);
+        plan_text_put(&t, " rate = \"%s\";", rate);
     }
     put_time(&t, "latency", e->latency_ps);
     put_probability(&t, "loss", e->loss);
@@ -101,7 +102,7 @@ void fault_event_text(const struct fault_event *e, const struct fabric *f, char 
     put_flag(&t, "die", e->die);
     put_time(&t, "told", e->told_ps);
     put_number(&t, "mbufs", e->mbufs);
-    put(&t, " }");
+    plan_text_put(&t, " }");
 }
 
 void fault_plan_print(const struct fault_plan *p, const struct fabric *f, FILE *out)

@@ -79,7 +79,7 @@ static bool set_levels(struct cut_flow *k)
 
 /* Sends up to `most` from u along the levels; returns the amount that arrived. The depth is twice
  * the number of tiers, and more where flow is taken back. */
-static uint64_t push(struct cut_flow *k, fab_id u, uint64_t most)
+static uint64_t cut_flow_push(struct cut_flow *k, fab_id u, uint64_t most)
 {
     const struct fab_node *n = &k->f->nodes[u];
     uint64_t sent = 0;
@@ -93,7 +93,7 @@ static uint64_t push(struct cut_flow *k, fab_id u, uint64_t most)
         if (!may_pass(k, u, p) || k->level[p->peer_node] != k->level[u] + 1)
             continue;
         residual = room_of(k, u, p);
-        got = push(k, p->peer_node, *residual < most - sent ? *residual : most - sent);
+        got = cut_flow_push(k, p->peer_node, *residual < most - sent ? *residual : most - sent);
         *residual -= got;
         k->residual[(size_t)(residual - k->residual) ^ 1] += got;
         sent += got;
@@ -110,7 +110,7 @@ static uint64_t max_flow(struct cut_flow *k)
     while (set_levels(k))
         for (unsigned i = 0; i < k->f->n_nodes; i++)
             if (k->side[i] == SEND)
-                sum += push(k, (fab_id)i, UINT64_MAX / 2);
+                sum += cut_flow_push(k, (fab_id)i, UINT64_MAX / 2);
     return sum;
 }
 

@@ -28,7 +28,8 @@ static uint8_t row_of(const struct fab_node *n)
     return (uint8_t)(ROW_HOSTS - (n->tier < 1 ? 1 : n->tier > ROW_HOSTS ? ROW_HOSTS : n->tier));
 }
 
-static void count(struct drawing_box *b, const struct fabric *f, const struct fab_node *n)
+static void drawing_box_count(struct drawing_box *b, const struct fabric *f,
+                              const struct fab_node *n)
 {
     /* nodes of a domain follow each other */
     if (n->domain != FAB_NONE && (n == f->nodes || n[-1].domain != n->domain) &&
@@ -90,7 +91,7 @@ static int make_boxes(const struct fabric *f, enum fold fold, struct drawing *d)
             d->box[b].node = (fab_id)i;
         if (f->nodes[i].kind == FAB_HOST || !d->box[b].row)
             d->box[b].row = row_of(&f->nodes[i]);
-        count(&d->box[b], f, &f->nodes[i]);
+        drawing_box_count(&d->box[b], f, &f->nodes[i]);
         d->box_of[i] = (fab_id)b;
     }
     free(first);
@@ -126,7 +127,7 @@ static void label(const struct fabric *f, enum fold fold, struct drawing_box *b)
 }
 
 /* Boxes of a row are spread evenly over the width of the widest row. */
-static void place(const struct fabric *f, enum fold fold, struct drawing *d)
+static void drawing_place(const struct fabric *f, enum fold fold, struct drawing *d)
 {
     double need[ROWS] = {0};
     unsigned in_row[ROWS] = {0}, at[ROWS] = {0};
@@ -253,7 +254,7 @@ struct drawing *drawing_new(const struct fabric *f)
     for (; d->box && d->line && d->box_of && fold < FOLDS; fold++) {
         if (make_boxes(f, (enum fold)fold, d))
             break;
-        place(f, (enum fold)fold, d);
+        drawing_place(f, (enum fold)fold, d);
         if (d->width > DRAWING_WIDTH && fold + 1 < FOLDS)
             continue;
         make_lines(f, d);

@@ -184,7 +184,7 @@ static unsigned count_edges(const struct fabric *f, const struct drawing *d, uns
 
 /* The trees that are drawn: returns how many, at most TREES, and fewer where each has many edges.
  * Trees inside of a box are passed over. */
-static unsigned choose(const struct fabric *f, const struct drawing *d, unsigned *tree)
+static unsigned plan_svg_choose(const struct fabric *f, const struct drawing *d, unsigned *tree)
 {
     unsigned n = 0, edges = 0;
 
@@ -259,7 +259,7 @@ static void boxes(const struct fabric *f, const struct drawing *d, FILE *out)
 /* ---- what the lines mean ---- */
 
 /* A line for each rate and latency that a link has. Returns how many lines that are. */
-static unsigned rates(const struct fabric *f, const struct drawing *d, double y, FILE *out)
+static unsigned plan_svg_rates(const struct fabric *f, const struct drawing *d, double y, FILE *out)
 {
     bool *done = enough_memory(f->n_links + 1u, sizeof(*done));
     char rate[32], latency[32];
@@ -339,10 +339,10 @@ int plan_svg(const struct fabric *f, bool with_trees, FILE *out)
 
     if (!d)
         return -1;
-    n = with_trees ? choose(f, d, trees) : 0;
+    n = with_trees ? plan_svg_choose(f, d, trees) : 0;
     width = d->width < 480 ? 480 : d->width;
     y = top + d->height + CAPTION;
-    height = y + (rates(f, d, 0, NULL) + n) * CAPTION;
+    height = y + (plan_svg_rates(f, d, 0, NULL) + n) * CAPTION;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
             "height=\"%.0f\" role=\"img\" aria-label=\"The fabric %s: %u hosts, %u switches, %u "
@@ -364,7 +364,7 @@ int plan_svg(const struct fabric *f, bool with_trees, FILE *out)
     counts(f, d, out);
     boxes(f, d, out);
     fputs("</g>\n", out);
-    tree_keys(f, trees, n, y + rates(f, d, y, out) * CAPTION, out);
+    tree_keys(f, trees, n, y + plan_svg_rates(f, d, y, out) * CAPTION, out);
     fputs("</svg>\n", out);
     drawing_free(d);
     return 0;
@@ -416,7 +416,7 @@ int plan_dot(const struct fabric *f, FILE *out)
                 f->nodes[from->node].name, f->nodes[to->node].name, width_of(l->rate_bps),
                 f->links[l->link].name, l->links, plan_rate(l->rate_bps, rate, sizeof(rate)));
     }
-    n = choose(f, d, trees);
+    n = plan_svg_choose(f, d, trees);
     for (unsigned k = 0; k < n; k++)
         dot_tree(f, d, &f->trees[trees[k]], colours[k], out);
     fputs("}\n", out);

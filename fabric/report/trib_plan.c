@@ -99,7 +99,7 @@ static int no_memory(void)
 }
 
 /* False: no memory. */
-static bool print(const struct plan_opts *o, const struct fabric *f)
+static bool plan_opts_print(const struct plan_opts *o, const struct fabric *f)
 {
     if (o->svg)
         return !plan_svg(f, !o->no_trees, stdout);
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", why);
         return 1;
     }
-    printed = print(&o, f);
+    printed = plan_opts_print(&o, f);
     fabric_free(f);
     if (!printed)
         return no_memory();

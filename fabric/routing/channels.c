@@ -10,7 +10,7 @@ struct port_pair {
     bool turned; /* the caller's hosts are b and a */
 };
 
-static void add(struct port_pair *k, unsigned p, unsigned q)
+static void port_pair_add(struct port_pair *k, unsigned p, unsigned q)
 {
     uint64_t ra = k->a->ports[p].rate_bps, rb = k->b->ports[q].rate_bps;
     unsigned from = k->turned ? q : p, to = k->turned ? p : q;
@@ -24,7 +24,7 @@ static void add_cables(struct port_pair *k)
 {
     for (unsigned p = 0; p < k->a->n_ports; p++)
         if (&k->f->nodes[k->a->ports[p].peer_node] == k->b)
-            add(k, p, k->a->ports[p].peer_port);
+            port_pair_add(k, p, k->a->ports[p].peer_port);
 }
 
 static bool joined(const struct port_pair *k, unsigned p, unsigned q)
@@ -88,11 +88,11 @@ static void add_ports(struct port_pair *k, bool planes)
         u.b |= 1u << q;
         mate[p] = q;
         if (!planes)
-            add(k, p, q);
+            port_pair_add(k, p, q);
     }
     for (p = 0; planes && p < k->a->n_ports; p++)
         if (u.a >> p & 1)
-            add(k, p, mate[p]);
+            port_pair_add(k, p, mate[p]);
 }
 
 unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_b,
@@ -108,7 +108,7 @@ unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_
     k.a = &f->nodes[f->hosts[k.turned ? host_b : host_a]];
     k.b = &f->nodes[f->hosts[k.turned ? host_a : host_b]];
     if (k.a == k.b) {
-        add(&k, 0, 0);
+        port_pair_add(&k, 0, 0);
         return k.n;
     }
     add_cables(&k);

@@ -17,7 +17,7 @@
  */
 #include "fabric/build.h"
 
-static uint32_t mix(uint32_t h)
+static uint32_t ecmp_mix(uint32_t h)
 {
     h ^= h >> 16;
     h *= 0x7feb352du;
@@ -105,7 +105,7 @@ fab_id fabric_next_port(const struct fabric *f, fab_id node, int dest, uint32_t 
         return host_port(&f->nodes[node], port, n, src_ip);
     if (f->ecmp == FAB_ECMP_BALANCED)
         return port[balanced(f, node, dest, src_ip, port[0]) % n];
-    return port[((uint64_t)mix(flow_hash ^ (node + 1u) * 0x9e3779b1u) * n) >> 32];
+    return port[((uint64_t)ecmp_mix(flow_hash ^ (node + 1u) * 0x9e3779b1u) * n) >> 32];
 }
 
 fab_id ecmp_balanced_port(const struct fabric *f, fab_id node, int dest, uint32_t src_ip)

@@ -27,7 +27,7 @@ const uint64_t *reach_all(const struct fabric *f, const struct reach *r, fab_id 
     return row(f, r, r->all, node);
 }
 
-static bool unite(uint64_t *to, const uint64_t *from, unsigned words)
+static bool reach_unite(uint64_t *to, const uint64_t *from, unsigned words)
 {
     bool more = false;
 
@@ -40,8 +40,8 @@ static bool unite(uint64_t *to, const uint64_t *from, unsigned words)
 
 /* Unites the sets of u's neighbours above (1), below (-1) or beside it (0) with its own; returns
  * whether there was anything new. */
-static bool collect(const struct fabric *f, const struct reach *r, uint64_t *sets, fab_id u,
-                    int above)
+static bool reach_collect(const struct fabric *f, const struct reach *r, uint64_t *sets, fab_id u,
+                          int above)
 {
     const struct fab_node *n = &f->nodes[u];
     bool more = false;
@@ -51,7 +51,7 @@ static bool collect(const struct fabric *f, const struct reach *r, uint64_t *set
         int up = v == FAB_NONE ? 0 : (int)f->nodes[v].tier - (int)n->tier;
 
         if (v != FAB_NONE && (up > 0) - (up < 0) == above)
-            more |= unite(row(f, r, sets, u), row(f, r, sets, v), r->words[n->network]);
+            more |= reach_unite(row(f, r, sets, u), row(f, r, sets, v), r->words[n->network]);
     }
     return more;
 }
@@ -66,16 +66,16 @@ static void reach_network(const struct fabric *f, const struct reach *r, unsigne
     for (unsigned s = 0; s < n; s++) {
         if (r->end[mine[s]] != FAB_NONE)
             row(f, r, r->down, mine[s])[r->end[mine[s]] / 64] |= 1ull << (r->end[mine[s]] % 64);
-        collect(f, r, r->down, mine[s], -1);
+        reach_collect(f, r, r->down, mine[s], -1);
     }
     do {
         more = false;
         for (unsigned s = 0; s < n; s++)
-            more |= collect(f, r, r->down, mine[s], 0);
+            more |= reach_collect(f, r, r->down, mine[s], 0);
     } while (more);
     memcpy(r->all + r->at[net], r->down + r->at[net], size * sizeof(*r->all));
     for (unsigned s = n; s-- > 0;)
-        collect(f, r, r->all, mine[s], 1);
+        reach_collect(f, r, r->all, mine[s], 1);
 }
 
 /* Numbers the ends; returns the words of all sets. */

@@ -51,7 +51,7 @@ struct routes {
     fab_id *set;
 };
 
-static void offer(struct routes *w, fab_id u, enum route_kind kind, unsigned dist)
+static void routes_offer(struct routes *w, fab_id u, enum route_kind kind, unsigned dist)
 {
     if (w->kind[u] == NO_ROUTE || (w->kind[u] == kind && dist < w->dist[u])) {
         w->kind[u] = (uint8_t)kind;
@@ -71,7 +71,7 @@ static void routes_down(struct routes *w, fab_id target)
             fab_id v = w->peer[i];
 
             if (w->tier[v] < w->tier[u] && w->kind[v] == DOWN)
-                offer(w, u, DOWN, w->dist[v] + 1u);
+                routes_offer(w, u, DOWN, w->dist[v] + 1u);
         }
     }
 }
@@ -123,7 +123,7 @@ static void routes_up(struct routes *w)
             fab_id v = w->peer[i];
 
             if (w->tier[v] > w->tier[u] && w->kind[v] != NO_ROUTE)
-                offer(w, u, UP, w->dist[v] + 1u);
+                routes_offer(w, u, UP, w->dist[v] + 1u);
         }
     }
 }

@@ -42,7 +42,7 @@ static bool touches_host(const struct fabric *f, const struct fab_node *n)
 
 /* Breadth-first search over switches from queue[0..n), whose dist is set; the others' is
  * FAB_NONE. */
-static void spread(const struct fabric *f, fab_id *dist, fab_id *queue, unsigned n)
+static void topology_spread(const struct fabric *f, fab_id *dist, fab_id *queue, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         const struct fab_node *u = &f->nodes[queue[i]];
@@ -85,7 +85,7 @@ static void set_tiers(struct build *b, fab_id *dist, fab_id *queue)
             queue[n++] = (fab_id)i;
         }
     }
-    spread(f, dist, queue, n);
+    topology_spread(f, dist, queue, n);
     for (unsigned s = 0; s < f->n_switches; s++) {
         fab_id i = f->switches[s];
         struct fab_node *sw = &f->nodes[i];

@@ -3,7 +3,7 @@
 
 #define DOWN (DEV_SWITCH_PORTS / 2) /* ports of a switch below the top: as many up as down */
 
-static uint64_t up(uint64_t a, uint64_t b)
+static uint64_t bom_divide_up(uint64_t a, uint64_t b)
 {
     return (a + b - 1) / b;
 }
@@ -14,7 +14,7 @@ static uint64_t leaves_of_unit(uint64_t nodes, uint64_t gpus)
 {
     uint64_t rails = nodes < DOWN ? DOWN / nodes : 1;
 
-    return up(gpus, rails);
+    return bom_divide_up(gpus, rails);
 }
 
 /* A fat tree: a switch has as many ports up as down; the top tier has all ports down, so it needs
@@ -27,7 +27,7 @@ static void add_tiers(struct bom *b)
         most = most == 1 ? DEV_SWITCH_PORTS : most * DOWN;
     b->cables[0] = b->gpus;
     for (unsigned t = 1; t < b->tiers; t++) {
-        b->switches[t] = t + 1 < b->tiers ? leaves : up(leaves * DOWN, DEV_SWITCH_PORTS);
+        b->switches[t] = t + 1 < b->tiers ? leaves : bom_divide_up(leaves * DOWN, DEV_SWITCH_PORTS);
         b->cables[t] = leaves * DOWN;
     }
 }
@@ -35,12 +35,12 @@ static void add_tiers(struct bom *b)
 struct bom bom_of(uint64_t gpus, const struct gpu_device *d)
 {
     struct bom b = {.gpus = gpus,
-                    .nodes = up(gpus, d->gpus),
+                    .nodes = bom_divide_up(gpus, d->gpus),
                     .mesh_ports = gpus - 1,
                     .mesh_cables = gpus * (gpus - 1) / 2,
                     .star_cables = gpus};
 
-    b.units = up(b.nodes, DOWN);
+    b.units = bom_divide_up(b.nodes, DOWN);
     b.nvswitches = b.nodes * d->nvswitches;
     b.nvlinks = gpus * d->links;
     if (b.nodes > 1) {

@@ -40,7 +40,7 @@ void cost_levels(const struct fabric *f, struct cost_levels *l)
                                        .multimem = all_do(f, lv[i].role, true)};
 }
 
-static double least(double a, double b)
+static double cost_least(double a, double b)
 {
     return a < b ? a : b;
 }
@@ -54,7 +54,7 @@ double cost_children(const struct cost_levels *l, unsigned i, struct cost_axis a
 {
     const struct cost_level *v = &l->lv[i];
     double lowest = most((double)a.inner, v->below),
-           highest = least((double)a.inner * (double)a.degree, v->hosts);
+           highest = cost_least((double)a.inner * (double)a.degree, v->hosts);
 
     return highest > lowest ? highest / lowest : 1;
 }
@@ -147,12 +147,12 @@ static double ring_flows(const struct cost_levels *l, unsigned i, struct cost_ax
     const struct cost_level *v = &l->lv[i];
     double node = node_gpus(l), y = (double)a.inner,
            islands = v->island_local > 1 ? v->island_stride : node, /* that a node's GPUs are on */
-        nodes = least(v->island / v->island_local, ceil(y * (double)a.degree / node));
+        nodes = cost_least(v->island / v->island_local, ceil(y * (double)a.degree / node));
 
     if (!joins_islands(v) || y >= node || nodes <= 1)
         return 0;
     if (v->island_stride == 1 && v->island_local > 1)
-        return nodes * least(y, v->island_local);
+        return nodes * cost_least(y, v->island_local);
     return fmod(node - y, islands) > 0 ? nodes * ceil(y / islands) : 0;
 }
 
@@ -202,7 +202,7 @@ static double pair_Bps(const struct cost_levels *l, unsigned top, struct cost_ax
         return cost_gpu_Bps(l, top, a);
     for (unsigned i = 0; i <= top; i++)
         if (l->lv[i].role != FAB_ROLE_NVSWITCH)
-            bps = bps > 0 ? least(bps, cost_gpu_Bps(l, i, a)) : cost_gpu_Bps(l, i, a);
+            bps = bps > 0 ? cost_least(bps, cost_gpu_Bps(l, i, a)) : cost_gpu_Bps(l, i, a);
     return bps;
 }
 
@@ -264,7 +264,7 @@ double cost_share(enum cost_sparsity s, double k, double shards)
 {
     switch (s) {
     case COST_SPARSE:
-        return least(k / shards, 1);
+        return cost_least(k / shards, 1);
     case COST_DRAWN:
         return 1 - pow((shards - 1) / shards, k);
     default:
@@ -282,7 +282,8 @@ struct cost cost_alltoall_forwarded(const struct cost_levels *l, struct cost_axi
         const struct cost_level *v = &l->lv[i];
         /* members below a child, and members that they reach through this level */
         double h = most(v->below / (double)a.inner, 1),
-               reached = v->role == FAB_ROLE_NVSWITCH ? least(v->hosts / (double)a.inner, n) : n;
+               reached =
+                   v->role == FAB_ROLE_NVSWITCH ? cost_least(v->hosts / (double)a.inner, n) : n;
 
         if (cost_children(l, i, a) > 1)
             cost_record(&c, i,
@@ -307,8 +308,8 @@ static void count_local(const struct cost_level *v, struct cost_axis a, double n
         y = rest;
     }
     period = a.inner / x; /* of the part's GPUs one in so many is a member */
-    *all = most(least(node / (double)a.inner, (double)a.degree), 1);
-    *own = least(most(ceil(v->island_local / (double)period), 1), *all);
+    *all = most(cost_least(node / (double)a.inner, (double)a.degree), 1);
+    *own = cost_least(most(ceil(v->island_local / (double)period), 1), *all);
 }
 
 /* Time of what leaves the islands below level i, if they are smaller than its children. */
@@ -322,7 +323,7 @@ static double between_islands(const struct cost_levels *l, unsigned i, struct co
     if (!joins_islands(v))
         return 0;
     count_local(v, a, node, &all, &own);
-    nodes = least(nodes, v->island / v->island_local); /* of the island, with members */
+    nodes = cost_least(nodes, v->island / v->island_local); /* of the island, with members */
     inside = y > node ? most(floor(nodes * node / y), 1) : nodes * own;
     out = (double)a.degree - inside - (all - own);
     if (out <= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/theory/roofline.h"
 
-static double longer(double a, double b)
+static double roofline_longer(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -23,7 +23,7 @@ double roofline_matmul_s(const struct gpu_device *d, enum dev_type t, double m, 
            move = dev_type_bytes(t) * (m * k + k * n + m * n) / d->hbm_Bps;
 
     *memory = move > math;
-    return longer(math, move);
+    return roofline_longer(math, move);
 }
 
 double roofline_add_s(const struct gpu_device *d, double n)

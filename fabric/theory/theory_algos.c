@@ -157,8 +157,8 @@ static double wire_of(const struct algo *g, const struct model_ask *ask, const s
     return g->flows == COST_FLOWS_RAILS && reduce ? cost_hier_wire(ask->links, bytes) : 0;
 }
 
-static void run(const struct cost_levels *l, const struct algo *g, const struct model_ask *ask,
-                struct model_row *r)
+static void theory_algos_run(const struct cost_levels *l, const struct algo *g,
+                             const struct model_ask *ask, struct model_row *r)
 {
     enum cost_way way[FAB_MAX_LEVELS];
     bool reduce = g->node != COST_GATHER,
@@ -253,7 +253,7 @@ unsigned model_rows(const struct cost_levels *l, const char *collective,
         if (!c->algos[i].there(&s, ask->axis))
             continue;
         *r = (struct model_row){.collective = c->name, .algo = c->algos[i].name, .bytes = bytes};
-        run(l, &c->algos[i], ask, r);
+        theory_algos_run(l, &c->algos[i], ask, r);
         bandwidths(r, (c->algos == reduce_algos ? 2 : 1) * (n - 1) / n);
         found++;
     }

@@ -10,7 +10,7 @@
 #define GB 1e9
 
 /* Takes ownership of the value that it adds. */
-static void put(json_t *o, const char *key, json_t *v)
+static void theory_text_put(json_t *o, const char *key, json_t *v)
 {
     if (o)
         json_object_set_new(o, key, v);
@@ -71,14 +71,14 @@ void model_print_levels(const struct fabric *f, const struct cost_levels *l, FIL
             table_cell(t, "%s", "");
         table_cell(t, "%.0f", bisection / GB);
         table_cell(t, "%s", l->lv[i].multimem ? "multimem" : l->lv[i].reduces ? "yes" : "no");
-        put(e, "level", json_string(fab_role_name(lv[i].role)));
-        put(e, "groups", json_integer(lv[i].groups));
-        put(e, "gpus", json_integer(lv[i].hosts));
-        put(e, "members", json_integer(lv[i].members));
-        put(e, "member_Bps", json_real(member));
+        theory_text_put(e, "level", json_string(fab_role_name(lv[i].role)));
+        theory_text_put(e, "groups", json_integer(lv[i].groups));
+        theory_text_put(e, "gpus", json_integer(lv[i].hosts));
+        theory_text_put(e, "members", json_integer(lv[i].members));
+        theory_text_put(e, "member_Bps", json_real(member));
         if (lv[i].members > 1)
-            put(e, "all_gather_Bps", json_real(gather_bandwidth(l, i)));
-        put(e, "bisection_Bps", json_real(bisection));
+            theory_text_put(e, "all_gather_Bps", json_real(gather_bandwidth(l, i)));
+        theory_text_put(e, "bisection_Bps", json_real(bisection));
     }
     fprintf(out, "\nLevels (a group of each; each direction, bisection both together)\n");
     table_print(t, out);
@@ -134,19 +134,19 @@ void model_print_rows(const struct cost_levels *l, const struct model_row *rows,
         table_cell(t, "%.2f", r->busbw / GB);
         table_cell(t, "%u", r->steps);
         table_cell(t, "%s", level_name(l, r->cost.binds));
-        put(e, "collective", json_string(r->collective));
-        put(e, "algorithm", json_string(r->algo));
-        put(e, "bytes", json_integer((json_int_t)r->bytes));
-        put(e, "time_s", json_real(r->cost.s));
+        theory_text_put(e, "collective", json_string(r->collective));
+        theory_text_put(e, "algorithm", json_string(r->algo));
+        theory_text_put(e, "bytes", json_integer((json_int_t)r->bytes));
+        theory_text_put(e, "time_s", json_real(r->cost.s));
         if (r->wire_s > 0)
-            put(e, "wire_s", json_real(r->wire_s));
-        put(e, "algbw_Bps", json_real(r->algbw));
-        put(e, "busbw_Bps", json_real(r->busbw));
-        put(e, "steps", json_integer(r->steps));
-        put(e, "binds", json_string(level_name(l, r->cost.binds)));
+            theory_text_put(e, "wire_s", json_real(r->wire_s));
+        theory_text_put(e, "algbw_Bps", json_real(r->algbw));
+        theory_text_put(e, "busbw_Bps", json_real(r->busbw));
+        theory_text_put(e, "steps", json_integer(r->steps));
+        theory_text_put(e, "binds", json_string(level_name(l, r->cost.binds)));
         for (unsigned v = 0; v < l->n && e; v++)
             json_array_append_new(per_level, json_real(r->cost.level_s[v]));
-        put(e, "level_s", per_level);
+        theory_text_put(e, "level_s", per_level);
     }
     fprintf(out, "\nCollectives (bandwidth term)\n");
     table_print(t, out);
@@ -160,10 +160,10 @@ static void bytes_row(struct table *t, json_t *list, const char *what, struct co
     json_t *e = entry_of(list);
 
     table_cell(t, "%s", what);
-    put(e, "what", json_string(what));
+    theory_text_put(e, "what", json_string(what));
     for (unsigned i = 0; i < sizeof(cell) / sizeof(cell[0]); i++) {
         table_cell(t, "%.0f", cell[i]);
-        put(e, key[i], json_real(cell[i]));
+        theory_text_put(e, key[i], json_real(cell[i]));
     }
 }
 
@@ -227,15 +227,15 @@ static void workload_head(const struct workload *w, const struct cost_levels *l,
                    "note: GPUs of this fabric have NVLinks of %.0f GB/s, which is used here; %s "
                    "have %.0f",
                    l->lv[0].child_Bps / GB, w->device->name, nvlink / GB);
-    put(o, "name", json_string(w->name));
-    put(o, "gpus", json_integer((json_int_t)workload_gpus(w)));
-    put(o, "parameters", json_real(workload_params(w)));
-    put(o, "active_parameters", json_real(workload_active_params(w)));
-    put(o, "step_flops", json_real(workload_step_flops(w)));
-    put(o, "step_peak_s", json_real(step));
-    put(o, "bubble", json_real(roofline_bubble(w)));
-    put(o, "state_bytes", json_real(workload_state_bytes(w)));
-    put(o, "total_s", json_real(workload_total_seconds(w)));
+    theory_text_put(o, "name", json_string(w->name));
+    theory_text_put(o, "gpus", json_integer((json_int_t)workload_gpus(w)));
+    theory_text_put(o, "parameters", json_real(workload_params(w)));
+    theory_text_put(o, "active_parameters", json_real(workload_active_params(w)));
+    theory_text_put(o, "step_flops", json_real(workload_step_flops(w)));
+    theory_text_put(o, "step_peak_s", json_real(step));
+    theory_text_put(o, "bubble", json_real(roofline_bubble(w)));
+    theory_text_put(o, "state_bytes", json_real(workload_state_bytes(w)));
+    theory_text_put(o, "total_s", json_real(workload_total_seconds(w)));
 }
 
 static void roof_row(const struct roof *r, const struct cost_levels *l, struct table *t, json_t *e)
@@ -255,14 +255,14 @@ static void roof_row(const struct roof *r, const struct cost_levels *l, struct t
     else
         table_cell(t, "%s", "");
     table_cell(t, "%s", free_of_it ? "computing" : "communication");
-    put(e, "parallel", json_string(roof_kind_name(r->kind)));
-    put(e, "degree", json_integer((json_int_t)r->degree));
-    put(e, "math_s", json_real(r->math_s));
-    put(e, "comms_s", json_real(r->comms_s));
-    put(e, "level", json_string(level_name(l, r->level)));
-    put(e, "has", json_real(r->has));
-    put(e, "critical", json_real(r->critical));
-    put(e, "binds", json_string(free_of_it ? "computing" : "communication"));
+    theory_text_put(e, "parallel", json_string(roof_kind_name(r->kind)));
+    theory_text_put(e, "degree", json_integer((json_int_t)r->degree));
+    theory_text_put(e, "math_s", json_real(r->math_s));
+    theory_text_put(e, "comms_s", json_real(r->comms_s));
+    theory_text_put(e, "level", json_string(level_name(l, r->level)));
+    theory_text_put(e, "has", json_real(r->has));
+    theory_text_put(e, "critical", json_real(r->critical));
+    theory_text_put(e, "binds", json_string(free_of_it ? "computing" : "communication"));
 }
 
 void model_print_workload(const struct workload *w, const struct cost_levels *l, FILE *out,
@@ -288,7 +288,7 @@ void model_print_workload(const struct workload *w, const struct cost_levels *l,
     table_print(t, out);
     if (!any)
         fprintf(out, "  one GPU: nothing is sent\n");
-    put(json, "workload", o);
+    theory_text_put(json, "workload", o);
 }
 
 static void bom_row(struct table *t, const char *part, uint64_t n, const char *what)
@@ -302,20 +302,20 @@ static void bom_json(const struct bom *b, const struct gpu_device *d, json_t *o)
 {
     json_t *switches = list_in(o, "switches"), *cables = list_in(o, "cables");
 
-    put(o, "gpus", json_integer((json_int_t)b->gpus));
-    put(o, "node", json_string(d->name));
-    put(o, "nodes", json_integer((json_int_t)b->nodes));
-    put(o, "nvswitches", json_integer((json_int_t)b->nvswitches));
-    put(o, "nvlinks", json_integer((json_int_t)b->nvlinks));
+    theory_text_put(o, "gpus", json_integer((json_int_t)b->gpus));
+    theory_text_put(o, "node", json_string(d->name));
+    theory_text_put(o, "nodes", json_integer((json_int_t)b->nodes));
+    theory_text_put(o, "nvswitches", json_integer((json_int_t)b->nvswitches));
+    theory_text_put(o, "nvlinks", json_integer((json_int_t)b->nvlinks));
     for (unsigned t = 0; t < b->tiers && o; t++) {
         json_array_append_new(switches, json_integer((json_int_t)b->switches[t]));
         json_array_append_new(cables, json_integer((json_int_t)b->cables[t]));
     }
-    put(o, "all_switches", json_integer((json_int_t)b->all_switches));
-    put(o, "all_cables", json_integer((json_int_t)b->all_cables));
-    put(o, "mesh_ports", json_integer((json_int_t)b->mesh_ports));
-    put(o, "mesh_cables", json_integer((json_int_t)b->mesh_cables));
-    put(o, "star_cables", json_integer((json_int_t)b->star_cables));
+    theory_text_put(o, "all_switches", json_integer((json_int_t)b->all_switches));
+    theory_text_put(o, "all_cables", json_integer((json_int_t)b->all_cables));
+    theory_text_put(o, "mesh_ports", json_integer((json_int_t)b->mesh_ports));
+    theory_text_put(o, "mesh_cables", json_integer((json_int_t)b->mesh_cables));
+    theory_text_put(o, "star_cables", json_integer((json_int_t)b->star_cables));
 }
 
 void model_print_bom(const struct bom *b, const struct gpu_device *d, FILE *out, json_t *json)
@@ -352,5 +352,5 @@ void model_print_bom(const struct bom *b, const struct gpu_device *d, FILE *out,
                " ports a GPU; one switch of %" PRIu64 " ports as many cables",
                b->mesh_cables, b->mesh_ports, b->star_cables);
     bom_json(b, d, o);
-    put(json, "bom", o);
+    theory_text_put(json, "bom", o);
 }

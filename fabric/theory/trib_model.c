@@ -174,7 +174,7 @@ static const struct option_program program = {
 
 /* ---- checks of several options ---- */
 
-static int bad(const char *what, const char *found, const char *expected)
+static int model_refuse(const char *what, const char *found, const char *expected)
 {
     char err[OPTIONS_ERR];
 
@@ -212,7 +212,7 @@ static int check_form(const struct model_asked *a, const struct option_result *r
     return -EINVAL;
 }
 
-static int check(struct model_asked *a)
+static int model_check(struct model_asked *a)
 {
     char text[2][48];
 
@@ -228,7 +228,7 @@ static int check(struct model_asked *a)
         return 0;
     snprintf(text[0], sizeof(text[0]), "%" PRIu64, a->min);
     snprintf(text[1], sizeof(text[1]), "at most the %" PRIu64 " of -e", a->max);
-    return bad("-b", text[0], text[1]);
+    return model_refuse("-b", text[0], text[1]);
 }
 
 /* The members of the requested collectives; 0 or -EINVAL. */
@@ -241,10 +241,10 @@ static int members(const struct model_asked *a, const struct fabric *f, const st
 
     snprintf(text, sizeof(text), "%" PRIu64, gpus);
     if (gpus > f->n_hosts)
-        return bad("-g", text, "at most the GPUs or hosts of the fabric");
+        return model_refuse("-g", text, "at most the GPUs or hosts of the fabric");
     if (gpus % a->inner || a->inner * 2 > gpus) {
         snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " GPUs", a->inner, gpus);
-        return bad("-y", text, "a whole part of them, a half at most");
+        return model_refuse("-y", text, "a whole part of them, a half at most");
     }
     *ask = (struct model_ask){{a->inner, gpus / a->inner}, (unsigned)a->sparse, NULL};
     uneven = model_uneven(l, ask->axis);
@@ -352,7 +352,7 @@ int main(int argc, char **argv)
 
     if (!options_begin(&program, (void *[]){&a}, argc, argv, &r, &rc))
         return rc;
-    if (check_form(&a, &r) || check(&a))
+    if (check_form(&a, &r) || model_check(&a))
         return 2;
     if (a.json && !(a.json = atomic_output_path(a.json))) {
         fprintf(stderr, "trib-model: -J: cannot write to standard output: %s\n", strerror(errno));

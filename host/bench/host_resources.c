@@ -10,7 +10,7 @@
 
 #define MIB 1048576.0
 
-static size_t least(size_t a, size_t b)
+static size_t host_resources_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -65,7 +65,7 @@ static size_t left_under(const char *root, char *name, bool v2)
 
     for (;;) {
         snprintf(dir, sizeof(dir), "%s%s", root, name);
-        left = least(left, left_in(dir, v2));
+        left = host_resources_least(left, left_in(dir, v2));
         end = strrchr(name, '/');
         if (!end)
             return left;
@@ -89,9 +89,9 @@ size_t host_resources_cgroup(const char *of, const char *root)
         *name++ = '\0';
         name[strcspn(name, "\n")] = '\0';
         if (!*++which)
-            left = least(left, left_under(root, name, true));
+            left = host_resources_least(left, left_under(root, name, true));
         else if (!strcmp(which, "memory") || strstr(which, ",memory") || strstr(which, "memory,"))
-            left = least(left, left_under(v1, name, false));
+            left = host_resources_least(left, left_under(v1, name, false));
     }
     if (f)
         fclose(f);

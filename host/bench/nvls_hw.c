@@ -110,7 +110,7 @@ const char *nvls_hw_gpu(struct nvls_hw *h)
 }
 
 /* Requirements of every GPU; with check: those that are missing. */
-static uint64_t look(struct nvls_hw *h, const struct row *r, int place, bool check)
+static uint64_t nvls_hw_look(struct nvls_hw *h, const struct row *r, int place, bool check)
 {
     uint64_t wrong = 0;
 
@@ -132,7 +132,8 @@ static uint64_t look(struct nvls_hw *h, const struct row *r, int place, bool che
     return wrong;
 }
 
-static int run(struct nvls_hw *h, const struct row *r, int place, unsigned times, double *seconds)
+static int nvls_hw_run(struct nvls_hw *h, const struct row *r, int place, unsigned times,
+                       double *seconds)
 {
     size_t src = place == IN_PLACE ? h->recv : 0;
 
@@ -156,19 +157,19 @@ int nvls_hw_place(struct nvls_hw *h, struct row *r, int place, char *err)
     double s;
     int rc;
 
-    look(h, r, place, false);
-    rc = run(h, r, place, h->o->warmup, &s);
+    nvls_hw_look(h, r, place, false);
+    rc = nvls_hw_run(h, r, place, h->o->warmup, &s);
     if (!rc) {
         res->iters = res->aggregated = iters(h->o, s);
-        rc = run(h, r, place, res->iters, &s);
+        rc = nvls_hw_run(h, r, place, res->iters, &s);
         res->time_us = s / res->iters * 1e6;
     }
     if (!rc && h->o->check && place == IN_PLACE) { /* its input is a sum of sums by now */
-        look(h, r, place, false);
-        rc = run(h, r, place, 1, &s);
+        nvls_hw_look(h, r, place, false);
+        rc = nvls_hw_run(h, r, place, 1, &s);
     }
     if (!rc && h->o->check)
-        res->wrong = look(h, r, place, true);
+        res->wrong = nvls_hw_look(h, r, place, true);
     if (rc || multicast_error(h->m)) {
         const char *why = multicast_error(h->m);
 

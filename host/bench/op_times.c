@@ -60,7 +60,7 @@ void op_times_free(struct op_times *t)
     *t = (struct op_times){0};
 }
 
-static json_t *list(const struct op_times *t)
+static json_t *op_times_list(const struct op_times *t)
 {
     json_t *a = t->us ? json_array() : json_null();
 
@@ -79,7 +79,7 @@ void op_times_json(const struct op_times *t, json_t *row)
                {"p99_us", t->p99_us},
                {"stddev_us", t->stddev_us}};
 
-    json_object_set_new(row, "times_us", list(t));
+    json_object_set_new(row, "times_us", op_times_list(t));
     for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         json_object_set_new(row, all[i].key, t->n ? json_real(all[i].us) : json_null());
 }

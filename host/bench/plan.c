@@ -128,7 +128,7 @@ static bool fabric_has(const struct sweep *s, enum coll_algo a)
                               s->o->window, &p) != -ENOTSUP;
 }
 
-static void list(unsigned mask, char *text, size_t size)
+static void plan_list(unsigned mask, char *text, size_t size)
 {
     size_t at = 0;
 
@@ -140,14 +140,14 @@ static void list(unsigned mask, char *text, size_t size)
 }
 
 /* Names the first algorithm that cannot be run, and what can. */
-static int refuse(const struct sweep *s, const char *option, unsigned bad, char *err)
+static int plan_refuse(const struct sweep *s, const char *option, unsigned bad, char *err)
 {
     enum coll_algo a = (enum coll_algo)__builtin_ctz(bad);
     char can[128];
 
     if (s->o->forced)
         option = "TRIB_ALGO";
-    list(strcmp(option, "--policy") ? s->exist | 1u << ALGO_AUTO : s->exist, can, sizeof(can));
+    plan_list(strcmp(option, "--policy") ? s->exist | 1u << ALGO_AUTO : s->exist, can, sizeof(can));
     if (a == ALGO_SCHEDULE && !s->o->file)
         snprintf(err, OPT_ERR, "%s: found schedule, expected --schedule FILE with it", option);
     else if (!collective_has(s, a))
@@ -214,7 +214,7 @@ static int choose_algos(struct sweep *s, unsigned asked, char *err)
         return -EINVAL;
     }
     if (policy & ~s->exist)
-        return refuse(s, "--policy", policy & ~s->exist, err);
+        return plan_refuse(s, "--policy", policy & ~s->exist, err);
     if (!asked && policy)
         asked = 1u << s->o->policy[0];
     else if (!asked)
@@ -224,7 +224,7 @@ static int choose_algos(struct sweep *s, unsigned asked, char *err)
     s->algos = asked;
     s->set_up = (asked & 1u << ALGO_AUTO ? s->exist : asked) | policy;
     asked &= ~(s->exist | 1u << ALGO_AUTO);
-    return asked ? refuse(s, "--algo", asked, err) : 0;
+    return asked ? plan_refuse(s, "--algo", asked, err) : 0;
 }
 
 /* ---- rows ---- */

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static json_t *number(double x)
+static json_t *report_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
@@ -49,9 +49,9 @@ static void add_extras(json_t *j, const struct row *r, int place)
     if (r->sparse)
         json_object_set_new(j, "sparse", json_integer((json_int_t)r->sparse));
     if (r->ulp.n && place == OUT_OF_PLACE) /* JSON has no infinity: such a result is null */
-        json_object_set_new(
-            j, "ulp",
-            json_pack("{s:o, s:o}", "max", number(r->ulp.max), "mean", number(row_ulp_mean(r))));
+        json_object_set_new(j, "ulp",
+                            json_pack("{s:o, s:o}", "max", report_number(r->ulp.max), "mean",
+                                      report_number(row_ulp_mean(r))));
 }
 
 /* The busiest link: measured, and by the model; null where there is none or it is not known. */

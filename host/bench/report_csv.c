@@ -57,7 +57,7 @@ static void cell(FILE *out, const json_t *v)
         fprintf(out, "%.9g", json_real_value(v));
 }
 
-static void print(FILE *out, json_t *rows)
+static void report_csv_print(FILE *out, json_t *rows)
 {
     json_t *columns = json_object(), *row, *v;
     const char *key, *between = "";
@@ -102,7 +102,7 @@ int report_csv(const char *path, const struct row *rows, unsigned n)
         json_array_append_new(flat, one);
     }
     if (out && flat)
-        print(out, flat);
+        report_csv_print(out, flat);
     if (out && !fclose(out) && text)
         rc = atomic_output_text(path, text);
     free(text);

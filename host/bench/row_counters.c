@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Its index; r->n: there is none. */
-static unsigned find(const struct row_counters *r, const char *name)
+static unsigned row_counters_find(const struct row_counters *r, const char *name)
 {
     unsigned i = 0;
 
@@ -19,7 +19,7 @@ static unsigned find(const struct row_counters *r, const char *name)
 
 void row_counters_add(struct row_counters *r, const char *name, uint64_t v, bool level)
 {
-    unsigned i = find(r, name);
+    unsigned i = row_counters_find(r, name);
 
     if (i == ROW_COUNTERS)
         return;
@@ -47,7 +47,7 @@ void row_counters_add_ranks(struct row_counters *r, enum coll_algo a,
 void row_counters_since(struct row_counters *r, const struct row_counters *before)
 {
     for (unsigned i = 0; i < r->n; i++) {
-        unsigned k = find(before, r->c[i].name);
+        unsigned k = row_counters_find(before, r->c[i].name);
 
         if (k < before->n && !r->c[i].level)
             r->c[i].v -= before->c[k].v;

@@ -20,8 +20,8 @@ static bool is_of(const struct sampled *s, const struct expected_job *j, const s
 }
 
 /* One more way, where there is such a schedule. */
-static int add(struct sampled *s, const struct expected_job *j, const struct row *r,
-               enum coll_algo by, bool repaired)
+static int sampled_add(struct sampled *s, const struct expected_job *j, const struct row *r,
+                       enum coll_algo by, bool repaired)
 {
     struct coll_args a = row_args(r);
     int rc;
@@ -45,9 +45,9 @@ static int add_others(struct sampled *s, const struct expected_job *j, const str
         all |= 1u << ALGO_SHARP | 1u << ALGO_RING;
     for (unsigned a = 0; !rc && a < ALGO_COUNT; a++)
         if (all & ~done & 1u << a && sched_has(r->coll, a))
-            rc = add(s, j, r, a, false);
+            rc = sampled_add(s, j, r, a, false);
     if (!rc && all & 1u << ALGO_SHARP && sched_has(r->coll, ALGO_SHARP))
-        rc = add(s, j, r, ALGO_SHARP, true);
+        rc = sampled_add(s, j, r, ALGO_SHARP, true);
     return rc;
 }
 
@@ -100,7 +100,7 @@ int sampled_set(struct sampled *s, const struct expected_job *j, const struct pe
         return 0;
     samples_choose(&s->at, l, r->type, j->fab->mtu);
     keep_given(s, r);
-    rc = add(s, j, r, by, false);
+    rc = sampled_add(s, j, r, by, false);
     if (!rc && cut)
         rc = add_others(s, j, o, r);
     if (rc)

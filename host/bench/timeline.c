@@ -57,7 +57,7 @@ uint32_t timeline_node_pid(const struct timeline *t, unsigned node)
 
 /* ---- recording ---- */
 
-static void forget(struct rank_line *l)
+static void rank_line_forget(struct rank_line *l)
 {
     free(l->first);
     free(l->at);
@@ -77,7 +77,7 @@ static void on_begin(void *ctx, const struct coll_req *r)
         return;
     if (t->origin_ps == PS_NEVER)
         t->origin_ps = now(t);
-    forget(l);
+    rank_line_forget(l);
     l->begun++;
     l->seq = r->id.seq;
     l->begin_ps = again ? l->begin_ps : now(t);
@@ -87,7 +87,7 @@ static void on_begin(void *ctx, const struct coll_req *r)
         l->at = malloc((r->s.n_steps + 1u) * sizeof(*l->at));
     }
     if (!l->first || !l->at) {
-        forget(l);
+        rank_line_forget(l);
         t->ranks_left_out += !again;
         return;
     }
@@ -280,7 +280,7 @@ static void on_end(void *ctx, const struct coll_req *r)
         for (uint64_t n = 0; n < lane->n; n++)
             add_step(l, lane, i + 1, n, &free_ps);
     }
-    forget(l);
+    rank_line_forget(l);
 }
 
 /* ---- for those who run operations ---- */
@@ -290,7 +290,7 @@ const struct comm_watch *timeline_watch(struct timeline *t, unsigned rank)
     return &t->rank[rank].watch;
 }
 
-static void begin(struct timeline *t, unsigned skip, int64_t origin_ps)
+static void timeline_begin_skipping(struct timeline *t, unsigned skip, int64_t origin_ps)
 {
     trace_events_restart(t->events);
     t->skip = skip;
@@ -300,7 +300,7 @@ static void begin(struct timeline *t, unsigned skip, int64_t origin_ps)
     for (unsigned i = 0; i < t->cfg.nranks; i++) {
         struct rank_line *l = &t->rank[i];
 
-        forget(l);
+        rank_line_forget(l);
         l->passed = l->begun = 0;
         l->begin_ps = l->end_ps = UNKNOWN;
         l->counted = (struct timeline_counts){0};
@@ -310,12 +310,12 @@ static void begin(struct timeline *t, unsigned skip, int64_t origin_ps)
 
 void timeline_begin(struct timeline *t, unsigned skip)
 {
-    begin(t, skip, skip ? PS_NEVER : now(t));
+    timeline_begin_skipping(t, skip, skip ? PS_NEVER : now(t));
 }
 
 void timeline_begin_at(struct timeline *t, int64_t origin_ps)
 {
-    begin(t, 0, origin_ps);
+    timeline_begin_skipping(t, 0, origin_ps);
 }
 
 void timeline_set_span(struct timeline *t, unsigned rank, const struct timeline_span *s)
@@ -460,7 +460,7 @@ void timeline_destroy(struct timeline *t)
         return;
     for (unsigned i = 0; t->rank && i < t->cfg.nranks; i++)
         if (t->rank[i].t)
-            forget(&t->rank[i]);
+            rank_line_forget(&t->rank[i]);
     trace_events_destroy(t->events);
     free(t->rank);
     free(t);

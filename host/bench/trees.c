@@ -11,7 +11,7 @@ struct trees_choice {
     uint16_t *tree;
 };
 
-static bool reaches(const struct trees_choice *c, const struct fab_tree *t)
+static bool trees_choice_reaches(const struct trees_choice *c, const struct fab_tree *t)
 {
     for (unsigned r = 0; r < c->nranks; r++)
         if (t->parent[c->f->hosts[c->host_of_rank[r]]] == FAB_NONE)
@@ -58,12 +58,12 @@ static bool gains(struct trees_choice *c, unsigned tree)
     return with > before + before / 64;
 }
 
-static void take(struct trees_choice *c, bool all, bool scale_out)
+static void trees_choice_take(struct trees_choice *c, bool all, bool scale_out)
 {
     for (unsigned i = 0; i < c->f->n_trees && c->n < COLL_TREES; i++) {
         const struct fab_tree *t = &c->f->trees[i];
 
-        if ((t->domain == FAB_NONE) == scale_out && (!all || reaches(c, t)) &&
+        if ((t->domain == FAB_NONE) == scale_out && (!all || trees_choice_reaches(c, t)) &&
             (!all || fits(c, t)) && (!t->turn || (all && gains(c, i))))
             c->tree[c->n++] = (uint16_t)i;
     }
@@ -74,10 +74,10 @@ unsigned trees_choose(const struct fabric *f, unsigned nranks, const uint16_t *h
 {
     struct trees_choice c = {.f = f, .nranks = nranks, .host_of_rank = host_of_rank, .tree = tree};
 
-    take(&c, true, true);
+    trees_choice_take(&c, true, true);
     if (!c.n)
-        take(&c, true, false);
+        trees_choice_take(&c, true, false);
     if (!c.n)
-        take(&c, false, true);
+        trees_choice_take(&c, false, true);
     return c.n;
 }

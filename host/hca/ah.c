@@ -131,7 +131,7 @@ struct hca_ah_chunk {
     struct hca_ah ah[CHUNK];
 };
 
-static void put(struct hca *h, struct hca_ah *ah)
+static void ah_put(struct hca *h, struct hca_ah *ah)
 {
     T_ASSERT(!ah->live, "a live address handle is put on the free list");
     ah->next_free = NULL;
@@ -143,7 +143,7 @@ static void put(struct hca *h, struct hca_ah *ah)
 }
 
 /* With the lock held. NULL: too many, or no memory. */
-static struct hca_ah *take(struct hca *h)
+static struct hca_ah *ah_take(struct hca *h)
 {
     struct hca_ah *ah;
 
@@ -157,7 +157,7 @@ static struct hca_ah *take(struct hca *h)
         c->next = h->ah_chunks;
         h->ah_chunks = c;
         for (unsigned i = 0; i < CHUNK; i++)
-            put(h, &c->ah[i]);
+            ah_put(h, &c->ah[i]);
     }
     ah = h->ah_free_head;
     T_ASSERT(ah && !ah->live && ah->next_free,
@@ -168,13 +168,13 @@ static struct hca_ah *take(struct hca *h)
     return ah;
 }
 
-static void release(struct hca *h, struct hca_ah *ah)
+static void ah_release(struct hca *h, struct hca_ah *ah)
 {
     T_ASSERT(h->n_ah && ah->pd->refs, "an address handle is destroyed that was not counted");
     ah->live = 0;
     ah->pd->refs--;
     h->n_ah--;
-    put(h, ah);
+    ah_put(h, ah);
 }
 
 bool ah_usable(const struct hca_qp *qp, const struct ibv_ah *v)
@@ -188,7 +188,7 @@ void ah_release_all_of(struct hca_ctx *c)
     for (struct hca_ah_chunk *k = c->hca->ah_chunks; k; k = k->next)
         for (unsigned i = 0; i < CHUNK; i++)
             if (k->ah[i].live && k->ah[i].v.context == &c->v.context)
-                release(c->hca, &k->ah[i]);
+                ah_release(c->hca, &k->ah[i]);
 }
 
 void ah_free_chunks(struct hca *h)
@@ -218,7 +218,7 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *v, struct ibv_ah_attr *attr)
         return NULL;
     }
     hca_lock(c->hca);
-    ah = take(c->hca);
+    ah = ah_take(c->hca);
     if (ah) {
         ah->v = (struct ibv_ah){.context = v->context, .pd = v};
         ah->pd = to_pd(v);
@@ -243,7 +243,7 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *v)
         return REAL(ibv_destroy_ah)(v);
     hca_lock(c->hca);
     if (to_ah(v)->live == HCA_AH_LIVE)
-        release(c->hca, to_ah(v));
+        ah_release(c->hca, to_ah(v));
     else
         rc = EINVAL; /* destroyed already */
     hca_unlock(c->hca);

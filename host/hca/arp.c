@@ -31,7 +31,7 @@ struct arp_frame {
 } __attribute__((packed));
 _Static_assert(sizeof(struct arp_frame) == 14 + 28, "RFC 826");
 
-static struct hca_neighbour *find(struct hca *h, uint32_t ip)
+static struct hca_neighbour *arp_find(struct hca *h, uint32_t ip)
 {
     for (unsigned i = 0; i < HCA_NEIGHBOURS; i++)
         if (h->neighbour[i].ip == ip)
@@ -43,7 +43,7 @@ static struct hca_neighbour *find(struct hca *h, uint32_t ip)
  * are. */
 static struct hca_neighbour *find_or_make(struct hca *h, uint32_t ip)
 {
-    struct hca_neighbour *n = find(h, ip), *oldest = &h->neighbour[0];
+    struct hca_neighbour *n = arp_find(h, ip), *oldest = &h->neighbour[0];
 
     if (n)
         return n;
@@ -67,7 +67,7 @@ static bool is_known(const struct hca *h, const struct hca_neighbour *n)
     return n->known && h->now_ps - n->known_ps <= AGE_PS;
 }
 
-static void ask(struct hca *h, struct hca_neighbour *n)
+static void arp_ask(struct hca *h, struct hca_neighbour *n)
 {
     if (n->ask || h->now_ps - n->asked_ps < AGAIN_PS)
         return;
@@ -80,7 +80,7 @@ static void ask(struct hca *h, struct hca_neighbour *n)
 
 bool arp_lookup(const struct hca *h, uint32_t ip, uint8_t mac[6])
 {
-    const struct hca_neighbour *n = find((struct hca *)h, ip);
+    const struct hca_neighbour *n = arp_find((struct hca *)h, ip);
 
     if (!n || !n->known)
         return false;
@@ -108,7 +108,7 @@ int arp_resolve(struct hca *h, uint32_t ip)
             break;
         }
         n->waiting = true;
-        ask(h, n);
+        arp_ask(h, n);
         if (!is_known(h, n) && !hca_wait(h)) {
             rc = -EHOSTUNREACH;
             break;
@@ -129,7 +129,7 @@ static void put_ip(uint8_t to[4], uint32_t ip)
     memcpy(to, &ip, 4);
 }
 
-static void build(struct rte_mbuf *m, uint32_t own_ip, uint32_t ip)
+static void arp_build(struct rte_mbuf *m, uint32_t own_ip, uint32_t ip)
 {
     struct arp_frame *a = rte_pktmbuf_mtod(m, struct arp_frame *);
 
@@ -161,14 +161,14 @@ uint16_t arp_output(struct hca *h, struct rte_mbuf **m, uint16_t n)
         m[k] = frame_alloc(h->cfg.pool);
         if (!m[k])
             break;
-        build(m[k++], h->cfg.ip, b->ip);
+        arp_build(m[k++], h->cfg.ip, b->ip);
         b->ask = false;
         h->arp_asks--;
     }
     return k;
 }
 
-static bool take(struct hca *h, struct rte_mbuf *m)
+static bool arp_take(struct hca *h, struct rte_mbuf *m)
 {
     const struct arp_frame *a = rte_pktmbuf_mtod(m, const struct arp_frame *);
     struct hca_neighbour *n;
@@ -179,7 +179,7 @@ static bool take(struct hca *h, struct rte_mbuf *m)
         a->op != RTE_BE16(ARP_REPLY) || (a->sender_mac[0] & 1))
         return false;
     memcpy(&ip, a->sender_ip, 4);
-    n = find(h, be32toh(ip));
+    n = arp_find(h, be32toh(ip));
     if (!n || !n->waiting)
         return false;
     memcpy(n->mac, a->sender_mac, 6);
@@ -193,7 +193,7 @@ uint16_t arp_input(struct hca *h, struct rte_mbuf **m, uint16_t n)
     uint16_t k = 0;
 
     for (uint16_t i = 0; i < n; i++) {
-        if (take(h, m[i]))
+        if (arp_take(h, m[i]))
             rte_pktmbuf_free(m[i]);
         else
             m[k++] = m[i];

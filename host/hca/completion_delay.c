@@ -44,7 +44,8 @@ static bool delayed_grow(struct hca *h)
 
 /* Where a completion belongs that is due at *due_ps: behind all that are due by then, and behind
  * those of its queue pair, whose last one it waits for. */
-static uint32_t place(const struct hca *h, const struct hca_cqe *e, int64_t *due_ps)
+static uint32_t completion_delay_place(const struct hca *h, const struct hca_cqe *e,
+                                       int64_t *due_ps)
 {
     uint32_t at = h->delayed_tail;
 
@@ -73,7 +74,7 @@ void delayed_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
                 solicited); /* out of memory: an early completion is better than a lost one */
         return;
     }
-    at = place(h, e, &due_ps);
+    at = completion_delay_place(h, e, &due_ps);
     for (uint32_t i = h->delayed_tail++; i != at; i--)
         *delayed_at(h, i) = *delayed_at(h, i - 1);
     *delayed_at(h, at) = (struct hca_delayed){cq, *e, due_ps, solicited};

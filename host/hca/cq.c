@@ -150,7 +150,7 @@ void hca_complete(void *user, const struct cqe *c)
         cq_push(qp->rcq, &e, c->solicited);
 }
 
-static int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
+static int cq_take(struct hca_cq *cq, int n, struct ibv_wc *wc)
 {
     int k = 0;
 
@@ -182,13 +182,13 @@ int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc)
     if (hca_dead(h))
         return -EIO;
     hca_lock(h);
-    k = take(cq, n, wc);
+    k = cq_take(cq, n, wc);
     hca_unlock(h);
     if (k || !h->cfg.drv.idle || n <= 0)
         return k;
     h->cfg.drv.idle(h->cfg.drv.ctx);
     hca_lock(h);
-    k = take(cq, n, wc);
+    k = cq_take(cq, n, wc);
     hca_unlock(h);
     return k;
 }

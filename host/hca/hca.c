@@ -35,7 +35,7 @@ static void check_port(const struct hca *h)
 }
 
 /* Every entry of the endpoint: the state between entries is consistent. */
-static void enter(struct hca *h, int64_t now_ps)
+static void hca_enter(struct hca *h, int64_t now_ps)
 {
     T_ASSERT_HOT(h->deferred || hlist_empty(&h->overrun_cqs),
                  "an overrun waits, and no work is deferred");
@@ -48,7 +48,7 @@ static uint16_t hca_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t no
     struct hca *h = ctx;
     uint16_t k;
 
-    enter(h, now_ps);
+    hca_enter(h, now_ps);
     if (h->arp_waiters || h->igmp_groups) {
         uint16_t left = h->arp_waiters ? arp_input(h, m, n) : n;
 
@@ -73,7 +73,7 @@ static uint16_t hca_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m
     struct hca *h = ctx;
     uint16_t k = 0;
 
-    enter(h, now_ps);
+    hca_enter(h, now_ps);
     if (h->igmp_n && q == ENDPOINT_ACK)
         k = igmp_output(h, m, n);
     if (h->arp_asks && q == ENDPOINT_ACK)
@@ -88,7 +88,7 @@ static void hca_tick(void *ctx, int64_t now_ps)
 {
     struct hca *h = ctx;
 
-    enter(h, now_ps);
+    hca_enter(h, now_ps);
     h->ep.tick(h->ep.ctx, now_ps);
     delayed_show(h);
     if (h->deferred)

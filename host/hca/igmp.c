@@ -42,7 +42,7 @@ static void put32(uint8_t *p, uint32_t v)
     put16(p, v >> 16), put16(p + 2, (uint16_t)v);
 }
 
-static void build(struct rte_mbuf *m, uint32_t src, uint32_t group, bool leave)
+static void igmp_build_frame(struct rte_mbuf *m, uint32_t src, uint32_t group, bool leave)
 {
     uint8_t *eth = (uint8_t *)rte_pktmbuf_append(m, FRAME_MIN_BYTES), *ip = eth + 14,
             *igmp = ip + IP_BYTES;
@@ -75,13 +75,13 @@ uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n)
         m[k] = frame_alloc(h->cfg.pool);
         if (!m[k])
             break;
-        build(m[k++], h->cfg.ip, h->igmp[0].group, h->igmp[0].leave);
+        igmp_build_frame(m[k++], h->cfg.ip, h->igmp[0].group, h->igmp[0].leave);
         memmove(h->igmp, h->igmp + 1, --h->igmp_n * sizeof(h->igmp[0]));
     }
     return k;
 }
 
-static void announce(struct hca *h, uint32_t group, bool leave)
+static void igmp_announce(struct hca *h, uint32_t group, bool leave)
 {
     /* A waiting message about the same group is out of date. */
     for (unsigned i = 0; i < h->igmp_n; i++)
@@ -93,7 +93,7 @@ static void announce(struct hca *h, uint32_t group, bool leave)
         h->igmp[h->igmp_n++] = (struct hca_igmp){group, leave};
 }
 
-static struct hca_group *find(struct hca *h, uint32_t group)
+static struct hca_group *igmp_find(struct hca *h, uint32_t group)
 {
     for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
         if (h->group[i].refs && h->group[i].ip == group)
@@ -111,12 +111,12 @@ static void drop_ref(struct hca *h, struct hca_group *g)
 /* The lock is dropped meanwhile, so the group is looked up again. */
 static int await(struct hca *h, uint32_t group)
 {
-    struct hca_group *g = find(h, group);
+    struct hca_group *g = igmp_find(h, group);
     int64_t until;
 
     hca_kick(h); /* which also brings h->now_ps up to date */
     until = h->now_ps + WAIT_PS;
-    while ((g = find(h, group)) && g->answer == IGMP_ASKED && h->nic_up && h->now_ps <= until)
+    while ((g = igmp_find(h, group)) && g->answer == IGMP_ASKED && h->nic_up && h->now_ps <= until)
         if (!hca_wait(h))
             break;
     return g && g->answer == IGMP_REFUSED ? -ENOSPC : 0;
@@ -124,7 +124,7 @@ static int await(struct hca *h, uint32_t group)
 
 int igmp_join(struct hca *h, uint32_t group)
 {
-    struct hca_group *g = find(h, group);
+    struct hca_group *g = igmp_find(h, group);
     int rc;
 
     for (unsigned i = 0; !g && i < ROCE_MAX_MCAST; i++)
@@ -137,10 +137,10 @@ int igmp_join(struct hca *h, uint32_t group)
     g->refs++;
     if (g->answer == IGMP_REFUSED) {
         g->answer = IGMP_ASKED;
-        announce(h, group, false);
+        igmp_announce(h, group, false);
     }
     rc = await(h, group);
-    g = find(h, group);
+    g = igmp_find(h, group);
     if (rc && g)
         drop_ref(h, g);
     return rc;
@@ -148,13 +148,13 @@ int igmp_join(struct hca *h, uint32_t group)
 
 void igmp_leave(struct hca *h, uint32_t group)
 {
-    struct hca_group *g = find(h, group);
+    struct hca_group *g = igmp_find(h, group);
 
     if (!g)
         return;
     drop_ref(h, g);
     if (!g->refs)
-        announce(h, group, true);
+        igmp_announce(h, group, true);
 }
 
 /* The port came up again: the NIC behind it may be a new one without any membership. */
@@ -162,7 +162,7 @@ void igmp_repeat(struct hca *h)
 {
     for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
         if (h->group[i].refs)
-            announce(h, h->group[i].ip, false);
+            igmp_announce(h, h->group[i].ip, false);
 }
 
 /* ---- the NIC's answers ---- */
@@ -172,9 +172,9 @@ static uint32_t get32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static void answered(struct hca *h, uint8_t type, uint32_t group)
+static void igmp_answered(struct hca *h, uint8_t type, uint32_t group)
 {
-    struct hca_group *g = find(h, group);
+    struct hca_group *g = igmp_find(h, group);
 
     if (!g || (type != IGMP_REPORT_V2 && type != IGMP_LEAVE))
         return;
@@ -185,7 +185,7 @@ static void answered(struct hca *h, uint8_t type, uint32_t group)
 }
 
 /* As the NIC builds them: from the own address, with one option. */
-static bool take(struct hca *h, struct rte_mbuf *m)
+static bool igmp_take(struct hca *h, struct rte_mbuf *m)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *ip = p + 14, *igmp = ip + IP_BYTES;
 
@@ -193,7 +193,7 @@ static bool take(struct hca *h, struct rte_mbuf *m)
         ip[9] != 2)
         return false;
     if (get32(ip + 12) == h->cfg.ip)
-        answered(h, igmp[0], get32(igmp + 4));
+        igmp_answered(h, igmp[0], get32(igmp + 4));
     rte_pktmbuf_free(m);
     return true;
 }
@@ -203,7 +203,7 @@ uint16_t igmp_input(struct hca *h, struct rte_mbuf **m, uint16_t n)
     uint16_t k = 0;
 
     for (uint16_t i = 0; i < n; i++)
-        if (!take(h, m[i]))
+        if (!igmp_take(h, m[i]))
             m[k++] = m[i];
     return k;
 }

@@ -20,7 +20,7 @@ static void fail(struct hca_qp *qp, int err)
 }
 
 /* A new request. In a full batch it overwrites the last one, and wr_complete reports ENOMEM. */
-static struct wqe *begin(struct ibv_qp_ex *v, enum wr_op op)
+static struct wqe *qp_ex_begin(struct ibv_qp_ex *v, enum wr_op op)
 {
     struct hca_qp *qp = of(v);
     uint32_t max = qp->cap.max_send_wr ? qp->cap.max_send_wr : 1;
@@ -57,17 +57,17 @@ static struct wqe *last(struct ibv_qp_ex *v)
 
 static void wr_send(struct ibv_qp_ex *v)
 {
-    begin(v, WR_SEND);
+    qp_ex_begin(v, WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *v, __be32 imm)
 {
-    begin(v, WR_SEND_IMM)->imm = imm;
+    qp_ex_begin(v, WR_SEND_IMM)->imm = imm;
 }
 
 static struct wqe *begin_rdma(struct ibv_qp_ex *v, enum wr_op op, uint32_t rkey, uint64_t raddr)
 {
-    struct wqe *w = begin(v, op);
+    struct wqe *w = qp_ex_begin(v, op);
 
     w->rkey = rkey;
     w->raddr = raddr;
@@ -115,18 +115,18 @@ static void wr_atomic_write(struct ibv_qp_ex *v, uint32_t rkey, uint64_t raddr, 
 
 static void wr_send_inv(struct ibv_qp_ex *v, uint32_t rkey)
 {
-    begin(v, WR_SEND_INV)->rkey = rkey;
+    qp_ex_begin(v, WR_SEND_INV)->rkey = rkey;
 }
 
 static void wr_local_inv(struct ibv_qp_ex *v, uint32_t rkey)
 {
-    begin(v, WR_LOCAL_INV)->rkey = rkey;
+    qp_ex_begin(v, WR_LOCAL_INV)->rkey = rkey;
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *v, struct ibv_mw *mw, uint32_t rkey,
                        const struct ibv_mw_bind_info *info)
 {
-    struct wqe *w = begin(v, WR_BIND_MW);
+    struct wqe *w = qp_ex_begin(v, WR_BIND_MW);
 
     if (!mw || mw->type != IBV_MW_TYPE_2 || mw_bind_from(w, of(v), mw, rkey, info))
         fail(of(v), EINVAL);

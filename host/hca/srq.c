@@ -114,7 +114,7 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 
 /* Sets the depth, which must hold the requests that are not polled yet and reach the limit. Without
  * IBV_SRQ_MAX_WR it only checks the limit. */
-static int resize(struct hca_srq *s, const struct ibv_srq_attr *a, int mask)
+static int srq_resize(struct hca_srq *s, const struct ibv_srq_attr *a, int mask)
 {
     uint32_t max = mask & IBV_SRQ_MAX_WR ? a->max_wr : s->max_wr;
     uint32_t limit = mask & IBV_SRQ_LIMIT ? a->srq_limit : s->limit, used = s->max_wr - s->free;
@@ -143,7 +143,7 @@ EXPORT int ibv_modify_srq(struct ibv_srq *v, struct ibv_srq_attr *a, int mask)
     if (mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR))
         return EINVAL;
     hca_lock(c->hca);
-    rc = resize(s, a, mask);
+    rc = srq_resize(s, a, mask);
     if (rc || !(mask & IBV_SRQ_LIMIT)) {
         hca_unlock(c->hca);
         return rc;

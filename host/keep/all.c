@@ -27,7 +27,7 @@ struct list {
     bool failed;
 };
 
-static void take(void *ctx, const struct fabric_seen *f)
+static void all_take_seen(void *ctx, const struct fabric_seen *f)
 {
     struct list *l = ctx;
 
@@ -52,7 +52,7 @@ static bool is_same(const struct fabric_seen *a, const struct fabric_seen *b)
 }
 
 /* By user and directory; keepers are last, processes in order of their pids. */
-static int compare(const void *x, const void *y)
+static int all_compare(const void *x, const void *y)
 {
     const struct fabric_seen *a = x, *b = y;
     int dir = strcmp(a->dir, b->dir);
@@ -191,14 +191,14 @@ int all_print(void)
     struct list l = {.n = 0};
     unsigned to;
 
-    procs_scan(take, &l);
+    procs_scan(all_take_seen, &l);
     if (l.failed) {
         free(l.at);
         fputs("trib: out of memory\n", stderr);
         return 1;
     }
     if (l.n)
-        qsort(l.at, l.n, sizeof(*l.at), compare);
+        qsort(l.at, l.n, sizeof(*l.at), all_compare);
     for (unsigned from = 0; from < l.n; from = to) {
         for (to = from + 1; to < l.n && is_same(&l.at[from], &l.at[to]); to++)
             ;

@@ -54,7 +54,7 @@ static bool only_ours(int fd)
     return only;
 }
 
-static bool has(int fd, const char *name)
+static bool dir_has_file(int fd, const char *name)
 {
     return !faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
@@ -66,8 +66,8 @@ int dir_kind(int fd)
     struct dirent *e;
     DIR *d;
 
-    if ((proc && (has(fd, "shared") || has(fd, KEEP_FILE))) ||
-        (has(fd, "shared") && has(fd, "fabric.path")))
+    if ((proc && (dir_has_file(fd, "shared") || dir_has_file(fd, KEEP_FILE))) ||
+        (dir_has_file(fd, "shared") && dir_has_file(fd, "fabric.path")))
         return DIR_OURS;
     d = open_again(fd);
     while (d && (e = readdir(d)))

@@ -278,7 +278,7 @@ static void detach(int fd_null)
 }
 
 /* Looks after the fabric once it is up. Exit code. */
-static int keep(struct keeper *k)
+static int keeper_keep(struct keeper *k)
 {
     bool lives_with = k->cfg->lives_with;
     char how[128];
@@ -324,7 +324,7 @@ static int keeper_main(struct keeper *k)
     k->first = -1;
     k->partner = partner;
     detach(null);
-    return keep(k);
+    return keeper_keep(k);
 }
 
 /* ---- the first process ---- */
@@ -349,7 +349,7 @@ static void tell_to_undo(struct starter *s, int rc)
 }
 
 /* false: the socket has ended. */
-static bool hear(struct starter *s)
+static bool starter_hear(struct starter *s)
 {
     char byte;
 
@@ -390,7 +390,7 @@ static void wait_for_keeper(struct starter *s)
             continue;
         if (p[0].revents && read(s->signals, &si, sizeof(si)) == sizeof(si) && !s->shut && !s->up)
             tell_to_undo(s, si.ssi_signo == SIGINT ? 130 : 143);
-        if (p[1].revents && !hear(s))
+        if (p[1].revents && !starter_hear(s))
             return;
     }
 }

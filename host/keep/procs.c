@@ -139,7 +139,7 @@ static pid_t lock_holder(int dir, const char *name)
 
 /* ---- all of a directory ---- */
 
-static bool has(const struct procs *p, pid_t pid)
+static bool procs_has(const struct procs *p, pid_t pid)
 {
     for (unsigned i = 0; i < p->n; i++)
         if (p->at[i].pid == pid)
@@ -147,7 +147,7 @@ static bool has(const struct procs *p, pid_t pid)
     return false;
 }
 
-static int add(struct procs *p, const char *name, pid_t pid, int fd)
+static int procs_add(struct procs *p, const char *name, pid_t pid, int fd)
 {
     if (p->n == p->cap) {
         unsigned room = p->cap ? 2 * p->cap : 16;
@@ -235,7 +235,7 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
         return 0;
     }
     if (pid == PROCESS_AWAY)
-        return add(p, name, pid, -1);
+        return procs_add(p, name, pid, -1);
     fd = pidfd(pid);
     if (fd < 0)
         return 0;
@@ -247,7 +247,7 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
         close(fd);
         return 0;
     }
-    return add(p, name, pid, fd);
+    return procs_add(p, name, pid, fd);
 }
 
 static int add_keeper(struct procs *p, int at)
@@ -257,7 +257,7 @@ static int add_keeper(struct procs *p, int at)
     char args[KEEP_PATH];
 
     if (pid == PROCESS_AWAY)
-        return add(p, "", pid, -1);
+        return procs_add(p, "", pid, -1);
     if (fd < 0)
         return 0;
     if (lock_holder(at, KEEP_FILE) != pid || arguments(pid, args, sizeof(args)) <= 0 ||
@@ -265,7 +265,7 @@ static int add_keeper(struct procs *p, int at)
         close(fd);
         return 0;
     }
-    return add(p, "", pid, fd);
+    return procs_add(p, "", pid, fd);
 }
 
 /* Adds what the directory has files of. One that others could write to proves nothing. */
@@ -329,14 +329,14 @@ static int add_unlisted(struct procs *p, const char *dir, bool keepers)
         bool keeper;
         int fd;
 
-        if (!pid || pid == getpid() || has(p, pid) || owner_of_pid(pid) != geteuid() ||
+        if (!pid || pid == getpid() || procs_has(p, pid) || owner_of_pid(pid) != geteuid() ||
             !runs_in(pid, dir, &keeper, &proc, args, sizeof(args)) || (keeper && !keepers))
             continue;
         fd = pidfd(pid);
         if (fd < 0)
             continue;
         if (runs_in(pid, dir, &keeper, &proc, args, sizeof(args)))
-            rc = add(p, keeper ? "" : proc, pid, fd);
+            rc = procs_add(p, keeper ? "" : proc, pid, fd);
         else
             close(fd);
     }

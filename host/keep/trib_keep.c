@@ -95,7 +95,7 @@ static void tell_foreign(const struct procs *p)
 
 /* ---- stop ---- */
 
-static int stop(const char *dir)
+static int keep_stop(const char *dir)
 {
     char why[OWN_WHY];
     struct procs p;
@@ -206,7 +206,7 @@ static void list_living(const struct proc *p, bool ready)
         puts(ready ? "ready" : "not ready yet");
 }
 
-static int list(const char *dir)
+static int keep_list(const char *dir)
 {
     char name[KEEP_NAME], how[256], why[OWN_WHY];
     struct procs p;
@@ -253,7 +253,7 @@ static int list(const char *dir)
 
 /* Scripts read files of a run directory by this alone: what a host's program puts in the place of one may
  * be a link, or a FIFO that is waited for. */
-static int show(const char *dir, const char *file)
+static int keep_show(const char *dir, const char *file)
 {
     char *text;
     size_t size;
@@ -322,7 +322,7 @@ static int run_with(char **argv)
     return 127;
 }
 
-static int start(int argc, char **argv)
+static int keep_start_command(int argc, char **argv)
 {
     struct keep_cfg c = {.dir = argv[0],
                          .lives_with = !strcmp(argv[1], "while"),
@@ -350,17 +350,17 @@ static int start(int argc, char **argv)
 }
 
 /* n arguments behind the verb. */
-static int run(enum verb verb, int n, char **argv)
+static int keep_run(enum verb verb, int n, char **argv)
 {
     switch (verb) {
     case START:
-        return start(n, argv);
+        return keep_start_command(n, argv);
     case STOP:
-        return stop(argv[0]);
+        return keep_stop(argv[0]);
     case ALIVE:
         return owner_alive(argv[0], false);
     case LIST:
-        return list(argv[0]);
+        return keep_list(argv[0]);
     case WAIT:
         return wait_gone(argv[0], argv[1]);
     case FABRICS:
@@ -373,7 +373,7 @@ static int run(enum verb verb, int n, char **argv)
     case WITH:
         return run_with(argv);
     case SHOW:
-        return show(argv[0], argv[1]);
+        return keep_show(argv[0], argv[1]);
     }
     return EXIT_USAGE;
 }
@@ -389,7 +389,7 @@ int main(int argc, char **argv)
         return code;
     n = argc - r.rest;
     if (n >= verbs[o.verb].least && n <= verbs[o.verb].most)
-        return run(o.verb, n, argv + r.rest);
+        return keep_run(o.verb, n, argv + r.rest);
     snprintf(err, sizeof(err), "%s: found %d arguments, expected %s%d", verbs[o.verb].name, n,
              verbs[o.verb].most == INT_MAX ? "at least " : "", verbs[o.verb].least);
     return options_wrong(&program, err);

@@ -20,7 +20,7 @@ int cuda_no(char *err, int rc, const char *fmt, ...)
     return rc;
 }
 
-static int load(struct device *d, char *err)
+static int cuda_open_load(struct device *d, char *err)
 {
     const char *missing = NULL;
 
@@ -37,7 +37,7 @@ static int load(struct device *d, char *err)
 int cuda_start(struct device *d, int *gpus, char *err)
 {
     const char *name = NULL;
-    int no = load(d, err);
+    int no = cuda_open_load(d, err);
     CUresult rc;
 
     *gpus = 0;

@@ -31,7 +31,7 @@ const char *multicast_error(struct multicast *m)
 
 /* No member continues before all have arrived: GPU 0 waits for the others, then they wait
  * for it. */
-static int barrier(struct multicast *m)
+static int multicast_barrier(struct multicast *m)
 {
     struct multicast_member *g = m->member, *first = &g[0];
 
@@ -60,7 +60,7 @@ static int barrier_if_needed(struct multicast *m)
 {
     for (unsigned i = 0; i < m->n; i++)
         if (device_given(m->member[i].d, DEVICE_REDUCE) != m->member[i].given)
-            return barrier(m);
+            return multicast_barrier(m);
     return 0;
 }
 
@@ -89,7 +89,7 @@ int multicast_all_reduce(struct multicast *m, enum redop op, enum dtype t, size_
                                           multimem_grid(a.units, (unsigned)d->processors))))
             return -EIO;
     }
-    return barrier(m);
+    return multicast_barrier(m);
 }
 
 struct bind_batch {
@@ -115,7 +115,7 @@ int multicast_time(struct multicast *m, enum redop op, enum dtype t, size_t dst,
                    size_t count, unsigned times, double *seconds)
 {
     struct bind_batch b = {m, op, t, dst, src, count, times, 0};
-    int rc = barrier(m);
+    int rc = multicast_barrier(m);
 
     if (!rc && !device_use(m->member[0].d))
         rc = device_time(m->member[0].d, give_batch, &b, seconds);

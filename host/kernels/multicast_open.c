@@ -68,7 +68,7 @@ int multicast_can(unsigned n, char *err)
 
 /* ---- set-up ---- */
 
-static int load(struct multicast *m, char *err)
+static int multicast_open_load(struct multicast *m, char *err)
 {
     void *lib = m->member[0].d->lib;
     const char *missing = NULL;
@@ -89,7 +89,7 @@ static CUmemAllocationProp memory_of(const struct multicast_member *g)
 }
 
 /* Creates the object and adds all GPUs. */
-static int create(struct multicast *m)
+static int multicast_open_create(struct multicast *m)
 {
     CUmulticastObjectProp p = {.numDevices = m->n,
                                .size = m->bytes,
@@ -169,9 +169,9 @@ static int set_up(struct multicast *m, char *err)
     for (unsigned i = 0; !rc && i < m->n; i++)
         rc = open_member(m, i, err);
     if (!rc)
-        rc = load(m, err);
+        rc = multicast_open_load(m, err);
     if (!rc)
-        rc = create(m);
+        rc = multicast_open_create(m);
     for (unsigned i = 0; !rc && i < m->n; i++)
         rc = bind(m, &m->member[i]);
     for (unsigned i = 0; !rc && i < m->n; i++)

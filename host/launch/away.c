@@ -39,7 +39,7 @@ static int write_all(int fd, const char *at, size_t n)
 }
 
 /* False: the end of `from`, or of `to`. */
-static bool copy(int from, int to)
+static bool away_copy(int from, int to)
 {
     char buf[1 << 16];
     ssize_t n = read(from, buf, sizeof(buf));
@@ -56,9 +56,9 @@ static void relay(int rank)
         if (poll(p, 2, -1) < 0 && errno != EINTR)
             return;
         if (p[1].revents)
-            runs = copy(rank, STDOUT_FILENO);
+            runs = away_copy(rank, STDOUT_FILENO);
         else if (p[0].revents)
-            runs = copy(STDIN_FILENO, rank);
+            runs = away_copy(STDIN_FILENO, rank);
     }
 }
 

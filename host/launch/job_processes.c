@@ -264,7 +264,7 @@ static void blame(struct job_processes *j)
 }
 
 /* One turn: waits up to ms for an event and handles all that have come. */
-static void turn(struct job_processes *j, int ms, const struct gather *g)
+static void job_processes_turn(struct job_processes *j, int ms, const struct gather *g)
 {
     char stopped[MSG_TEXT / 2];
 
@@ -333,7 +333,7 @@ int job_gather_within(struct job_processes *j, uint32_t type, const struct job_l
     while (!j->cause[0] && !all_answered(j)) {
         int64_t left = soft - now_ms();
 
-        turn(j, left < 0 ? 0 : left < WATCH_MS ? (int)left : WATCH_MS, &g);
+        job_processes_turn(j, left < 0 ? 0 : left < WATCH_MS ? (int)left : WATCH_MS, &g);
         if (now_ms() >= soft && !j->cause[0]) {
             l->soft(ctx);
             soft = INT64_MAX;
@@ -373,7 +373,7 @@ int job_end(struct job_processes *j)
         if (j->rank[r].pid && j->rank[r].stop.since_ms && !j->rank[r].stop.until_ms)
             kill(j->rank[r].pid, SIGKILL);
     while (any_left(j) && now_ms() < deadline)
-        turn(j, 50, NULL);
+        job_processes_turn(j, 50, NULL);
     for (unsigned r = 0; r < j->nranks; r++) {
         if (!j->rank[r].pid)
             continue;

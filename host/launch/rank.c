@@ -33,7 +33,7 @@ int rank_fail(struct launch_rank *k, const char *what, const char *why)
 /* ---- the launcher's socket ---- */
 
 /* 1: *m is a message; 0: none; -ECANCELED: aborted, or the launcher is gone. */
-static int take(struct launch_rank *k, struct msg *m)
+static int rank_take(struct launch_rank *k, struct msg *m)
 {
     int rc = msg_next(&k->in, m);
 
@@ -59,7 +59,7 @@ static int take(struct launch_rank *k, struct msg *m)
  * The clock of control retries: wall time, slowed down where the fabric runs so slowly that an
  * answer takes its time.
  */
-static void tick(struct launch_rank *k, int64_t now)
+static void launch_rank_tick(struct launch_rank *k, int64_t now)
 {
     uint32_t d = clock_dilation(k->sh);
 
@@ -82,11 +82,11 @@ static int next_command(struct launch_rank *k, struct msg *m)
     int64_t since = clock_mono_ns();
 
     for (;;) {
-        int rc = take(k, m);
+        int rc = rank_take(k, m);
         if (rc)
             return rc;
         int64_t now = clock_mono_ns();
-        tick(k, now);
+        launch_rank_tick(k, now);
         int busy = k->comm ? comm_progress(k->comm) : 0;
         if (comm_check(k))
             return -ECANCELED;
@@ -138,8 +138,8 @@ int rank_look(struct launch_rank *k)
     if (now < k->look_at)
         return 0;
     k->look_at = now + LOOK_NS;
-    tick(k, now);
-    int rc = take(k, &m);
+    launch_rank_tick(k, now);
+    int rc = rank_take(k, &m);
     return rc > 0 ? take_stop(k, &m) : rc;
 }
 
@@ -172,7 +172,7 @@ static int send_granted(struct launch_rank *k)
     return rank_answer(k, &d, NULL);
 }
 
-static int serve(struct launch_rank *k)
+static int rank_serve(struct launch_rank *k)
 {
     struct msg m;
 
@@ -216,9 +216,9 @@ static int serve(struct launch_rank *k)
 /* ---- start and end ---- */
 
 /* Waits for a message before there is a communicator. */
-static int receive(struct launch_rank *k, struct msg *m)
+static int rank_receive(struct launch_rank *k, struct msg *m)
 {
-    while (take(k, m) == 0) {
+    while (rank_take(k, m) == 0) {
         struct pollfd p = {.fd = k->fd, .events = POLLIN};
         poll(&p, 1, 100);
     }
@@ -229,7 +229,7 @@ static int receive_init(struct launch_rank *k)
 {
     struct msg m;
 
-    if (receive(k, &m))
+    if (rank_receive(k, &m))
         return -ECANCELED;
     if (m.type != MSG_INIT || msg_read_init(&m, &k->init, k->host)) {
         k->init.rank = 0; /* for the report */
@@ -272,7 +272,7 @@ static int receive_fabric(struct launch_rank *k)
     clock_set_dilation(&k->own->clock, 1);
     k->own->sh.clock = &k->own->clock;
     k->sh = &k->own->sh;
-    if (receive(k, &m))
+    if (rank_receive(k, &m))
         return -ECANCELED;
     if (m.type != MSG_FABRIC)
         return rank_fail(k, "malformed FABRIC", NULL);
@@ -291,8 +291,8 @@ static int receive_schedule(struct launch_rank *k)
     struct msg m;
     uint32_t at = 0;
 
-    while (errs && text && at < k->init.schedule && !receive(k, &m) && m.type == MSG_SCHEDULE &&
-           m.len <= k->init.schedule - at) {
+    while (errs && text && at < k->init.schedule && !rank_receive(k, &m) &&
+           m.type == MSG_SCHEDULE && m.len <= k->init.schedule - at) {
         memcpy(text + at, m.body, m.len);
         at += m.len;
     }
@@ -320,7 +320,7 @@ static int open_device(struct launch_rank *k)
     return 0;
 }
 
-static int allocate(struct launch_rank *k)
+static int rank_allocate(struct launch_rank *k)
 {
     k->buf_bytes = k->init.buf_bytes;
     for (int i = 0; i < 2; i++) {
@@ -379,7 +379,7 @@ static int connect_all(struct launch_rank *k)
         k->comm = NULL;
         return rank_fail(k, err, NULL);
     }
-    if (allocate(k))
+    if (rank_allocate(k))
         return -ECANCELED;
     comm_gpudirect(k->comm, path);
     if (*path)
@@ -401,7 +401,7 @@ static int connect_all(struct launch_rank *k)
 }
 
 /* Leaves the group, within 2 s, so that its slots are free for the next job. */
-static void leave(struct launch_rank *k)
+static void rank_leave(struct launch_rank *k)
 {
     int64_t until = clock_mono_ns() + CLOSE_NS;
 
@@ -412,7 +412,7 @@ static void leave(struct launch_rank *k)
     comm_close(k->comm);
     while (!comm_closed(k->comm) && clock_mono_ns() < until) {
         comm_progress(k->comm);
-        tick(k, clock_mono_ns());
+        launch_rank_tick(k, clock_mono_ns());
     }
     comm_destroy(k->comm);
     k->comm = NULL;
@@ -430,7 +430,7 @@ static void report_failure(struct launch_rank *k)
         while (!k->aborted && clock_mono_ns() < until) {
             struct pollfd p = {.fd = k->fd, .events = POLLIN};
             poll(&p, 1, 100);
-            take(k, &m);
+            rank_take(k, &m);
         }
     }
     uint16_t at = k->host[k->init.rank];
@@ -458,10 +458,10 @@ int rank_main(int fd, bool elsewhere)
     if (!rc)
         rc = connect_all(k);
     if (!rc)
-        rc = serve(k);
+        rc = rank_serve(k);
     if (rc)
         report_failure(k);
-    leave(k);
+    rank_leave(k);
     while (k->n_ctx)
         ibv_close_device(k->ctx[--k->n_ctx]);
     for (int i = 0; i < 2; i++)

@@ -81,7 +81,7 @@ static int64_t staging_ns(const struct launch_rank *k)
     return k->memory.device ? device_staging_ns(k->memory.device) : 0;
 }
 
-static int fill(struct launch_rank *k)
+static int rank_op_fill(struct launch_rank *k)
 {
     struct layout l = layout_of(k);
 
@@ -122,7 +122,7 @@ int rank_prepare(struct launch_rank *k, const struct msg *m)
     struct layout l = layout_of(k);
     if (k->row.sampled)
         samples_choose(&k->samples, &l, k->row.type, k->fab->mtu);
-    if (fill(k))
+    if (rank_op_fill(k))
         return -ECANCELED;
     struct coll_args a = args_of(k);
     if (connect_row(k, &a))
@@ -244,7 +244,7 @@ int rank_check(struct launch_rank *k, const struct msg *m)
     if (!want)
         return rank_fail(k, "cannot allocate the sampled results", NULL);
     memcpy(want, m->body + sizeof(c), c.ways * samples);
-    if (c.again && (fill(k) || rank_operate(k, NULL))) {
+    if (c.again && (rank_op_fill(k) || rank_operate(k, NULL))) {
         free(want);
         return -ECANCELED;
     }

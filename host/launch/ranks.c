@@ -79,8 +79,8 @@ static bool exceeds(const struct sweep *s, double seconds)
     return seconds > ranks_left_s(s->until) + RANKS_OVER_S / 2;
 }
 
-static void cut(struct run_result *run, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void cut(struct run_result *run, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void run_cut(struct run_result *run, const char *fmt,
+                                                          ...)
 {
     size_t at = strlen(run->cut);
     va_list ap;
@@ -119,7 +119,7 @@ static bool sample_stops(void *ctx)
 
 /* cut: whether a failover since the buffers were filled may have cut an operation. -ETIME: the row
  * has no time left for it. */
-static int sample(struct sweep *s, const struct row *r, enum coll_algo by, bool cut)
+static int row_sample(struct sweep *s, const struct row *r, enum coll_algo by, bool cut)
 {
     const struct expected_job j = {.fab = s->fab,
                                    .nranks = s->nranks,
@@ -172,20 +172,20 @@ static int check_data(struct sweep *s, struct row *r, int place, struct answers 
     int rc;
 
     if (c.again && exceeds(s, cost_s(s, a, 1))) {
-        cut(run, "not checked");
+        run_cut(run, "not checked");
         s->unmeasured++;
         return 0;
     }
     do {
         memcpy(before, s->fell_back, sizeof(before));
-        rc = a->sampled ? sample(s, r, a->by, strcmp(a->before, s->fell_back) != 0) : 0;
+        rc = a->sampled ? row_sample(s, r, a->by, strcmp(a->before, s->fell_back) != 0) : 0;
         c.ways = a->sampled ? s->sampled.ways : 0;
         if (!rc)
             rc = send_check(s, &c, run, a);
         /* The operation of the check was cut: its results are not those that were sent. */
     } while (!rc && c.again && a->wrong && strcmp(before, s->fell_back) != 0);
     if (rc == -ETIME) {
-        cut(run, "not checked");
+        run_cut(run, "not checked");
         s->unmeasured++;
         return 0;
     }
@@ -204,7 +204,7 @@ static int check_barrier(struct sweep *s, struct run_result *run, struct answers
     run->wrong = 0;
     for (unsigned k = 0; !rc && k < s->nranks && k < ROW_LATE; k++) {
         if (exceeds(s, late_check_s(s, a))) {
-            cut(run, "%u of %u checks", k, RTE_MIN(s->nranks, ROW_LATE));
+            run_cut(run, "%u of %u checks", k, RTE_MIN(s->nranks, ROW_LATE));
             s->unmeasured++;
             s->wrong += run->wrong;
             return 0;
@@ -289,7 +289,7 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
         if (ranks_left_s(s->until) - cost_s(s, a, n) < share) {
             if (s->dilation.adaptive)
                 ranks_set_dilation(s, dilation_end(&s->dilation, &s->tries, a->pred, d));
-            cut(run, "after %u warm-ups", done);
+            run_cut(run, "after %u warm-ups", done);
             break;
         }
         rc = run_n(s, n, a, &lag);
@@ -387,7 +387,7 @@ static int run_judged(struct sweep *s, struct run_result *run, struct answers *a
         ranks_set_dilation(s, next);
         if (cost_s(s, a, RTE_MIN(2u, s->o->iters)) + checks > ranks_left_s(s->until)) {
             ranks_set_dilation(s, d);
-            cut(run, "after %u %s", i, i == 1 ? "try" : "tries");
+            run_cut(run, "after %u %s", i, i == 1 ? "try" : "tries");
             break;
         }
         rc = run_timed(s, &again, a, checks);
@@ -402,7 +402,7 @@ static int run_judged(struct sweep *s, struct run_result *run, struct answers *a
 }
 
 /* The row and its data, at all ranks; they answer which algorithm will run it. */
-static int prepare(struct sweep *s, const struct row *r, int place, struct answers *a)
+static int row_prepare(struct sweep *s, const struct row *r, int place, struct answers *a)
 {
     struct msg_prepare prep = {.coll = r->coll,
                                .algo = r->algo,
@@ -414,7 +414,7 @@ static int prepare(struct sweep *s, const struct row *r, int place, struct answe
                                .mm_self = r->mm_self,
                                .count = r->count,
                                .bound = r->bound};
-    int rc = sample(s, r, r->algo, false);
+    int rc = row_sample(s, r, r->algo, false);
 
     memcpy(a->before, s->fell_back, sizeof(a->before));
     a->sampled = s->o->check && s->sampled.ways && !*s->memory;
@@ -438,7 +438,7 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
     begin_time(s, r, place);
     run->cut[0] = 0;
     sweep_show(s, label);
-    rc = prepare(s, r, place, a);
+    rc = row_prepare(s, r, place, a);
     if (!rc && a->algo != r->algo) {
         rc = sweep_instead(s, r, (enum coll_algo)a->algo, &a->instead);
         a->pred = &a->instead;
@@ -460,7 +460,7 @@ static int run_place(struct sweep *s, struct row *r, int place, struct answers *
         return 0;
     }
     if (!rc && run->iters < s->o->iters)
-        cut(run, "%u of %u iterations", run->iters, s->o->iters);
+        run_cut(run, "%u of %u iterations", run->iters, s->o->iters);
     if (!rc && s->o->check)
         rc = r->coll == COLL_BARRIER ? check_barrier(s, run, a) : check_data(s, r, place, a);
     if (!rc && s->o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op)) {

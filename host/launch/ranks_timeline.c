@@ -88,7 +88,7 @@ void ranks_timeline_done(struct sweep *s, unsigned rank, const struct msg_done *
 }
 
 /* All events in one file, in order of the ranks. */
-static int collect(struct sweep *s)
+static int ranks_timeline_collect(struct sweep *s)
 {
     int rc = 0;
 
@@ -103,8 +103,9 @@ static int collect(struct sweep *s)
     return rc;
 }
 
-static void tell(struct sweep *s, const struct row *r, int place,
-                 const struct ports_reading *before, const struct ports_reading *after)
+static void ranks_timeline_tell(struct sweep *s, const struct row *r, int place,
+                                const struct ports_reading *before,
+                                const struct ports_reading *after)
 {
     struct ranks_timeline *l = s->timeline;
     struct timeline_counts c;
@@ -146,9 +147,9 @@ int ranks_timeline_record(struct sweep *s, struct row *r, int place, int64_t aft
     nanosleep(&rest, NULL);
     after = rc ? NULL : ports_read(s);
     if (!rc)
-        rc = before && after ? collect(s) : -ENOMEM;
+        rc = before && after ? ranks_timeline_collect(s) : -ENOMEM;
     if (!rc)
-        tell(s, r, place, before, after);
+        ranks_timeline_tell(s, r, place, before, after);
     close_events(s);
     timeline_end(s->timeline->t);
     ports_free(before);

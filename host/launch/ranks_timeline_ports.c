@@ -54,7 +54,7 @@ void ports_free(struct ports_reading *p)
     free(p);
 }
 
-static uint64_t number(const json_t *j, const char *name)
+static uint64_t ranks_timeline_ports_number(const json_t *j, const char *name)
 {
     json_int_t v = json_integer_value(json_object_get(j, name));
 
@@ -84,7 +84,7 @@ static void read_process(const struct sweep *s, unsigned proc, struct ports_read
             continue;
         snprintf(name, sizeof(name), "%s:%u", f->nodes[node].name, (unsigned)port);
         j = telemetry_client_ask(fd, "/trib/ports", name);
-#define X(c) p->line[d].c = number(j, #c);
+#define X(c) p->line[d].c = ranks_timeline_ports_number(j, #c);
         COUNTS(X)
 #undef X
         json_decref(j);

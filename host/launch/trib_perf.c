@@ -144,7 +144,7 @@ static const char *cause(const struct sweep *s)
     return s->job ? job_cause(s->job) : s->cause;
 }
 
-static int verdict(struct sweep *s, int rc)
+static int perf_verdict(struct sweep *s, int rc)
 {
     int sig = s->job ? job_look_interrupted(s->job) : 0;
 
@@ -166,7 +166,7 @@ static int run_without_ranks(struct sweep *s)
     rc = sweep_run(s);
     if (rc && !*s->cause)
         snprintf(s->cause, sizeof(s->cause), "%s", strerror(-rc));
-    return verdict(s, rc);
+    return perf_verdict(s, rc);
 }
 
 static void abort_job(struct sweep *s, const char *why)
@@ -209,7 +209,7 @@ static int run_job(struct sweep *s, const char *preload)
         job_abort(s->job, strerror(-rc));
     if (job_end(s->job) && !rc)
         rc = -ECANCELED;
-    return verdict(s, rc);
+    return perf_verdict(s, rc);
 }
 
 static int write_report(const struct sweep *s)

@@ -15,7 +15,7 @@
 #define PATH    4096
 
 /* As execvp(3) looks for it. */
-static bool find(const char *command, char path[PATH])
+static bool clock_reach_find(const char *command, char path[PATH])
 {
     const char *at = getenv("PATH"), *end;
 
@@ -103,7 +103,7 @@ const char *clock_out_of_reach(const char *command)
     bool script = true;
     struct stat st;
 
-    for (unsigned i = 0; script && i < SCRIPTS && find(command, path); i++) {
+    for (unsigned i = 0; script && i < SCRIPTS && clock_reach_find(command, path); i++) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, &head, sizeof(head) - 1);
 

@@ -35,7 +35,7 @@ struct told {
 };
 
 /* fd: handed over, or -1. */
-static int tell(int sock, enum tell what, int value, int fd)
+static int isolate_tell(int sock, enum tell what, int value, int fd)
 {
     union {
         char buf[CMSG_SPACE(sizeof(int))];
@@ -55,7 +55,7 @@ static int tell(int sock, enum tell what, int value, int fd)
     return sendmsg(sock, &mh, MSG_NOSIGNAL) == sizeof(t) ? 0 : -errno;
 }
 
-static bool hear(int sock, struct told *t, int *fd)
+static bool isolate_hear(int sock, struct told *t, int *fd)
 {
     union {
         char buf[CMSG_SPACE(sizeof(int))];
@@ -106,10 +106,10 @@ static void program_stopped(const struct isolated *w, pid_t child, int sig, int 
 {
     if (w->streams && (sig == SIGTTIN || sig == SIGTTOU)) {
         terminal_set_group(w->streams, child);
-        tell(sock, TELL_KEYS, 0, -1);
+        isolate_tell(sock, TELL_KEYS, 0, -1);
         kill(-child, SIGCONT);
     } else {
-        tell(sock, TELL_STOPPED, sig, -1);
+        isolate_tell(sock, TELL_STOPPED, sig, -1);
     }
 }
 
@@ -161,7 +161,7 @@ static void become_program(const struct isolated *w)
     _exit(code);
 }
 
-static int refuse(const struct fab_node *host, const char *what, int rc)
+static int isolate_refuse(const struct fab_node *host, const char *what, int rc)
 {
     fprintf(stderr, "trib: cannot isolate %s: the machine refuses %s: %s", host->name, what,
             strerror(-rc));
@@ -182,7 +182,7 @@ static int leave_terminal(const struct isolated *w, int sock, const char **what)
     *what = "a terminal of its own";
     if (w->streams) {
         master = terminal_make(w->streams);
-        rc = master < 0 ? master : tell(sock, TELL_TERMINAL, 0, master);
+        rc = master < 0 ? master : isolate_tell(sock, TELL_TERMINAL, 0, master);
         if (master >= 0)
             close(master);
         if (rc)
@@ -204,7 +204,7 @@ static void be_init(const struct isolated *w, int sock)
     rc = rc ? rc : isolated_mounts(w->rd, w->host, w->lib, (unsigned)w->outside, &what);
     rc = rc ? rc : leave_terminal(w, sock, &what);
     if (rc) {
-        refuse(w->host, what, rc);
+        isolate_refuse(w->host, what, rc);
     } else {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         fflush(NULL);
@@ -214,11 +214,11 @@ static void be_init(const struct isolated *w, int sock)
         if (child > 0)
             setpgid(child, child);
         if (child < 0)
-            refuse(w->host, "a process", -errno);
+            isolate_refuse(w->host, "a process", -errno);
         else
             status = init_supervise(w, child, signals, sock);
     }
-    _exit(tell(sock, TELL_ENDED, status, -1) != 0);
+    _exit(isolate_tell(sock, TELL_ENDED, status, -1) != 0);
 }
 
 /* ---- the first process ---- */
@@ -291,7 +291,7 @@ static int hear_init(const struct isolated *w, struct terminal *t, int sock)
     struct told m = {0};
     int fd;
 
-    while (hear(sock, &m, &fd)) {
+    while (isolate_hear(sock, &m, &fd)) {
         switch (m.what) {
         case TELL_TERMINAL:
             terminal_begin(t, w->streams, fd, w->out);
@@ -376,15 +376,15 @@ int isolate_run(const struct rundir *rd, const struct fab_node *host, const char
     w.on_child = signal(SIGCHLD, SIG_DFL); /* who ignores it hears of no end */
     signals = signalfd(-1, &w.set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv))
-        return refuse(host, "descriptors", -errno);
+        return isolate_refuse(host, "descriptors", -errno);
     w.out = terminal_open(w.streams);
     rc = isolated_user_namespace(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC);
     if (rc)
-        return refuse(host, "a user namespace", rc);
+        return isolate_refuse(host, "a user namespace", rc);
     fflush(NULL);
     init = fork();
     if (init < 0)
-        return refuse(host, "a process", -errno);
+        return isolate_refuse(host, "a process", -errno);
     if (!init) {
         close(sv[0]);
         close(signals);

@@ -50,7 +50,7 @@ int isolated_user_namespace(int others)
     return rc ? rc : write_file("/proc/self/gid_map", gid);
 }
 
-static int show(const char *from, const char *to, bool is_dir)
+static int isolated_view_show(const char *from, const char *to, bool is_dir)
 {
     int fd;
 
@@ -105,7 +105,7 @@ static int show_file(int fd, const char *dir, const char *name)
         return -EPERM;
     snprintf(from, sizeof(from), "/proc/self/fd/%d/%s", fd, name);
     snprintf(to, sizeof(to), "%s/%s", dir, name);
-    rc = show(from, to, S_ISDIR(st.st_mode));
+    rc = isolated_view_show(from, to, S_ISDIR(st.st_mode));
     return rc || writable || S_ISSOCK(st.st_mode) ? rc : make_read_only(to);
 }
 

@@ -253,8 +253,8 @@ int show_host(const struct rundir *rd, const struct fab_node *host, const char *
     return rc ? rc : show_boot_id(host, pid, what);
 }
 
-static int enter(const struct rundir *rd, const struct fab_node *host, const char *lib,
-                 const char **what)
+static int namespace_enter(const struct rundir *rd, const struct fab_node *host, const char *lib,
+                           const char **what)
 {
     bool user_too = false;
     int rc = new_namespace(&user_too, what);
@@ -279,7 +279,7 @@ static int try_in_child(const struct rundir *rd, const struct fab_node *host, co
         return -errno;
     pid = fork();
     if (!pid) {
-        answer.rc = enter(rd, host, lib, &answer.what);
+        answer.rc = namespace_enter(rd, host, lib, &answer.what);
         _exit(write(fd[1], &answer, sizeof(answer)) != sizeof(answer));
     }
     close(fd[1]);
@@ -300,7 +300,7 @@ int enter_host(const struct rundir *rd, const struct fab_node *host, const char 
     char cwd[4096];
     int rc = try_in_child(rd, host, lib, what);
 
-    rc = rc ? rc : enter(rd, host, lib, what);
+    rc = rc ? rc : namespace_enter(rd, host, lib, what);
     /* A working directory below /dev or /sys/class moves to the new mounts. */
     if (!rc && getcwd(cwd, sizeof(cwd)) && chdir(cwd))
         return 0;

@@ -23,7 +23,7 @@ static __thread int64_t begin_ps = -1; /* -1: none */
 static _Atomic int64_t declared_ps, lag_ps;
 static _Atomic uint64_t calls, late;
 
-static void join(void)
+static void compute_join(void)
 {
     const char *dir = getenv("TRIB_RUN");
 
@@ -37,7 +37,7 @@ static void join(void)
 
 static bool joined(void)
 {
-    return !pthread_once(&once, join) && fabric;
+    return !pthread_once(&once, compute_join) && fabric;
 }
 
 int trib_compute_begin(void)

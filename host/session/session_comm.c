@@ -105,7 +105,8 @@ void session_comm_drive(struct trib_comm *c)
 }
 
 /* The first rank that has failed; own: this rank's reason is the most precise one. */
-static int verdict(const struct trib_comm *c, uint32_t r, int rc, const char *why, char *err)
+static int session_comm_verdict(const struct trib_comm *c, uint32_t r, int rc, const char *why,
+                                char *err)
 {
     return session_say(
         err, rc, "rank %u (%s): %s", r,
@@ -154,7 +155,7 @@ static int exchange_hosts(struct trib_comm *c, int rc, const char *why, char *er
 }
 
 /* Algorithms that the fabric has for these ranks, of those that operations may use. */
-static void choose(struct trib_comm *c)
+static void session_comm_choose(struct trib_comm *c)
 {
     const struct fabric *f = c->session->fab;
     struct coll_args a = {.kind = COLL_ALLREDUCE, .count = 64, .type = DT_FP32};
@@ -208,9 +209,9 @@ static int exchange_blobs(struct trib_comm *c, uint8_t *blobs, char *err)
              : 0;
     for (uint32_t r = 0; !rc && r < c->cfg.nranks; r++)
         if (all[r].rc)
-            rc = verdict(c, r, all[r].rc, all[r].why, err);
+            rc = session_comm_verdict(c, r, all[r].rc, all[r].why, err);
         else if (!agree_with(&all[r].agreed, &all[0].agreed, why, sizeof(why)))
-            rc = verdict(c, r, -EINVAL, why, err);
+            rc = session_comm_verdict(c, r, -EINVAL, why, err);
         else
             memcpy(blobs + (size_t)r * COMM_BLOB, all[r].blob, COMM_BLOB);
     free(all);
@@ -230,7 +231,7 @@ static int exchange_outcome(struct trib_comm *c, int rc, char *err)
         rc = session_say(err, -EIO, "an out-of-band call has failed");
     for (uint32_t r = 0; !rc && r < c->cfg.nranks; r++)
         if (all[r].rc)
-            rc = verdict(c, r, all[r].rc, all[r].why, err);
+            rc = session_comm_verdict(c, r, all[r].rc, all[r].why, err);
     free(all);
     return rc;
 }
@@ -277,7 +278,7 @@ static int connect_all(struct trib_comm *c, const uint8_t *blobs, char *err)
     return rc;
 }
 
-static int meet(struct trib_comm *c, char *err)
+static int session_comm_meet(struct trib_comm *c, char *err)
 {
     uint8_t *blobs = calloc(c->cfg.nranks, COMM_BLOB);
     int rc;
@@ -340,8 +341,8 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
         c->cfg.fab = c->session->fab;
         c->cfg.n_ctx = c->session->n_ctx;
         c->cfg.ctx = c->session->ctx;
-        choose(c);
-        rc = meet(c, text);
+        session_comm_choose(c);
+        rc = session_comm_meet(c, text);
         if (rc)
             session_say(err, rc, "%s", text);
     }
@@ -355,7 +356,7 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
 }
 
 /* Leaves the group, so that its slots are free for others. */
-static void leave(struct trib_comm *c)
+static void session_comm_leave(struct trib_comm *c)
 {
     int64_t until = clock_mono_ns() + CLOSE_NS;
 
@@ -371,7 +372,7 @@ void trib_comm_destroy(struct trib_comm *c)
         return;
     session_drop_comm(c);
     if (c->comm)
-        leave(c);
+        session_comm_leave(c);
     session_ops_free(c);
     T_ASSERT(!c->ops && !c->borrowed, "a communicator goes before its operations");
     process_monitor_stop(c->watch);

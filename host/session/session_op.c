@@ -43,7 +43,8 @@ static bool can(struct trib_comm *c, struct coll_args *a, enum coll_algo algo)
     return c->cfg.algos >> algo & 1 && comm_supports(c->comm, a);
 }
 
-static const struct session_choice *known(const struct trib_comm *c, const struct coll_args *a)
+static const struct session_choice *session_op_known(const struct trib_comm *c,
+                                                     const struct coll_args *a)
 {
     for (unsigned i = 0; i < CHOICES && i < c->n_choices; i++) {
         const struct session_choice *k = &c->choice[i];
@@ -57,7 +58,7 @@ static const struct session_choice *known(const struct trib_comm *c, const struc
 /* All ranks choose alike: the model sees the same at each. */
 static bool choose_by_model(struct trib_comm *c, struct coll_args *a)
 {
-    const struct session_choice *k = known(c, a);
+    const struct session_choice *k = session_op_known(c, a);
     struct coll_prediction p;
     enum coll_algo algo;
     char why[COLL_WHY];
@@ -77,7 +78,7 @@ static bool choose_by_model(struct trib_comm *c, struct coll_args *a)
 
 /* The first of the policy that the collective has; else one of the hosts'; else the first, whose
  * refusal has the reason. */
-static void choose(struct trib_comm *c, struct coll_args *a)
+static void session_op_choose(struct trib_comm *c, struct coll_args *a)
 {
     if (c->automatic && a->kind != COLL_BARRIER && choose_by_model(c, a))
         return;
@@ -191,13 +192,14 @@ static int unregistered(int rc, const void *buf, size_t bytes, char *err)
                                      : "");
 }
 
-static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *a, char *err)
+static int session_op_begin(struct trib_comm *c, struct trib_request *o, struct coll_args *a,
+                            char *err)
 {
     char why[COMM_TEXT] = "";
     size_t in, out;
     int rc;
 
-    choose(c, a);
+    session_op_choose(c, a);
     extents(c, a, &in, &out);
     if ((in && !a->send) || (out && !a->recv))
         return session_say(err, -EINVAL, "%s: found no buffer, expected one of %zu bytes",
@@ -220,7 +222,8 @@ static int begin(struct trib_comm *c, struct trib_request *o, struct coll_args *
     return 0;
 }
 
-static int start(struct trib_comm *c, struct coll_args *a, struct trib_request **op, char *err)
+static int session_op_start(struct trib_comm *c, struct coll_args *a, struct trib_request **op,
+                            char *err)
 {
     struct trib_request *o;
     int rc;
@@ -240,7 +243,7 @@ static int start(struct trib_comm *c, struct coll_args *a, struct trib_request *
     o->magic = REQUEST_MAGIC;
     o->c = c;
     pthread_mutex_lock(&c->lock);
-    rc = begin(c, o, a, err);
+    rc = session_op_begin(c, o, a, err);
     if (rc) {
         give_back(c, o);
         free(o);
@@ -277,7 +280,7 @@ static void unlink_op(struct trib_request *o)
 }
 
 /* Takes note of operations that have ended; of those that have failed once the reason is known. */
-static void settle(struct trib_comm *c)
+static void session_op_settle(struct trib_comm *c)
 {
     struct trib_request *next;
 
@@ -312,7 +315,7 @@ int trib_test(struct trib_request *o)
     pthread_mutex_lock(&c->lock);
     if (o->req) {
         session_comm_drive(c);
-        settle(c);
+        session_op_settle(c);
     }
     status = o->status;
     T_ASSERT(o->req || status, "a request has ended without a result");
@@ -362,7 +365,7 @@ void trib_progress(struct trib_comm *c)
         return;
     pthread_mutex_lock(&c->lock);
     session_comm_drive(c);
-    settle(c);
+    session_op_settle(c);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -385,9 +388,9 @@ void session_ops_free(struct trib_comm *c)
 
 /* ---- the calls ---- */
 
-static int call(struct trib_comm *c, enum coll_kind kind, const void *send, void *recv,
-                size_t count, enum trib_type type, int op, uint32_t root, struct trib_request **req,
-                char *err)
+static int session_op_call(struct trib_comm *c, enum coll_kind kind, const void *send, void *recv,
+                           size_t count, enum trib_type type, int op, uint32_t root,
+                           struct trib_request **req, char *err)
 {
     struct coll_args a = {.kind = kind,
                           .send = send,
@@ -397,58 +400,58 @@ static int call(struct trib_comm *c, enum coll_kind kind, const void *send, void
                           .op = (enum redop)op,
                           .root = root};
 
-    return start(c, &a, req, err);
+    return session_op_start(c, &a, req, err);
 }
 
 int trib_all_reduce(struct trib_comm *c, const void *send, void *recv, size_t count,
                     enum trib_type type, int op, struct trib_request **req, char *err)
 {
-    return call(c, COLL_ALLREDUCE, send, recv, count, type, op, 0, req, err);
+    return session_op_call(c, COLL_ALLREDUCE, send, recv, count, type, op, 0, req, err);
 }
 
 int trib_reduce(struct trib_comm *c, const void *send, void *recv, size_t count,
                 enum trib_type type, int op, uint32_t root, struct trib_request **req, char *err)
 {
-    return call(c, COLL_REDUCE, send, recv, count, type, op, root, req, err);
+    return session_op_call(c, COLL_REDUCE, send, recv, count, type, op, root, req, err);
 }
 
 int trib_reduce_scatter(struct trib_comm *c, const void *send, void *recv, size_t count,
                         enum trib_type type, int op, struct trib_request **req, char *err)
 {
-    return call(c, COLL_REDUCE_SCATTER, send, recv, count, type, op, 0, req, err);
+    return session_op_call(c, COLL_REDUCE_SCATTER, send, recv, count, type, op, 0, req, err);
 }
 
 int trib_broadcast(struct trib_comm *c, void *buf, size_t count, enum trib_type type, uint32_t root,
                    struct trib_request **req, char *err)
 {
-    return call(c, COLL_BROADCAST, buf, buf, count, type, 0, root, req, err);
+    return session_op_call(c, COLL_BROADCAST, buf, buf, count, type, 0, root, req, err);
 }
 
 int trib_all_gather(struct trib_comm *c, const void *send, void *recv, size_t count,
                     enum trib_type type, struct trib_request **req, char *err)
 {
-    return call(c, COLL_ALLGATHER, send, recv, count, type, 0, 0, req, err);
+    return session_op_call(c, COLL_ALLGATHER, send, recv, count, type, 0, 0, req, err);
 }
 
 int trib_gather(struct trib_comm *c, const void *send, void *recv, size_t count,
                 enum trib_type type, uint32_t root, struct trib_request **req, char *err)
 {
-    return call(c, COLL_GATHER, send, recv, count, type, 0, root, req, err);
+    return session_op_call(c, COLL_GATHER, send, recv, count, type, 0, root, req, err);
 }
 
 int trib_scatter(struct trib_comm *c, const void *send, void *recv, size_t count,
                  enum trib_type type, uint32_t root, struct trib_request **req, char *err)
 {
-    return call(c, COLL_SCATTER, send, recv, count, type, 0, root, req, err);
+    return session_op_call(c, COLL_SCATTER, send, recv, count, type, 0, root, req, err);
 }
 
 int trib_all_to_all(struct trib_comm *c, const void *send, void *recv, size_t count,
                     enum trib_type type, struct trib_request **req, char *err)
 {
-    return call(c, COLL_ALLTOALL, send, recv, count, type, 0, 0, req, err);
+    return session_op_call(c, COLL_ALLTOALL, send, recv, count, type, 0, 0, req, err);
 }
 
 int trib_barrier(struct trib_comm *c, struct trib_request **req, char *err)
 {
-    return call(c, COLL_BARRIER, NULL, NULL, 0, TRIB_INT8, 0, 0, req, err);
+    return session_op_call(c, COLL_BARRIER, NULL, NULL, 0, TRIB_INT8, 0, 0, req, err);
 }

@@ -127,7 +127,7 @@ static int missing(const struct meet_door *d, char *err)
                        text, d->lied, d->secret->from);
 }
 
-static void forget(struct meet_door *d, unsigned i)
+static void meet_door_forget(struct meet_door *d, unsigned i)
 {
     T_ASSERT(i < d->n, "a stranger is forgotten who is not there");
     d->n--;
@@ -137,7 +137,7 @@ static void forget(struct meet_door *d, unsigned i)
 static void hang_up(struct meet_door *d, unsigned i)
 {
     close(d->stranger[i].fd);
-    forget(d, i);
+    meet_door_forget(d, i);
 }
 
 /* A rank that has tried again, or was started again, has left its first connection. */
@@ -192,7 +192,7 @@ static int judge(struct meet_door *d, const struct stranger *of, char *err)
 }
 
 /* What stranger i has sent. -errno: a rank with a mistake. */
-static int hear(struct meet_door *d, unsigned i, char *err)
+static int meet_door_hear(struct meet_door *d, unsigned i, char *err)
 {
     struct stranger *of = &d->stranger[i], known;
     uint8_t mac[CREDENTIAL_MAC];
@@ -216,7 +216,7 @@ static int hear(struct meet_door *d, unsigned i, char *err)
         return 0;
     }
     known = *of;
-    forget(d, i);
+    meet_door_forget(d, i);
     return judge(d, &known, err);
 }
 
@@ -264,13 +264,13 @@ static void wait_at(struct meet_door *d, int64_t until_ms)
 }
 
 /* Those there first, so that a rank whose answer is here is not dropped for others that come. */
-static int look(struct meet_door *d, char *err)
+static int meet_door_look(struct meet_door *d, char *err)
 {
     int rc = 0, none = !d->poll[0].revents;
 
     for (unsigned i = d->n; i-- > 0 && !rc;)
         if (d->poll[i + 1].revents)
-            rc = hear(d, i, err);
+            rc = meet_door_hear(d, i, err);
     while (d->n && store_now_ms() >= d->stranger[0].until_ms)
         hang_up(d, 0);
     for (unsigned k = 0; k < BURST && !none && !rc; k++) {
@@ -295,7 +295,7 @@ int store_serve(struct tcp_store *s, const struct addrinfo *a, const struct stor
     rc = d.at < 0 ? d.at : 0;
     while (!rc && d.missing) {
         wait_at(&d, until_ms);
-        rc = look(&d, err);
+        rc = meet_door_look(&d, err);
         if (!rc && d.missing && store_now_ms() >= until_ms)
             rc = missing(&d, err);
     }

@@ -32,7 +32,8 @@ static const char *refusal(const struct fault_event *e, bool machines)
     }
 }
 
-static void report(struct fab_errors *errs, const char *path, unsigned line, const char *text)
+static void fault_steps_report(struct fab_errors *errs, const char *path, unsigned line,
+                               const char *text)
 {
     struct fab_error *e;
 
@@ -98,7 +99,8 @@ static void link_words(struct fault_step *s, const struct fault_event *e, const 
 }
 
 /* Inserts by time, behind those of the same time. */
-static struct fault_step *add(struct fault_steps *s, const struct fault_event *e, int64_t at_ps)
+static struct fault_step *fault_steps_add(struct fault_steps *s, const struct fault_event *e,
+                                          int64_t at_ps)
 {
     unsigned i = s->n++;
 
@@ -111,7 +113,7 @@ static struct fault_step *add(struct fault_steps *s, const struct fault_event *e
 static void add_node(struct fault_steps *s, const struct fault_event *e, const struct fabric *f,
                      int64_t at_ps, const char *what)
 {
-    struct fault_step *n = add(s, e, at_ps);
+    struct fault_step *n = fault_steps_add(s, e, at_ps);
 
     n->command = "/trib/node";
     word(n, "%s,%s", f->nodes[e->which].name, what);
@@ -120,7 +122,7 @@ static void add_node(struct fault_steps *s, const struct fault_event *e, const s
 static void add_event(struct fault_steps *s, const struct fault_event *e, const struct fabric *f)
 {
     if (e->of == FAULT_LINK) {
-        link_words(add(s, e, e->at_ps), e, f);
+        link_words(fault_steps_add(s, e, e->at_ps), e, f);
         return;
     }
     add_node(s, e, f, e->at_ps, e->up ? "up" : "down");
@@ -141,7 +143,7 @@ int fault_steps_make(struct fault_steps *s, const struct fault_plan *p, const st
         const char *why = refusal(&p->e[i], machines);
 
         if (why)
-            report(errs, path, p->e[i].line, why);
+            fault_steps_report(errs, path, p->e[i].line, why);
         else
             add_event(s, &p->e[i], f);
     }

@@ -20,7 +20,7 @@ static void look_free(struct live_look *k)
     *k = (struct live_look){0};
 }
 
-static void forget(struct live_fabric *x)
+static void live_fabric_forget(struct live_fabric *x)
 {
     if (!x)
         return;
@@ -37,7 +37,7 @@ static void forget(struct live_fabric *x)
 }
 
 /* The conf that its processes have loaded. False: it cannot be read. */
-static bool load(struct live_fabric *x, const struct stat *st)
+static bool live_fabric_load(struct live_fabric *x, const struct stat *st)
 {
     x->f = rundir_fabric(&x->rd);
     x->conf_time = st->st_mtim;
@@ -47,7 +47,7 @@ static bool load(struct live_fabric *x, const struct stat *st)
     return x->f && x->faults;
 }
 
-static struct live_fabric *known(struct live *l, const char *path)
+static struct live_fabric *live_known(struct live *l, const char *path)
 {
     for (unsigned i = 0; i < l->n; i++)
         if (!strcmp(l->fab[i]->rd.path, path))
@@ -55,7 +55,7 @@ static struct live_fabric *known(struct live *l, const char *path)
     return NULL;
 }
 
-static void drop(struct live *l, struct live_fabric *x)
+static void live_fabric_drop(struct live *l, struct live_fabric *x)
 {
     unsigned i = 0;
 
@@ -64,10 +64,10 @@ static void drop(struct live *l, struct live_fabric *x)
     for (; i + 1 < l->n; i++)
         l->fab[i] = l->fab[i + 1];
     l->n--;
-    forget(x);
+    live_fabric_forget(x);
 }
 
-static struct live_fabric *add(struct live *l, const char *path, const struct stat *st)
+static struct live_fabric *live_add(struct live *l, const char *path, const struct stat *st)
 {
     struct live_fabric *x = l->n < LIVE_FABRICS ? calloc(1, sizeof(*x)) : NULL;
     unsigned at = l->n;
@@ -75,8 +75,8 @@ static struct live_fabric *add(struct live *l, const char *path, const struct st
     if (!x)
         return NULL;
     snprintf(x->rd.path, sizeof(x->rd.path), "%s", path);
-    if (!live_procs(x) || !load(x, st)) {
-        forget(x);
+    if (!live_procs(x) || !live_fabric_load(x, st)) {
+        live_fabric_forget(x);
         return NULL;
     }
     for (; at > 0 && strcmp(l->fab[at - 1]->rd.path, path) > 0; at--)
@@ -89,7 +89,7 @@ static struct live_fabric *add(struct live *l, const char *path, const struct st
 /* A run directory: reads it if its fabric is up. */
 static void look_at(struct live *l, const char *path)
 {
-    struct live_fabric *x = known(l, path);
+    struct live_fabric *x = live_known(l, path);
     char why[OWN_WHY];
     struct stat st;
     int dir = own_dir_open(path, false, why, sizeof(why)), fd;
@@ -103,11 +103,11 @@ static void look_at(struct live *l, const char *path)
         close(fd);
     if (x && (x->conf_inode != st.st_ino || x->conf_time.tv_nsec != st.st_mtim.tv_nsec ||
               x->conf_time.tv_sec != st.st_mtim.tv_sec || !live_procs(x))) {
-        drop(l, x); /* another fabric, or none any more */
+        live_fabric_drop(l, x); /* another fabric, or none any more */
         x = NULL;
     }
     if (!x && fd >= 0)
-        x = add(l, path, &st);
+        x = live_add(l, path, &st);
     if (!x)
         return;
     x->seen = true;
@@ -146,11 +146,11 @@ void live_look(struct live *l)
         look_at_all(l);
     for (unsigned i = l->n; i-- > 0;)
         if (!l->fab[i]->seen)
-            drop(l, l->fab[i]);
+            live_fabric_drop(l, l->fab[i]);
 }
 
 void live_end(struct live *l)
 {
     while (l->n)
-        drop(l, l->fab[0]);
+        live_fabric_drop(l, l->fab[0]);
 }

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-static json_t *count(uint64_t n)
+static json_t *live_json_count(uint64_t n)
 {
     return json_integer((json_int_t)n);
 }
@@ -41,7 +41,7 @@ static json_t *drops_json(const struct live_fabric *x, unsigned d)
 
     for (unsigned i = 0; (name = live_drop(x, d, i, &n)); i++)
         if (n)
-            json_object_set_new(j, name, count(n));
+            json_object_set_new(j, name, live_json_count(n));
     return j;
 }
 
@@ -61,12 +61,13 @@ static json_t *link_json(const struct live_fabric *x, unsigned d)
         (double)live_count(x, d, PORT_paused_ps) * 1e-6);
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-        json_object_set_new(j, counters[i].key, count(live_count(x, d, counters[i].column)));
+        json_object_set_new(j, counters[i].key,
+                            live_json_count(live_count(x, d, counters[i].column)));
     json_object_set_new(j, "faults",
                         json_pack("{s:o, s:o, s:o}", "duplicated",
-                                  count(live_count(x, d, PORT_duplicated)), "reordered",
-                                  count(live_count(x, d, PORT_reordered)), "corrupted",
-                                  count(live_count(x, d, PORT_corrupted))));
+                                  live_json_count(live_count(x, d, PORT_duplicated)), "reordered",
+                                  live_json_count(live_count(x, d, PORT_reordered)), "corrupted",
+                                  live_json_count(live_count(x, d, PORT_corrupted))));
     json_object_set_new(j, "drops", drops_json(x, d));
     return j;
 }
@@ -96,17 +97,18 @@ static json_t *group_json(const struct live_fabric *x, const struct live_group *
                                                               : "awaited"));
     for (unsigned i = 0; i < g->n_at; i++)
         json_object_set_new(at, x->f->nodes[g->at[i].node].name,
-                            json_pack("{s:o, s:o, s:o, s:o}", "children", count(g->at[i].children),
-                                      "joined", count(g->at[i].joined), "slots",
-                                      count(g->at[i].slots), "slots_used",
-                                      count(g->at[i].slots_used)));
-    return json_pack("{s:s, s:o, s:o, s:o, s:s?, s:b, s:b, s:o, s:o, s:o, s:o}", "kind",
-                     live_kind(x, g->kind), "tree", g->kind == 1 ? json_null() : count(g->tree),
-                     "id", count(g->id), "job", json_sprintf("%08llx", (unsigned long long)g->job),
-                     "owner", node_name(x, g->owner), "open", g->open, "busy", g->busy,
-                     "slots_reduced", count(g->reduced), "age_us",
-                     json_real((double)x->now.now_ps * 1e-6 - (double)g->born_us), "members",
-                     members, "nodes", at);
+                            json_pack("{s:o, s:o, s:o, s:o}", "children",
+                                      live_json_count(g->at[i].children), "joined",
+                                      live_json_count(g->at[i].joined), "slots",
+                                      live_json_count(g->at[i].slots), "slots_used",
+                                      live_json_count(g->at[i].slots_used)));
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:s?, s:b, s:b, s:o, s:o, s:o, s:o}", "kind", live_kind(x, g->kind),
+        "tree", g->kind == 1 ? json_null() : live_json_count(g->tree), "id", live_json_count(g->id),
+        "job", json_sprintf("%08llx", (unsigned long long)g->job), "owner", node_name(x, g->owner),
+        "open", g->open, "busy", g->busy, "slots_reduced", live_json_count(g->reduced), "age_us",
+        json_real((double)x->now.now_ps * 1e-6 - (double)g->born_us), "members", members, "nodes",
+        at);
 }
 
 static json_t *groups_json(const struct live_fabric *x)
@@ -128,14 +130,17 @@ static json_t *slots_json(const struct live_fabric *x)
 
         json_array_append_new(
             a,
-            json_pack("{s:s, s:o, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host",
-                      x->f->nodes[v[SLOT_node]].name, "port", count(v[SLOT_port]), "slot",
-                      count(v[SLOT_slot]), "pid", v[SLOT_pid] ? count(v[SLOT_pid]) : json_null(),
-                      "program", *program ? program : NULL, "frames_from", count(v[SLOT_rx_frames]),
-                      "frames_to", count(v[SLOT_tx_frames]), "bad_frames",
-                      count(v[SLOT_bad_frames]), "no_buffer", count(v[SLOT_no_buffer]), "overflow",
-                      count(v[SLOT_overflow]), "stalled", count(v[SLOT_stalled]), "connects",
-                      count(v[SLOT_connects]), "refused", count(v[SLOT_refused])));
+            json_pack(
+                "{s:s, s:o, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host",
+                x->f->nodes[v[SLOT_node]].name, "port", live_json_count(v[SLOT_port]), "slot",
+                live_json_count(v[SLOT_slot]), "pid",
+                v[SLOT_pid] ? live_json_count(v[SLOT_pid]) : json_null(), "program",
+                *program ? program : NULL, "frames_from", live_json_count(v[SLOT_rx_frames]),
+                "frames_to", live_json_count(v[SLOT_tx_frames]), "bad_frames",
+                live_json_count(v[SLOT_bad_frames]), "no_buffer",
+                live_json_count(v[SLOT_no_buffer]), "overflow", live_json_count(v[SLOT_overflow]),
+                "stalled", live_json_count(v[SLOT_stalled]), "connects",
+                live_json_count(v[SLOT_connects]), "refused", live_json_count(v[SLOT_refused])));
     }
     return a;
 }
@@ -159,8 +164,8 @@ static json_t *fidelity_json(const struct live_fabric *x)
 {
     double per = 1e3 * (x->dilation ? x->dilation : 1);
 
-    return json_pack("{s:o, s:f, s:f, s:f, s:f}", "handoffs", count(live_handoffs(x)), "p50_lag_us",
-                     (double)live_lag_ns(x, 0.5) / per, "p99_lag_us",
+    return json_pack("{s:o, s:f, s:f, s:f, s:f}", "handoffs", live_json_count(live_handoffs(x)),
+                     "p50_lag_us", (double)live_lag_ns(x, 0.5) / per, "p99_lag_us",
                      (double)live_lag_ns(x, 0.99) / per, "p99_lag_wall_us",
                      (double)live_lag_ns(x, 0.99) / 1e3, "late_share", live_late_share(x));
 }

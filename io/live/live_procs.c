@@ -24,7 +24,7 @@ const char *live_proc_state(const struct live_proc *p)
     return p->state == LIVE_SILENT && process_is_stopped(p->pid) ? "stopped" : states[p->state];
 }
 
-static struct live_proc *find(struct live_fabric *x, const char *name)
+static struct live_proc *live_procs_find(struct live_fabric *x, const char *name)
 {
     for (unsigned i = 0; i < x->n_procs; i++)
         if (!strcmp(x->proc[i].name, name))
@@ -34,7 +34,7 @@ static struct live_proc *find(struct live_fabric *x, const char *name)
 
 static void update(struct live_fabric *x, const char *name)
 {
-    struct live_proc *p = find(x, name);
+    struct live_proc *p = live_procs_find(x, name);
     char ready[2 * RUN_PATH];
     int pid = rundir_proc_pid(&x->rd, name);
 

@@ -20,29 +20,29 @@ struct live_reading {
 };
 typedef void take_row(struct live_reading *r, const uint64_t *v);
 
-static uint64_t number(const json_t *a, size_t i)
+static uint64_t live_read_number(const json_t *a, size_t i)
 {
     return (uint64_t)json_integer_value(json_array_get(a, i));
 }
 
 /* One answer's rows. Returns the row to ask for next, 0: there are no more, or -errno. */
-static int64_t take(struct live_reading *r, const json_t *a, take_row *row)
+static int64_t live_reading_take(struct live_reading *r, const json_t *a, take_row *row)
 {
-    uint64_t used = number(a, 2), v[64];
+    uint64_t used = live_read_number(a, 2), v[64];
     unsigned width = (unsigned)__builtin_popcountll(used);
     size_t n = json_array_size(a);
 
     if (n < HEAD || !(used & 1) || (n - HEAD) % width)
         return -EPROTO;
-    r->now_ps = (int64_t)number(a, 0);
+    r->now_ps = (int64_t)live_read_number(a, 0);
     for (size_t i = HEAD; i < n; i += width) {
         memset(v, 0, sizeof(v));
         for (unsigned c = 0, k = 0; c < 64; c++)
             if (used & 1ull << c)
-                v[c] = number(a, i + k++);
+                v[c] = live_read_number(a, i + k++);
         row(r, v); /* columns behind those that this program knows are left out */
     }
-    return (int64_t)number(a, 1);
+    return (int64_t)live_read_number(a, 1);
 }
 
 static int read_table(struct live_reading *r, const char *table, take_row *row)
@@ -56,7 +56,7 @@ static int read_table(struct live_reading *r, const char *table, take_row *row)
 
         snprintf(first, sizeof(first), "%lld", (long long)next);
         a = telemetry_client_ask(r->p->fd, table, first);
-        next = a ? take(r, a, row) : -ETIMEDOUT;
+        next = a ? live_reading_take(r, a, row) : -ETIMEDOUT;
         json_decref(a);
         if (next > 0 && next <= at)
             next = -EPROTO;
@@ -246,7 +246,7 @@ static bool reach(struct live_reading *r)
     return r->p->fd >= 0 && !read_dilation(r);
 }
 
-static void ask(struct live_fabric *x, struct live_proc *p, unsigned what)
+static void live_read_ask(struct live_fabric *x, struct live_proc *p, unsigned what)
 {
     struct live_reading r = {.x = x, .p = p};
 
@@ -262,7 +262,7 @@ static void ask(struct live_fabric *x, struct live_proc *p, unsigned what)
 }
 
 /* The last look becomes the one before. False: no memory. */
-static bool turn(struct live_fabric *x)
+static bool live_read_turn(struct live_fabric *x)
 {
     size_t dirs = 2u * x->f->n_links;
     struct live_dir *dir = x->before.dir;
@@ -281,7 +281,7 @@ static bool turn(struct live_fabric *x)
 
 void live_read(struct live_fabric *x, unsigned what)
 {
-    if (!turn(x))
+    if (!live_read_turn(x))
         return;
     memset(x->faults, 0, x->f->n_links * sizeof(*x->faults));
     json_decref(x->totals);
@@ -289,5 +289,5 @@ void live_read(struct live_fabric *x, unsigned what)
     x->totals = json_object();
     x->aggregation = json_object();
     for (unsigned i = 0; i < x->n_procs; i++)
-        ask(x, &x->proc[i], what);
+        live_read_ask(x, &x->proc[i], what);
 }

@@ -33,7 +33,7 @@ static void link_row(const struct live_fabric *x, unsigned d, struct table *t)
     table_cell(t, "%s", text);
 }
 
-static void links(const struct live_fabric *x)
+static void live_text_links(const struct live_fabric *x)
 {
     static const char *const heads[] = {"from",  "to",    "state", "GB/s",   "used",
                                         "bytes", "queue", "peak",  "pauses", "paused (us)",
@@ -101,7 +101,7 @@ void live_text(const struct live *l, unsigned parts)
         live_headline(l->fab[i], line, sizeof(line));
         printf("fabric %s\n", line);
         if (parts & LIVE_LINKS)
-            links(l->fab[i]);
+            live_text_links(l->fab[i]);
         if (parts & LIVE_GROUPS)
             groups(l->fab[i]);
     }

@@ -31,10 +31,10 @@ static const char *escaped(const char *text, char *buf, size_t size)
 }
 
 /* `more`: labels behind the fabric's, with a comma before each. */
-static void sample(const struct family *m, const struct live_fabric *x, FILE *out, double v,
-                   const char *more, ...) __attribute__((format(printf, 5, 6)));
-static void sample(const struct family *m, const struct live_fabric *x, FILE *out, double v,
-                   const char *more, ...)
+static void family_sample(const struct family *m, const struct live_fabric *x, FILE *out, double v,
+                          const char *more, ...) __attribute__((format(printf, 5, 6)));
+static void family_sample(const struct family *m, const struct live_fabric *x, FILE *out, double v,
+                          const char *more, ...)
 {
     const char *suffix = !strcmp(m->type, "counter")     ? "_total"
                          : !strcmp(m->type, "info")      ? "_info"
@@ -55,25 +55,25 @@ static void info(const struct family *m, const struct live_fabric *x, FILE *out)
 {
     char conf[600];
 
-    sample(m, x, out, 1, ",conf=\"%s\",version=\"" TRIB_VERSION "\"",
-           escaped(x->f->path, conf, sizeof(conf)));
+    family_sample(m, x, out, 1, ",conf=\"%s\",version=\"" TRIB_VERSION "\"",
+                  escaped(x->f->path, conf, sizeof(conf)));
 }
 
-static void dilation(const struct family *m, const struct live_fabric *x, FILE *out)
+static void family_dilation(const struct family *m, const struct live_fabric *x, FILE *out)
 {
-    sample(m, x, out, x->dilation, "%s", "");
+    family_sample(m, x, out, x->dilation, "%s", "");
 }
 
 static void fabric_time(const struct family *m, const struct live_fabric *x, FILE *out)
 {
-    sample(m, x, out, (double)x->now.now_ps * 1e-12, "%s", "");
+    family_sample(m, x, out, (double)x->now.now_ps * 1e-12, "%s", "");
 }
 
-static void processes(const struct family *m, const struct live_fabric *x, FILE *out)
+static void family_processes(const struct family *m, const struct live_fabric *x, FILE *out)
 {
     for (unsigned i = 0; i < x->n_procs; i++)
-        sample(m, x, out, x->proc[i].pid && x->proc[i].state == LIVE_READY, ",process=\"%s\"",
-               x->proc[i].name);
+        family_sample(m, x, out, x->proc[i].pid && x->proc[i].state == LIVE_READY,
+                      ",process=\"%s\"", x->proc[i].name);
 }
 
 static void host_processes(const struct family *m, const struct live_fabric *x, FILE *out)
@@ -83,7 +83,7 @@ static void host_processes(const struct family *m, const struct live_fabric *x, 
 
         for (unsigned i = 0; i < x->now.n_slots; i++)
             n += x->now.slot[i].v[SLOT_node] == x->f->hosts[h] && x->now.slot[i].v[SLOT_pid];
-        sample(m, x, out, n, ",host=\"%s\"", x->f->nodes[x->f->hosts[h]].name);
+        family_sample(m, x, out, n, ",host=\"%s\"", x->f->nodes[x->f->hosts[h]].name);
     }
 }
 
@@ -98,12 +98,12 @@ static void handoffs(const struct family *m, const struct live_fabric *x, FILE *
         n = 0;
         for (unsigned b = 0; b < LIVE_LAG; b++)
             n += x->lag_top[b] <= ns ? x->now.lag[b] : 0;
-        sample(m, x, out, (double)n, ",le=\"%s\"", le[i]);
+        family_sample(m, x, out, (double)n, ",le=\"%s\"", le[i]);
     }
     n = 0;
     for (unsigned b = 0; b < LIVE_LAG; b++)
         n += x->now.lag[b];
-    sample(m, x, out, (double)n, ",le=\"+Inf\"");
+    family_sample(m, x, out, (double)n, ",le=\"+Inf\"");
 }
 
 /* ---- links ---- */
@@ -113,14 +113,14 @@ static void handoffs(const struct family *m, const struct live_fabric *x, FILE *
     (x)->f->links[(d) / 2].name, (x)->f->nodes[(e).from].name, (unsigned)(e).from_port,            \
         (x)->f->nodes[(e).to].name, (unsigned)(e).to_port
 
-static void links(const struct family *m, const struct live_fabric *x, FILE *out)
+static void family_links(const struct family *m, const struct live_fabric *x, FILE *out)
 {
     for (unsigned d = 0; d < 2u * x->f->n_links; d++) {
         const struct live_ends e = live_ends(x->f, d);
 
         if (x->now.dir[d].known)
-            sample(m, x, out, (double)live_count(x, d, m->column) * m->scale, LINK_LABELS,
-                   LINK_VALUES(x, d, e));
+            family_sample(m, x, out, (double)live_count(x, d, m->column) * m->scale, LINK_LABELS,
+                          LINK_VALUES(x, d, e));
     }
 }
 
@@ -130,7 +130,8 @@ static void link_up(const struct family *m, const struct live_fabric *x, FILE *o
         const struct live_ends e = live_ends(x->f, d);
 
         if (x->now.dir[d].known)
-            sample(m, x, out, !live_count(x, d, PORT_down), LINK_LABELS, LINK_VALUES(x, d, e));
+            family_sample(m, x, out, !live_count(x, d, PORT_down), LINK_LABELS,
+                          LINK_VALUES(x, d, e));
     }
 }
 
@@ -140,8 +141,8 @@ static void capacity(const struct family *m, const struct live_fabric *x, FILE *
         const struct live_ends e = live_ends(x->f, d);
 
         if (x->now.dir[d].known && x->f->links[d / 2].rate_bps)
-            sample(m, x, out, (double)x->f->links[d / 2].rate_bps / 8, LINK_LABELS,
-                   LINK_VALUES(x, d, e));
+            family_sample(m, x, out, (double)x->f->links[d / 2].rate_bps / 8, LINK_LABELS,
+                          LINK_VALUES(x, d, e));
     }
 }
 
@@ -155,8 +156,8 @@ static void drops(const struct family *m, const struct live_fabric *x, FILE *out
 
         for (unsigned i = 0; x->now.dir[d].known && (name = live_drop(x, d, i, &n)); i++)
             if (n || !i || i == DROP_QUEUE_FULL + 2)
-                sample(m, x, out, (double)n, LINK_LABELS ",reason=\"%s\"", LINK_VALUES(x, d, e),
-                       name);
+                family_sample(m, x, out, (double)n, LINK_LABELS ",reason=\"%s\"",
+                              LINK_VALUES(x, d, e), name);
     }
 }
 
@@ -172,7 +173,7 @@ static void members(const struct family *m, const struct live_fabric *x, FILE *o
     for (unsigned i = 0; i < x->now.n_groups; i++) {
         const struct live_group *g = &x->now.group[i];
 
-        sample(m, x, out, g->n_members, GROUP_LABELS, GROUP_VALUES(x, g));
+        family_sample(m, x, out, g->n_members, GROUP_LABELS, GROUP_VALUES(x, g));
     }
 }
 
@@ -182,10 +183,10 @@ static void group_slots(const struct family *m, const struct live_fabric *x, FIL
         const struct live_group *g = &x->now.group[i];
 
         for (unsigned k = 0; k < g->n_at; k++)
-            sample(m, x, out,
-                   (double)(m->column == GROUP_slots ? g->at[k].slots : g->at[k].slots_used),
-                   GROUP_LABELS ",node=\"%s\"", GROUP_VALUES(x, g),
-                   x->f->nodes[g->at[k].node].name);
+            family_sample(m, x, out,
+                          (double)(m->column == GROUP_slots ? g->at[k].slots : g->at[k].slots_used),
+                          GROUP_LABELS ",node=\"%s\"", GROUP_VALUES(x, g),
+                          x->f->nodes[g->at[k].node].name);
     }
 }
 
@@ -199,7 +200,7 @@ static void aggregation(const struct family *m, const struct live_fabric *x, FIL
         const json_t *v = json_object_get(counters, m->key);
 
         if (v)
-            sample(m, x, out, (double)json_integer_value(v), ",node=\"%s\"", node);
+            family_sample(m, x, out, (double)json_integer_value(v), ",node=\"%s\"", node);
     }
 }
 
@@ -207,7 +208,7 @@ static void aggregation(const struct family *m, const struct live_fabric *x, FIL
 
 #define LINK(name, type, unit, column, scale, help)                                                \
     {                                                                                              \
-        "link_" name, type, unit, help, links, PORT_##column, scale, NULL                          \
+        "link_" name, type, unit, help, family_links, PORT_##column, scale, NULL                   \
     }
 #define AN(name, type, unit, key, help)                                                            \
     {                                                                                              \
@@ -218,8 +219,8 @@ static const struct family families[] = {
     {"fabric", "info", "", "A fabric that is up.", info, 0, 1, NULL},
     {"fabric_time_seconds", "counter", "seconds", "Fabric time since it was started.", fabric_time,
      0, 1, NULL},
-    {"fabric_dilation", "gauge", "", "Wall time over fabric time.", dilation, 0, 1, NULL},
-    {"process_up", "gauge", "", "Whether a switch process answers.", processes, 0, 1, NULL},
+    {"fabric_dilation", "gauge", "", "Wall time over fabric time.", family_dilation, 0, 1, NULL},
+    {"process_up", "gauge", "", "Whether a switch process answers.", family_processes, 0, 1, NULL},
     {"host_processes", "gauge", "", "Processes that are connected as a host.", host_processes, 0, 1,
      NULL},
     {"handoff_lag_seconds", "histogram", "seconds",

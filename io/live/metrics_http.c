@@ -70,8 +70,9 @@ static struct http_place *place_of(struct server *s, struct MHD_Connection *c)
     return NULL;
 }
 
-static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *type,
-                              char *text, size_t len, enum MHD_ResponseMemoryMode mode)
+static enum MHD_Result metrics_http_answer(struct MHD_Connection *c, unsigned status,
+                                           const char *type, char *text, size_t len,
+                                           enum MHD_ResponseMemoryMode mode)
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(len, text, mode);
     enum MHD_Result ok;
@@ -84,13 +85,13 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const c
     return ok;
 }
 
-static enum MHD_Result say(struct MHD_Connection *c, unsigned status, const char *text)
+static enum MHD_Result metrics_http_say(struct MHD_Connection *c, unsigned status, const char *text)
 {
-    return answer(c, status, "text/plain", (char *)(uintptr_t)text, strlen(text),
-                  MHD_RESPMEM_PERSISTENT);
+    return metrics_http_answer(c, status, "text/plain", (char *)(uintptr_t)text, strlen(text),
+                               MHD_RESPMEM_PERSISTENT);
 }
 
-static void look(struct server *s)
+static void server_look(struct server *s)
 {
     int64_t began = clock_mono_ns(), took;
 
@@ -115,18 +116,19 @@ static enum MHD_Result scrape(void *ctx, struct MHD_Connection *c, const char *u
     (void)version, (void)data, (void)state;
     *n_data = 0;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        return say(c, MHD_HTTP_METHOD_NOT_ALLOWED, "expected GET\n");
+        return metrics_http_say(c, MHD_HTTP_METHOD_NOT_ALLOWED, "expected GET\n");
     if (strcmp(url, "/metrics") != 0)
-        return say(c, MHD_HTTP_NOT_FOUND, "expected /metrics\n");
+        return metrics_http_say(c, MHD_HTTP_NOT_FOUND, "expected /metrics\n");
     f = open_memstream(&text, &len);
     if (!f)
         return MHD_NO;
-    look(s);
+    server_look(s);
     if (p)
         p->since_ns = clock_mono_ns(); /* now it is the client's turn */
     metrics_print(s->live, open ? METRICS_OPENMETRICS : METRICS_PROMETHEUS, f);
     fclose(f);
-    return answer(c, MHD_HTTP_OK, open ? OPEN_TYPE : TEXT_TYPE, text, len, MHD_RESPMEM_MUST_FREE);
+    return metrics_http_answer(c, MHD_HTTP_OK, open ? OPEN_TYPE : TEXT_TYPE, text, len,
+                               MHD_RESPMEM_MUST_FREE);
 }
 
 /* ---- places ---- */
@@ -236,7 +238,7 @@ static void places_end_overdue(struct server *s, int64_t now)
 /* ---- the loop ---- */
 
 /* Until one of the signals. */
-static int serve(struct server *s, int signals)
+static int server_serve(struct server *s, int signals)
 {
     const union MHD_DaemonInfo *mhd = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
     struct pollfd p[3] = {{signals, POLLIN, 0}, {mhd->epoll_fd, POLLIN, 0}, {0}};
@@ -264,7 +266,7 @@ static int serve(struct server *s, int signals)
 }
 
 /* Splits "ADDRESS:PORT"; NULL: it cannot be that. */
-static struct addrinfo *address(const char *where)
+static struct addrinfo *metrics_http_address(const char *where)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                              .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE},
@@ -310,7 +312,7 @@ static int listen_at(const struct addrinfo *at, unsigned *port)
 int metrics_serve(struct live *l, const char *where)
 {
     struct server s = {.live = l, .listen_fd = -1};
-    struct addrinfo *at = address(where);
+    struct addrinfo *at = metrics_http_address(where);
     int signals, rc;
     unsigned port = 0;
     sigset_t ends;
@@ -343,7 +345,7 @@ int metrics_serve(struct live *l, const char *where)
         fprintf(stderr, "trib-metrics: cannot listen at %s: %s\n", where, strerror(-rc));
     } else {
         fprintf(stderr, "serving /metrics at port %u of %s; Ctrl-C ends it\n", port, where);
-        rc = serve(&s, signals);
+        rc = server_serve(&s, signals);
         MHD_stop_daemon(s.mhd);
     }
     if (signals >= 0)

@@ -29,9 +29,9 @@ const char *top_sort_name(unsigned sort)
     return names[sort < TOP_SORTS ? sort : TOP_SORTS];
 }
 
-static void add(struct page *p, enum top_look look, const char *fmt, ...)
+static void page_add(struct page *p, enum top_look look, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void add(struct page *p, enum top_look look, const char *fmt, ...)
+static void page_add(struct page *p, enum top_look look, const char *fmt, ...)
 {
     struct top_line *l = &p->lines[p->n];
     va_list ap;
@@ -97,10 +97,10 @@ static void link_line(struct page *p, const struct live_fabric *x, unsigned d, i
     live_state_text(x, d, state, sizeof(state));
     live_drops_text(x, d, drops, sizeof(drops));
     snprintf(percent, sizeof(percent), u < 0 ? "-" : "%.0f%%", 100 * u);
-    add(p, look, "%-*s %-*s %8.2f %5s [%s] %6s %6s %-8.20s %s", name, from, name, to,
-        live_GBps(x, d), percent, bar(u, used),
-        live_size((double)live_count(x, d, PORT_queue_bytes), q, sizeof(q)),
-        live_size((double)live_count(x, d, PORT_pauses_received), s, sizeof(s)), state, drops);
+    page_add(p, look, "%-*s %-*s %8.2f %5s [%s] %6s %6s %-8.20s %s", name, from, name, to,
+             live_GBps(x, d), percent, bar(u, used),
+             live_size((double)live_count(x, d, PORT_queue_bytes), q, sizeof(q)),
+             live_size((double)live_count(x, d, PORT_pauses_received), s, sizeof(s)), state, drops);
 }
 
 static unsigned link_rows(struct top *t, struct page *p, const struct live_fabric *x)
@@ -122,8 +122,8 @@ static unsigned link_rows(struct top *t, struct page *p, const struct live_fabri
     if (order)
         qsort(order, n, sizeof(*order), by_key);
     t->scroll = n && t->scroll >= n ? n - 1 : t->scroll;
-    add(p, TOP_HEADS, "%-*s %-*s %8s %5s %-*s %6s %6s %-8s %s", name, "from", name, "to", "GB/s",
-        "used", (int)BAR + 2, "", "queue", "pauses", "state", "drops");
+    page_add(p, TOP_HEADS, "%-*s %-*s %8s %5s %-*s %6s %6s %-8s %s", name, "from", name, "to",
+             "GB/s", "used", (int)BAR + 2, "", "queue", "pauses", "state", "drops");
     for (unsigned i = t->scroll; i < n; i++)
         link_line(p, x, order[i], name);
     free(order);
@@ -137,8 +137,8 @@ static unsigned group_rows(struct top *t, struct page *p, const struct live_fabr
     unsigned n = x->now.n_groups;
 
     t->scroll = n && t->scroll >= n ? n - 1 : t->scroll;
-    add(p, TOP_HEADS, "%-8s %-9s %4s %5s %-12s %-8s %9s %13s %10s  %s", "job", "kind", "tree",
-        "group", "owner", "state", "members", "slots used", "reduced", "nodes");
+    page_add(p, TOP_HEADS, "%-8s %-9s %4s %5s %-12s %-8s %9s %13s %10s  %s", "job", "kind", "tree",
+             "group", "owner", "state", "members", "slots used", "reduced", "nodes");
     for (unsigned i = t->scroll; i < n; i++) {
         const struct live_group *g = &x->now.group[i];
         unsigned long long slots = 0, used = 0, joined = 0;
@@ -157,17 +157,17 @@ static unsigned group_rows(struct top *t, struct page *p, const struct live_fabr
         snprintf(tree, sizeof(tree), g->kind == 1 ? "-" : "%llu", (unsigned long long)g->tree);
         snprintf(members, sizeof(members), "%llu of %u", joined, g->n_members);
         snprintf(of, sizeof(of), "%llu of %llu", used, slots);
-        add(p, g->open ? TOP_PLAIN : TOP_WARNING,
-            "%08llx %-9s %4s %5llu %-12s %-8s %9s %13s %10llu  %s", (unsigned long long)g->job,
-            live_kind(x, g->kind), tree, (unsigned long long)g->id,
-            g->owner == FAB_NONE ? "-" : x->f->nodes[g->owner].name,
-            !g->open  ? "joining"
-            : g->busy ? "busy"
-                      : "open",
-            members, of, (unsigned long long)g->reduced, nodes);
+        page_add(p, g->open ? TOP_PLAIN : TOP_WARNING,
+                 "%08llx %-9s %4s %5llu %-12s %-8s %9s %13s %10llu  %s", (unsigned long long)g->job,
+                 live_kind(x, g->kind), tree, (unsigned long long)g->id,
+                 g->owner == FAB_NONE ? "-" : x->f->nodes[g->owner].name,
+                 !g->open  ? "joining"
+                 : g->busy ? "busy"
+                           : "open",
+                 members, of, (unsigned long long)g->reduced, nodes);
     }
     if (!n)
-        add(p, TOP_PLAIN, "no groups");
+        page_add(p, TOP_PLAIN, "no groups");
     return n;
 }
 
@@ -179,20 +179,21 @@ static unsigned process_rows(struct top *t, struct page *p, const struct live_fa
         connected += x->now.slot[i].v[SLOT_pid] != 0;
     n += connected;
     t->scroll = n && t->scroll >= n ? n - 1 : t->scroll;
-    add(p, TOP_HEADS, "%-16s %8s %-16s %-9s %12s %12s", "host", "pid", "program", "state",
-        "frames from", "frames to");
+    page_add(p, TOP_HEADS, "%-16s %8s %-16s %-9s %12s %12s", "host", "pid", "program", "state",
+             "frames from", "frames to");
     for (unsigned i = t->scroll; i < x->n_procs; i++)
-        add(p, x->proc[i].state == LIVE_READY ? TOP_PLAIN : TOP_BAD, "%-16s %8d %-16s %s", "-",
-            x->proc[i].pid == PROCESS_AWAY ? 0 : x->proc[i].pid, x->proc[i].name,
-            live_proc_state(&x->proc[i]));
+        page_add(p, x->proc[i].state == LIVE_READY ? TOP_PLAIN : TOP_BAD, "%-16s %8d %-16s %s", "-",
+                 x->proc[i].pid == PROCESS_AWAY ? 0 : x->proc[i].pid, x->proc[i].name,
+                 live_proc_state(&x->proc[i]));
     for (unsigned i = 0, k = x->n_procs; i < x->now.n_slots; i++) {
         const struct live_slot *s = &x->now.slot[i];
 
         if (!s->v[SLOT_pid] || k++ < t->scroll)
             continue;
-        add(p, TOP_PLAIN, "%-16s %8llu %-16s %-9s %12llu %12llu", x->f->nodes[s->v[SLOT_node]].name,
-            (unsigned long long)s->v[SLOT_pid], s->program, "connected",
-            (unsigned long long)s->v[SLOT_rx_frames], (unsigned long long)s->v[SLOT_tx_frames]);
+        page_add(p, TOP_PLAIN, "%-16s %8llu %-16s %-9s %12llu %12llu",
+                 x->f->nodes[s->v[SLOT_node]].name, (unsigned long long)s->v[SLOT_pid], s->program,
+                 "connected", (unsigned long long)s->v[SLOT_rx_frames],
+                 (unsigned long long)s->v[SLOT_tx_frames]);
     }
     return n;
 }
@@ -222,7 +223,8 @@ static void summary(struct page *p, const struct live_fabric *x)
     }
     for (unsigned i = 0; i < x->now.n_slots; i++)
         programs += x->now.slot[i].v[SLOT_pid] != 0;
-    add(p,
+    page_add(
+        p,
         down              ? TOP_BAD
         : paused || drops ? TOP_WARNING
                           : TOP_GOOD,
@@ -249,7 +251,7 @@ static void help(struct page *p)
     };
 
     for (unsigned i = 0; i < sizeof(text) / sizeof(text[0]); i++)
-        add(p, TOP_PLAIN, "%s", text[i]);
+        page_add(p, TOP_PLAIN, "%s", text[i]);
 }
 
 unsigned top_lines(struct top *t, unsigned width, unsigned height, struct top_line *lines)
@@ -261,12 +263,12 @@ unsigned top_lines(struct top *t, unsigned width, unsigned height, struct top_li
 
     t->fabric = t->live.n ? t->fabric % t->live.n : 0;
     if (!t->live.n) {
-        add(&p, TOP_BAD, "no fabric is up");
+        page_add(&p, TOP_BAD, "no fabric is up");
         return p.n;
     }
     x = t->live.fab[t->fabric];
     live_headline(x, line, sizeof(line));
-    add(&p, TOP_TITLE, "%s", line);
+    page_add(&p, TOP_TITLE, "%s", line);
     summary(&p, x);
     p.height = height > 1 ? height - 1 : 1; /* the last one says what is below */
     if (t->help)
@@ -277,10 +279,11 @@ unsigned top_lines(struct top *t, unsigned width, unsigned height, struct top_li
                                         : process_rows(t, &p, x);
     shown = p.n > 3 ? p.n - 3 : 0;
     p.height = height;
-    add(&p, TOP_HEADS, "%s%s%s, %u to %u of %u; every %g s%s; fabric %u of %u; h: help, q: end",
-        top_panel_name(t->panel), t->panel == TOP_LINKS ? " by " : "",
-        t->panel == TOP_LINKS ? top_sort_name(t->sort) : "", rows ? t->scroll + 1 : 0,
-        rows ? t->scroll + shown : 0, rows, t->seconds, t->paused ? ", held" : "", t->fabric + 1,
-        t->live.n);
+    page_add(&p, TOP_HEADS,
+             "%s%s%s, %u to %u of %u; every %g s%s; fabric %u of %u; h: help, q: end",
+             top_panel_name(t->panel), t->panel == TOP_LINKS ? " by " : "",
+             t->panel == TOP_LINKS ? top_sort_name(t->sort) : "", rows ? t->scroll + 1 : 0,
+             rows ? t->scroll + shown : 0, rows, t->seconds, t->paused ? ", held" : "",
+             t->fabric + 1, t->live.n);
     return p.n;
 }

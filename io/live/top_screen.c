@@ -28,7 +28,7 @@ static void on_signal(int sig)
     stop = 1;
 }
 
-static void draw(struct top *t)
+static void top_screen_draw(struct top *t)
 {
     static const attr_t looks[] = {
         [TOP_PLAIN] = A_NORMAL, [TOP_TITLE] = A_BOLD,   [TOP_HEADS] = A_REVERSE,
@@ -61,7 +61,7 @@ static void scroll_by(struct top *t, int rows)
     t->scroll = rows < 0 && t->scroll < (unsigned)-rows ? 0 : t->scroll + (unsigned)rows;
 }
 
-static void show(struct top *t, enum top_panel panel)
+static void top_screen_show(struct top *t, enum top_panel panel)
 {
     t->panel = panel;
     t->scroll = 0;
@@ -77,13 +77,13 @@ static bool take_key(struct top *t, int key)
     case 'q':
         return false;
     case 'l':
-        show(t, TOP_LINKS);
+        top_screen_show(t, TOP_LINKS);
         break;
     case 'g':
-        show(t, TOP_GROUPS);
+        top_screen_show(t, TOP_GROUPS);
         break;
     case 'p':
-        show(t, TOP_PROCESSES);
+        top_screen_show(t, TOP_PROCESSES);
         break;
     case 's':
         t->sort = (t->sort + 1) % TOP_SORTS;
@@ -165,7 +165,7 @@ int top_screen(struct top *t)
             break;
         if (key == ERR && !t->paused)
             live_look(&t->live);
-        draw(t);
+        top_screen_draw(t);
         timeout((int)(t->seconds * 1000));
     }
     endwin();

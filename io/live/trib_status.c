@@ -92,7 +92,7 @@ static void on_signal(int sig)
     stop = 1;
 }
 
-static void show(const struct live *l, const struct status_opts *o, unsigned n)
+static void status_show(const struct live *l, const struct status_opts *o, unsigned n)
 {
     unsigned parts = (o->links ? LIVE_LINKS : 0u) | (o->groups ? LIVE_GROUPS : 0u);
     json_t *j;
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     clock_gettime(CLOCK_MONOTONIC, &due);
     for (unsigned n = 0; !stop && !ferror(stdout); n++) {
         live_look(&l);
-        show(&l, &o, n);
+        status_show(&l, &o, n);
         fflush(stdout);
         if (!(o.watch > 0) || n + 1 == o.looks)
             break;

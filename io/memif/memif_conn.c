@@ -206,7 +206,7 @@ static int serve_connect(struct memif *mf)
 }
 
 /* Takes as long wherever the two differ. */
-static int serve(struct memif *mf, const struct memif_msg *msg, int fd)
+static int memif_conn_serve(struct memif *mf, const struct memif_msg *msg, int fd)
 {
     static const struct memif_msg ack = {.type = MEMIF_ACK};
     int rc = 0;
@@ -306,7 +306,7 @@ static bool memif_up(struct io_port *p)
         memif_client_connect(mf);
     while (mf->fd >= 0 && (rc = memif_recv(mf, &msg, &fd)) != 0) {
         if (rc > 0) {
-            rc = mf->listener ? serve(mf, &msg, fd) : memif_client(mf, &msg);
+            rc = mf->listener ? memif_conn_serve(mf, &msg, fd) : memif_client(mf, &msg);
             if (fd >= 0)
                 close(fd);
         }

@@ -27,7 +27,7 @@ static __rte_noinline void copy_any(uint8_t *dst, const uint8_t *src, size_t n)
     rte_memcpy(dst, src, n);
 }
 
-static __rte_always_inline void copy(uint8_t *dst, const uint8_t *src, size_t n)
+static __rte_always_inline void memif_ring_copy(uint8_t *dst, const uint8_t *src, size_t n)
 {
     if (n - 32 > 32) {
         copy_any(dst, src, n);
@@ -203,7 +203,7 @@ static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbu
         if (i + AHEAD < avail)
             rx_look(mf, q, (uint16_t)(i + AHEAD), ahead);
         if (likely(x.at && x.len <= m[k]->buf_len - FRAME_HEADROOM - total)) {
-            copy((uint8_t *)m[k]->buf_addr + FRAME_HEADROOM + total, x.at, x.len);
+            memif_ring_copy((uint8_t *)m[k]->buf_addr + FRAME_HEADROOM + total, x.at, x.len);
             total += x.len;
         } else {
             ok = false;
@@ -277,11 +277,11 @@ static inline void tx_look(const struct memif *mf, const struct memif_queue *q, 
 static inline void copy_out(uint8_t *dst, const struct rte_mbuf *m)
 {
     if (likely(m->nb_segs == 1)) { /* m->next is in a cache line that is not loaded otherwise */
-        copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+        memif_ring_copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
         return;
     }
     for (; m; m = m->next) {
-        copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+        memif_ring_copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
         dst += m->data_len;
     }
 }

@@ -50,7 +50,7 @@ uint64_t port_kernel_missed(int socket)
                                                                                      : 0;
 }
 
-static bool ask(int fd, const char *iface, void *what)
+static bool port_kernel_ask(int fd, const char *iface, void *what)
 {
     struct ifreq r = {.ifr_data = what};
 
@@ -63,9 +63,9 @@ bool port_kernel_omits_checksums(const char *iface)
     struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
     struct ethtool_value tx = {.cmd = ETHTOOL_GTXCSUM};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool omits = fd >= 0 && ask(fd, iface, &driver) &&
+    bool omits = fd >= 0 && port_kernel_ask(fd, iface, &driver) &&
                  (!strcmp(driver.driver, "veth") || !strcmp(driver.driver, "tun")) &&
-                 ask(fd, iface, &tx) && tx.data;
+                 port_kernel_ask(fd, iface, &tx) && tx.data;
 
     if (fd >= 0)
         close(fd);

@@ -36,7 +36,7 @@ static bool abandoned(const struct capture *c)
 
 /* Returns 0 or the errno of a failed write. Leaves the tap installed, because the call may come
  * from it. */
-static int end(struct capture **cp)
+static int capture_end_in(struct capture **cp)
 {
     struct capture *c = *cp;
     int err = c->err;
@@ -82,7 +82,7 @@ static void capture_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64
         if (c->link == dirlink / 2) {
             write_frame(c, m, now_ps);
             if (++c->seen % OWNER_CHECK == 0 && abandoned(c)) {
-                end(cp);
+                capture_end_in(cp);
                 continue;
             }
         }
@@ -95,7 +95,7 @@ static void tap(struct captures *cs)
     loop_tap(cs->loop, cs->first ? capture_frame : NULL, cs);
 }
 
-static struct capture **find(struct captures *cs, const char *file)
+static struct capture **captures_find(struct captures *cs, const char *file)
 {
     struct capture **cp = &cs->first;
 
@@ -104,11 +104,11 @@ static struct capture **find(struct captures *cs, const char *file)
     return cp;
 }
 
-static int refuse(struct captures *cs, int err, const char *text, char *why, size_t size)
+static int captures_refuse(struct captures *cs, int err, const char *text, char *why, size_t size)
 {
     snprintf(why, size, "%s", text);
     if (cs->first && !cs->first->out)
-        end(&cs->first);
+        capture_end_in(&cs->first);
     return -err;
 }
 
@@ -154,16 +154,17 @@ int capture_start(struct captures *cs, const struct capture_cfg *cfg, char *why,
 
     for (struct capture **cp = &cs->first; *cp;)
         if (abandoned(*cp))
-            end(cp);
+            capture_end_in(cp);
         else
             cp = &(*cp)->next, n++;
-    if (*find(cs, file))
-        return refuse(cs, EBUSY, "another capture writes into that file", why, size);
+    if (*captures_find(cs, file))
+        return captures_refuse(cs, EBUSY, "another capture writes into that file", why, size);
     if (n >= CAPTURES_MAX)
-        return refuse(cs, ENOSPC, "the most captures that can run are running already", why, size);
+        return captures_refuse(cs, ENOSPC, "the most captures that can run are running already",
+                               why, size);
     c = calloc(1, sizeof(*c));
     if (!c)
-        return refuse(cs, ENOMEM, "no memory", why, size);
+        return captures_refuse(cs, ENOMEM, "no memory", why, size);
     c->next = cs->first;
     cs->first = c;
     c->link = cfg->link;
@@ -171,24 +172,25 @@ int capture_start(struct captures *cs, const struct capture_cfg *cfg, char *why,
     c->file = strdup(file);
     c->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, SNAP, PCAP_TSTAMP_PRECISION_NANO);
     if (!c->file || !c->pcap)
-        return refuse(cs, ENOMEM, "no memory", why, size);
+        return captures_refuse(cs, ENOMEM, "no memory", why, size);
     if (set_filter(c, cfg->filter, why, size)) {
-        end(&cs->first);
+        capture_end_in(&cs->first);
         return -EINVAL;
     }
     rc = open_file(c);
     if (rc)
-        return refuse(cs, -rc,
-                      rc == -EPERM ? "found another user's link or file, or no plain file, there"
+        return captures_refuse(cs, -rc,
+                               rc == -EPERM
+                                   ? "found another user's link or file, or no plain file, there"
                                    : strerror(-rc),
-                      why, size);
+                               why, size);
     tap(cs);
     return 0;
 }
 
 int capture_flush(struct captures *cs, const char *file)
 {
-    struct capture *c = *find(cs, file);
+    struct capture *c = *captures_find(cs, file);
 
     if (!c)
         return -ENOENT;
@@ -199,13 +201,13 @@ int capture_flush(struct captures *cs, const char *file)
 
 int capture_stop(struct captures *cs, const char *file, uint64_t *frames, char *why, size_t size)
 {
-    struct capture **cp = find(cs, file);
+    struct capture **cp = captures_find(cs, file);
     int err;
 
     if (!*cp)
         return -ENOENT;
     *frames = (*cp)->frames;
-    err = end(cp);
+    err = capture_end_in(cp);
     tap(cs);
     if (err)
         snprintf(why, size, "%s", strerror(err));
@@ -215,7 +217,7 @@ int capture_stop(struct captures *cs, const char *file, uint64_t *frames, char *
 void capture_stop_all(struct captures *cs)
 {
     while (cs->first)
-        end(&cs->first);
+        capture_end_in(&cs->first);
     if (cs->loop)
         tap(cs);
 }

@@ -37,8 +37,8 @@ static void ask_loop(struct loop *l, void *arg)
     q->answer(l, q->params, q->d);
 }
 
-static int ask(void (*answer)(struct loop *l, const char *params, struct rte_tel_data *d),
-               const char *params, struct rte_tel_data *d)
+static int telemetry_ask(void (*answer)(struct loop *l, const char *params, struct rte_tel_data *d),
+                         const char *params, struct rte_tel_data *d)
 {
     struct telemetry_question q = {answer, params && *params ? params : NULL, d};
 
@@ -252,7 +252,7 @@ static void link_io_name(const struct fabric *f, const struct link_io_info *c, c
         snprintf(buf, size, "%s:%u", nd->name, c->port);
 }
 
-static void links(struct loop *l, const char *params, struct rte_tel_data *d)
+static void telemetry_links(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     static const char *const kinds[] = {"process", "link", "outside"};
     char name[128];
@@ -388,7 +388,7 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
 /* ---- the clock ---- */
 
 /* Only the process that made the clock can change it. */
-static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
+static void telemetry_dilation(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     struct shared *sh = loop_shared(l);
     char *end = NULL;
@@ -415,7 +415,8 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
 #define COMMANDS(X)                                                                                \
     X(nodes, "/trib/nodes", "Nodes of this process. Takes no parameters")                          \
     X(ports, "/trib/ports", "Ports; counters of one. Parameters: NODE:PORT")                       \
-    X(links, "/trib/links", "Links to other processes; counters of one. Parameters: name")         \
+    X(telemetry_links, "/trib/links",                                                              \
+      "Links to other processes; counters of one. Parameters: name")                               \
     X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
     X(telemetry_link, "/trib/link",                                                                \
       "Links with faults; one or all, or change it. Parameters: LINK,down|up|clear|loss=0.1%")     \
@@ -431,7 +432,8 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
     X(telemetry_lag, "/trib/table/lag", TABLE_HELP("Lateness of hand-offs"))                       \
     X(telemetry_kinds, "/trib/table/kinds", "Kinds of groups, by number. Takes no parameters")     \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
-    X(dilation, "/trib/dilation", "Fabric time runs N times slower. Parameters: N, a new one")     \
+    X(telemetry_dilation, "/trib/dilation",                                                        \
+      "Fabric time runs N times slower. Parameters: N, a new one")                                 \
     X(capture_begin, "/trib/capture/start",                                                        \
       "Writes a link's frames while PID runs. Parameters: LINK,PID,FILE")                          \
     X(capture_filtered, "/trib/capture/filtered",                                                  \
@@ -444,7 +446,7 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
     static int tel_##fn(const char *cmd, const char *params, struct rte_tel_data *d)               \
     {                                                                                              \
         (void)cmd;                                                                                 \
-        return ask(fn, params, d);                                                                 \
+        return telemetry_ask(fn, params, d);                                                       \
     }
 COMMANDS(X)
 #undef X

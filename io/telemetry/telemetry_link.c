@@ -61,7 +61,8 @@ static void add_words(char *buf, size_t size, const char *words)
 }
 
 /* "down rate=100Gb/s loss=0.01"; empty: as in the conf, and no fault. */
-static void describe(struct loop *l, unsigned link, const struct egress *e, char *buf, size_t size)
+static void telemetry_link_describe(struct loop *l, unsigned link, const struct egress *e,
+                                    char *buf, size_t size)
 {
     bool up = net_link_up(loop_net(l), link);
     struct link_terms t = terms_of(l, link, e);
@@ -76,7 +77,7 @@ static void describe(struct loop *l, unsigned link, const struct egress *e, char
 }
 
 /* Lists each link that is changed once; only processes that have an end of it list it. */
-static void list(struct loop *l, struct rte_tel_data *d)
+static void telemetry_link_list(struct loop *l, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
     char what[LINE], line[2 * LINE];
@@ -89,7 +90,7 @@ static void list(struct loop *l, struct rte_tel_data *d)
         e = e ? e : direction(l, i, 1);
         if (!e)
             continue;
-        describe(l, i, e, what, sizeof(what));
+        telemetry_link_describe(l, i, e, what, sizeof(what));
         if (!*what)
             continue;
         snprintf(line, sizeof(line), "%s: %s", f->links[i].name, what);
@@ -241,7 +242,7 @@ static void add_counts(const struct egress *e, char *buf, size_t size)
 }
 
 /* A line for each direction whose sender runs here. */
-static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
+static void telemetry_link_show(struct loop *l, unsigned link, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
     const struct fab_link *k = &f->links[link];
@@ -256,7 +257,7 @@ static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
     for (unsigned dir = 0; dir < 2; dir++) {
         if (!e[dir])
             continue;
-        describe(l, link, e[dir], what, sizeof(what));
+        telemetry_link_describe(l, link, e[dir], what, sizeof(what));
         add_counts(e[dir], counts, sizeof(counts));
         snprintf(line, sizeof(line), "%s:%u to %s:%u: %s; %s", f->nodes[dir ? k->b : k->a].name,
                  (unsigned)(dir ? k->b_port : k->a_port), f->nodes[dir ? k->a : k->b].name,
@@ -354,7 +355,7 @@ static void change_all(struct loop *l, const struct link_change *c, struct rte_t
         if (c->state != LINK_AS_IT_IS)
             telemetry_link_changed(l, i, c->state == LINK_UP);
     }
-    list(l, d);
+    telemetry_link_list(l, d);
 }
 
 void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -366,7 +367,7 @@ void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
     int link;
 
     if (!params) {
-        list(l, d);
+        telemetry_link_list(l, d);
         return;
     }
     words = strchr(params, ',');
@@ -400,5 +401,5 @@ void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
         telemetry_say(d, "error", why);
         return;
     }
-    show(l, (unsigned)link, d);
+    telemetry_link_show(l, (unsigned)link, d);
 }

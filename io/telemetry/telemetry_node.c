@@ -20,7 +20,7 @@ static unsigned links_of(const struct fab_node *n)
     return links;
 }
 
-static void show(struct loop *l, const struct fab_node *n, struct rte_tel_data *d)
+static void telemetry_node_show(struct loop *l, const struct fab_node *n, struct rte_tel_data *d)
 {
     unsigned down = 0, links = links_of(n);
     char line[RTE_TEL_MAX_STRING_LEN];
@@ -43,10 +43,10 @@ static void set_links(struct loop *l, uint16_t node, bool up, struct rte_tel_dat
     for (uint16_t p = 0; p < n->n_ports; p++)
         if (n->ports[p].link != FAB_NONE)
             telemetry_link_changed(l, n->ports[p].link, up);
-    show(l, n, d);
+    telemetry_node_show(l, n, d);
 }
 
-static void forget(struct loop *l, uint16_t node, struct rte_tel_data *d)
+static void telemetry_node_forget(struct loop *l, uint16_t node, struct rte_tel_data *d)
 {
     const struct fab_node *n = &loop_fabric(l)->nodes[node];
 
@@ -57,7 +57,7 @@ static void forget(struct loop *l, uint16_t node, struct rte_tel_data *d)
     else if (net_restart(loop_net(l), node, net_now(loop_net(l))))
         telemetry_say(d, "error", "no memory to restart it");
     else
-        show(l, n, d);
+        telemetry_node_show(l, n, d);
 }
 
 void telemetry_node(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -80,11 +80,11 @@ void telemetry_node(struct loop *l, const char *params, struct rte_tel_data *d)
     }
     node = fabric_node_index(f, n);
     if (!word)
-        show(l, n, d);
+        telemetry_node_show(l, n, d);
     else if (!strcmp(word, ",down") || !strcmp(word, ",up"))
         set_links(l, node, word[1] == 'u', d);
     else if (!strcmp(word, ",forget"))
-        forget(l, node, d);
+        telemetry_node_forget(l, node, d);
     else
         telemetry_say(d, "error", "expected down, up or forget");
 }

@@ -74,7 +74,7 @@ static int take_over(struct telemetry_server *s, const struct sockaddr_un *at)
 
 /* ---- clients ---- */
 
-static void drop(struct telemetry_server *s, unsigned i)
+static void telemetry_server_drop(struct telemetry_server *s, unsigned i)
 {
     T_ASSERT(i < s->n, "a telemetry client is dropped that is not connected");
     close(s->client[i].fd);
@@ -111,7 +111,7 @@ static void be_full(struct telemetry_server *s, int error, int64_t now)
     s->full = true;
     s->retry_ns = now + RETRY_NS;
     if (s->n && now - s->client[idlest(s)].active_ns > TELEMETRY_IDLE_NS)
-        drop(s, idlest(s));
+        telemetry_server_drop(s, idlest(s));
 }
 
 static void accept_one(struct telemetry_server *s, int64_t now)
@@ -126,10 +126,10 @@ static void accept_one(struct telemetry_server *s, int64_t now)
     }
     s->full = false;
     if (s->n == TELEMETRY_CLIENTS)
-        drop(s, idlest(s));
+        telemetry_server_drop(s, idlest(s));
     s->client[s->n++] = (struct client){.fd = fd, .active_ns = now};
     if (send(fd, s->greeting, (size_t)s->greeting_len, MSG_NOSIGNAL) != s->greeting_len)
-        drop(s, s->n - 1);
+        telemetry_server_drop(s, s->n - 1);
 }
 
 /* Passes a command on and the answer back. False: the client is to go. */
@@ -166,7 +166,7 @@ static bool is_early(struct client *c, const struct pollfd *p)
 }
 
 /* What to wait for; returns for how long, in ms. */
-static int prepare(struct telemetry_server *s, struct pollfd *p)
+static int telemetry_server_prepare(struct telemetry_server *s, struct pollfd *p)
 {
     int64_t now = clock_mono_ns(), wait = until_room(s, now);
     int ms = wait ? (int)(wait / 1000000) + 1 : -1;
@@ -176,7 +176,7 @@ static int prepare(struct telemetry_server *s, struct pollfd *p)
 
         c->held = c->held && !has_read(c);
         if (c->held && now - c->active_ns > UNREAD_NS) {
-            drop(s, i);
+            telemetry_server_drop(s, i);
             continue;
         }
         if (c->held)
@@ -203,23 +203,23 @@ static void say_once(int err)
     nanosleep(&pause, NULL);
 }
 
-static _Noreturn void *serve(void *arg)
+static _Noreturn void *telemetry_server_serve(void *arg)
 {
     struct telemetry_server *s = arg;
     struct pollfd p[TELEMETRY_CLIENTS + 1];
 
     pthread_setname_np(pthread_self(), "telemetry");
     for (;;) {
-        int ms = prepare(s, p);
+        int ms = telemetry_server_prepare(s, p);
         unsigned n = s->n;
 
         if (poll(p, n + 1, ms) < 0) {
             say_once(errno);
             continue;
         }
-        for (unsigned i = n; i-- > 0;) /* from the last: drop() moves that one */
+        for (unsigned i = n; i-- > 0;) /* from the last: telemetry_server_drop() moves that one */
             if (p[i].revents && !is_early(&s->client[i], &p[i]) && !serve_client(s, &s->client[i]))
-                drop(s, i);
+                telemetry_server_drop(s, i);
         if (p[n].revents)
             accept_one(s, clock_mono_ns());
     }
@@ -244,7 +244,7 @@ int telemetry_server_start(const char *path)
     if (!rc) {
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = -pthread_create(&t, NULL, serve, s);
+        rc = -pthread_create(&t, NULL, telemetry_server_serve, s);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
     }
     if (!rc) {

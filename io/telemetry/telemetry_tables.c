@@ -29,8 +29,8 @@ struct table_answer {
 };
 static struct table_answer answer;
 
-static bool begin(struct table_answer *a, unsigned columns, const char *params,
-                  struct rte_tel_data *d)
+static bool table_answer_begin(struct table_answer *a, unsigned columns, const char *params,
+                               struct rte_tel_data *d)
 {
     char *end = NULL;
 
@@ -63,7 +63,8 @@ static void add_row(struct table_answer *a, const uint64_t *v)
     memcpy(a->cell[a->rows++], v, a->columns * sizeof(*v));
 }
 
-static void end(const struct table_answer *a, const struct loop *l, struct rte_tel_data *d)
+static void table_answer_end(const struct table_answer *a, const struct loop *l,
+                             struct rte_tel_data *d)
 {
     rte_tel_data_start_array(d, TELEMETRY_NUMBERS);
     telemetry_append(d, (uint64_t)clock_fabric_ps(l->sh));
@@ -125,11 +126,11 @@ static void add_port(struct loop *l, unsigned direction)
 
 void telemetry_ports(struct loop *l, const char *params, struct rte_tel_data *d)
 {
-    if (!begin(&answer, PORT_COLUMNS_N + DROP_REASONS, params, d))
+    if (!table_answer_begin(&answer, PORT_COLUMNS_N + DROP_REASONS, params, d))
         return;
     for (unsigned i = 0; i < 2u * l->fab->n_links; i++)
         add_port(l, i);
-    end(&answer, l, d);
+    table_answer_end(&answer, l, d);
 }
 
 /* ---- groups ---- */
@@ -161,7 +162,7 @@ static void add_group(void *ctx, const struct group_view *g)
 
 void telemetry_groups(struct loop *l, const char *params, struct rte_tel_data *d)
 {
-    if (!begin(&answer, GROUP_COLUMNS_N, params, d))
+    if (!table_answer_begin(&answer, GROUP_COLUMNS_N, params, d))
         return;
     for (uint16_t i = 0; i < l->fab->n_nodes; i++) {
         const struct an *an = net_an(l->net, i);
@@ -171,7 +172,7 @@ void telemetry_groups(struct loop *l, const char *params, struct rte_tel_data *d
         if (an && net_protocols(l->net, i))
             protocol_node_view(net_protocols(l->net, i), add_group, &i);
     }
-    end(&answer, l, d);
+    table_answer_end(&answer, l, d);
 }
 
 void telemetry_kinds(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -191,7 +192,7 @@ void telemetry_slots(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     struct link_io_info c;
 
-    if (!begin(&answer, SLOT_COLUMNS_N, params, d))
+    if (!table_answer_begin(&answer, SLOT_COLUMNS_N, params, d))
         return;
     for (unsigned i = 0; loop_link_io(l, i, &c); i++) {
         const uint64_t v[TELEMETRY_COLUMNS] = {[SLOT_node] = c.node,
@@ -210,14 +211,14 @@ void telemetry_slots(struct loop *l, const char *params, struct rte_tel_data *d)
         if (c.kind == LINK_IO_SLOT && (c.connects || c.refused))
             add_row(&answer, v);
     }
-    end(&answer, l, d);
+    table_answer_end(&answer, l, d);
 }
 
 /* ---- lateness ---- */
 
 void telemetry_lag(struct loop *l, const char *params, struct rte_tel_data *d)
 {
-    if (!begin(&answer, LAG_COLUMNS_N, params, d))
+    if (!table_answer_begin(&answer, LAG_COLUMNS_N, params, d))
         return;
     for (unsigned b = 0; b < LAG_BUCKETS; b++) {
         uint64_t n = atomic_load_explicit(&l->lag->n[b], memory_order_relaxed);
@@ -226,5 +227,5 @@ void telemetry_lag(struct loop *l, const char *params, struct rte_tel_data *d)
         if (n)
             add_row(&answer, v);
     }
-    end(&answer, l, d);
+    table_answer_end(&answer, l, d);
 }

@@ -88,7 +88,7 @@ struct trunk_inbox {
 };
 
 /* Waits for datagrams, AGREE_MS at most, and takes them. */
-static unsigned receive(struct trunk *t, struct trunk_inbox *in)
+static unsigned trunk_receive(struct trunk *t, struct trunk_inbox *in)
 {
     int64_t now;
     int n;
@@ -127,7 +127,7 @@ static void *receiver(void *arg)
     pthread_setname_np(pthread_self(), "receiver");
     prctl(PR_SET_TIMERSLACK, SLACK_NS);
     while (in && !*t->stop)
-        receive(t, in);
+        trunk_receive(t, in);
     free(in);
     return NULL;
 }
@@ -144,7 +144,7 @@ static int agree(struct trunk *t, struct clock_state *line, volatile sig_atomic_
     t->began_ns = clock_mono_ns();
     while (!done && !*stop) {
         peers_tick(t, clock_mono_ns());
-        receive(t, in);
+        trunk_receive(t, in);
         done = trunk_clock_agree(t, clock_mono_ns(), line);
     }
     free(in);
@@ -219,7 +219,7 @@ struct looks {
     bool missing; /* some end is not up that should be */
 };
 
-static void tick(struct trunk *t, struct looks *k, int64_t now)
+static void trunk_tick(struct trunk *t, struct looks *k, int64_t now)
 {
     if (now - k->check_ns >= (k->missing ? CHECK_NS : TRUNK_STATE_NS)) {
         k->missing = ends_check(t);
@@ -251,7 +251,7 @@ static int64_t trunk_round(struct trunk *t, struct looks *k)
         more = ends_send(t, now) + carrier_receive(t, now);
         now = clock_mono_ns();
     }
-    tick(t, k, now);
+    trunk_tick(t, k, now);
     next = k->missing ? now + CHECK_NS : k->state_ns + TRUNK_STATE_NS;
     next = RTE_MIN(next, carrier_next(t, now));
     next = RTE_MIN(next, ends_flush(t, now));

@@ -119,7 +119,7 @@ unsigned carrier_send(struct trunk *t, unsigned to, const struct iovec *v, unsig
     return sent;
 }
 
-static void take(struct trunk *t, struct rte_mbuf *f, int64_t now_ns)
+static void trunk_carrier_take(struct trunk *t, struct rte_mbuf *f, int64_t now_ns)
 {
     const uint8_t *at = rte_pktmbuf_mtod(f, uint8_t *), *m = at + sizeof(struct ethernet);
     struct ethernet e;
@@ -147,7 +147,7 @@ unsigned carrier_receive(struct trunk *t, int64_t now_ns)
     uint16_t n = t->carrier ? io_port_rx(t->carrier->port, 0, f, TRUNK_BURST) : 0;
 
     for (uint16_t i = 0; i < n; i++)
-        take(t, f[i], now_ns);
+        trunk_carrier_take(t, f[i], now_ns);
     rte_pktmbuf_free_bulk(f, n);
     return n;
 }

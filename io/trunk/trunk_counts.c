@@ -44,7 +44,7 @@ void counts_destroy(struct trunk *t)
 
 /* ---- who asks ---- */
 
-static void ask(struct trunk *t)
+static void trunk_counts_ask(struct trunk *t)
 {
     uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_counts)];
     struct trunk_counts c = {htobe32(t->counts.number)};
@@ -77,14 +77,14 @@ void counts_refresh(struct trunk *t)
     int64_t now = clock_mono_ns(), until = now + WAIT_NS, asked = now;
 
     t->counts.number++;
-    ask(t);
+    trunk_counts_ask(t);
     while (!all_known(t) && now < until) {
         pthread_mutex_unlock(&t->lock);
         usleep(LOOK_US);
         pthread_mutex_lock(&t->lock);
         now = clock_mono_ns();
         if (now - asked > AGAIN_NS) {
-            ask(t);
+            trunk_counts_ask(t);
             asked = now;
         }
     }
@@ -118,7 +118,7 @@ void counts_told(struct trunk *t, unsigned from, const uint8_t *body, size_t byt
 /* ---- who is asked ---- */
 
 /* What the processes here have said, in as many messages as it takes. */
-static void tell(struct trunk *t, const uint64_t *sent)
+static void trunk_counts_tell(struct trunk *t, const uint64_t *sent)
 {
     uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_counts) +
               AT_ONCE * sizeof(struct trunk_count)];
@@ -140,7 +140,7 @@ static void tell(struct trunk *t, const uint64_t *sent)
     }
 }
 
-static void *count(void *arg)
+static void *trunk_counts_thread(void *arg)
 {
     struct trunk *t = arg;
     uint64_t *sent = malloc((2u * t->fab->n_links + 1) * sizeof(*sent));
@@ -159,7 +159,7 @@ static void *count(void *arg)
     }
     pthread_mutex_lock(&t->lock);
     if (sent)
-        tell(t, sent);
+        trunk_counts_tell(t, sent);
     t->counts.counts = false;
     pthread_mutex_unlock(&t->lock);
     free(sent);
@@ -178,5 +178,6 @@ void counts_asked(struct trunk *t, unsigned from, const uint8_t *body)
         pthread_join(t->counts.thread, NULL); /* it has ended, or is about to */
     t->counts.asker = from;
     t->counts.asked = be32toh(c.number);
-    t->counts.begun = t->counts.counts = !pthread_create(&t->counts.thread, NULL, count, t);
+    t->counts.begun = t->counts.counts =
+        !pthread_create(&t->counts.thread, NULL, trunk_counts_thread, t);
 }

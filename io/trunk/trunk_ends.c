@@ -151,7 +151,7 @@ static void say_ack(struct trunk *t, struct trunk_end *e, const struct flow_ack 
     peers_send(t, e->peer, TRUNK_ACK, m, sizeof(m));
 }
 
-static void ask(struct trunk *t, struct trunk_end *e)
+static void trunk_ends_ask(struct trunk *t, struct trunk_end *e)
 {
     uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_frame)];
     struct trunk_frame f = {.link = htobe32(e->link),
@@ -290,7 +290,7 @@ int64_t ends_flush(struct trunk *t, int64_t now_ns)
         if (flow_in_ack(&e->in, now_ns, &a))
             say_ack(t, e, &a);
         if (flow_out_asks(&e->out, now_ns))
-            ask(t, e);
+            trunk_ends_ask(t, e);
         if (e->wait_n)
             next = RTE_MIN(next, now_ns + WAITING_NS);
         next = RTE_MIN(next, RTE_MIN(flow_out_next_ns(&e->out), flow_in_next_ns(&e->in)));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Numbers wrap: a is before b. */
-static bool before(uint32_t a, uint32_t b)
+static bool trunk_flow_before(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) < 0;
 }
@@ -40,14 +40,15 @@ unsigned flow_out_ack(struct flow_out *o, const struct flow_ack *a, int64_t now_
     int64_t soon = o->way_ns + o->way_ns / 4 + FLOW_GAP_NS; /* the last copy may still arrive */
     unsigned n = 0;
 
-    if (before(a->next, o->acked) || before(o->next, a->next))
+    if (trunk_flow_before(a->next, o->acked) || trunk_flow_before(o->next, a->next))
         return 0; /* an old one, or of frames that were never sent */
     if (a->next != o->acked) {
         o->asked_ns = now_ns;
         o->wait_ns = FLOW_TAIL_NS;
     }
     o->acked = a->next;
-    for (uint32_t k = a->next; before(k, o->next) && !before(a->upto, k); k++) {
+    for (uint32_t k = a->next; trunk_flow_before(k, o->next) && !trunk_flow_before(a->upto, k);
+         k++) {
         uint32_t bit = k - a->next, at = k % FLOW_WINDOW;
 
         if (a->held[bit / 8] >> bit % 8 & 1 || now_ns - o->again_ns[at] < soon)
@@ -61,7 +62,7 @@ unsigned flow_out_ack(struct flow_out *o, const struct flow_ack *a, int64_t now_
 /* Frames before `acked` are looked for from the oldest on. */
 void *flow_out_done(struct flow_out *o)
 {
-    for (uint32_t k = o->next - FLOW_WINDOW; before(k, o->acked); k++) {
+    for (uint32_t k = o->next - FLOW_WINDOW; trunk_flow_before(k, o->acked); k++) {
         void *frame = o->sent[k % FLOW_WINDOW];
 
         if (!frame)
@@ -92,18 +93,18 @@ bool flow_out_asks(struct flow_out *o, int64_t now_ns)
 /* What a sender has dropped, as when its switch process was restarted, never comes. */
 static void skip(struct flow_in *i)
 {
-    while (before(i->next, i->oldest) && !i->held[i->next % FLOW_WINDOW])
+    while (trunk_flow_before(i->next, i->oldest) && !i->held[i->next % FLOW_WINDOW])
         i->next++;
 }
 
-static void begin(struct flow_in *i, uint32_t oldest)
+static void flow_in_begin(struct flow_in *i, uint32_t oldest)
 {
     if (!i->begun) {
         i->begun = true;
         i->next = i->oldest = oldest;
         i->highest = oldest - 1;
     }
-    if (before(i->oldest, oldest))
+    if (trunk_flow_before(i->oldest, oldest))
         i->oldest = oldest;
     skip(i);
 }
@@ -112,8 +113,8 @@ bool flow_in_take(struct flow_in *i, uint32_t number, uint32_t oldest, void *fra
 {
     uint32_t at = number % FLOW_WINDOW;
 
-    begin(i, oldest);
-    if (before(number, i->next)) {
+    flow_in_begin(i, oldest);
+    if (trunk_flow_before(number, i->next)) {
         i->asked = true; /* its acknowledgement was lost */
         return false;
     }
@@ -122,7 +123,7 @@ bool flow_in_take(struct flow_in *i, uint32_t number, uint32_t oldest, void *fra
     T_ASSERT_HOT(i->n_held < FLOW_WINDOW, "more frames are held back than the window has");
     i->held[at] = frame;
     i->n_held++;
-    if (before(i->highest, number))
+    if (trunk_flow_before(i->highest, number))
         i->highest = number;
     if (number != i->next && !i->gap_ns)
         i->gap_ns = now_ns;
@@ -161,8 +162,8 @@ void *flow_in_drop(struct flow_in *i)
 
 void flow_in_asked(struct flow_in *i, uint32_t last, uint32_t oldest)
 {
-    begin(i, oldest);
-    if (before(i->highest, last) && last - i->next < FLOW_WINDOW)
+    flow_in_begin(i, oldest);
+    if (trunk_flow_before(i->highest, last) && last - i->next < FLOW_WINDOW)
         i->highest = last;
     i->asked = true;
 }

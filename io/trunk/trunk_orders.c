@@ -31,7 +31,7 @@ static bool may_tell(struct trunk_peer *p)
     return true;
 }
 
-static void say(struct trunk *t)
+static void trunk_orders_say(struct trunk *t)
 {
     uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_order) + TRUNK_ORDER_TEXT];
 
@@ -56,13 +56,13 @@ void orders_give(struct trunk *t, enum trunk_what what, const char *text)
         t->peer[i].told_in = 0;
     t->given.bytes = strnlen(text, TRUNK_ORDER_TEXT);
     memcpy(t->given.text, text, t->given.bytes);
-    say(t);
+    trunk_orders_say(t);
 }
 
 void orders_tick(struct trunk *t)
 {
     if (t->given.left)
-        say(t);
+        trunk_orders_say(t);
 }
 
 /* ---- rates and latencies ---- */

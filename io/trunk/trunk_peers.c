@@ -288,8 +288,8 @@ static const char *take_cuts(struct trunk *t, const struct trunk_header *h, cons
 }
 
 /* NULL, or what cannot be in it, of which nothing was taken. */
-static const char *take(struct trunk *t, const struct trunk_header *h, const uint8_t *body,
-                        size_t bytes, int64_t at_ns)
+static const char *trunk_peers_take(struct trunk *t, const struct trunk_header *h,
+                                    const uint8_t *body, size_t bytes, int64_t at_ns)
 {
     const unsigned from = h->from;
     uint32_t dilation;
@@ -340,7 +340,7 @@ static void note_odd(struct trunk *t, unsigned from, const char *odd)
     p->odd = true;
 }
 
-static bool refuse(struct trunk *t, enum trunk_refusal why)
+static bool trunk_peers_refuse(struct trunk *t, enum trunk_refusal why)
 {
     t->refused[why]++;
     return false;
@@ -358,10 +358,10 @@ bool peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
     if (why == TRUNK_OTHER)
         note_version(t, &h);
     if (why != TRUNK_FINE)
-        return refuse(t, why);
+        return trunk_peers_refuse(t, why);
     says = session_input(&t->peer[h.from].session, &h, at_ns);
     if (says == SESSION_STALE || says == SESSION_REPLAY)
-        return refuse(t, says == SESSION_STALE ? TRUNK_STALE : TRUNK_REPLAY);
+        return trunk_peers_refuse(t, says == SESSION_STALE ? TRUNK_STALE : TRUNK_REPLAY);
     if (says == SESSION_ASKED) {
         say_nonce(t, h.from, TRUNK_CHALLENGE, be64toh(h.session));
         return true;
@@ -369,14 +369,14 @@ bool peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
     if (says == SESSION_BEGINS)
         peer_begin(t, h.from, at_ns);
     t->peer[h.from].received++;
-    odd = take(t, &h, m + sizeof(h), bytes - sizeof(h), at_ns);
+    odd = trunk_peers_take(t, &h, m + sizeof(h), bytes - sizeof(h), at_ns);
     if (odd)
         note_odd(t, h.from, odd);
     if (says == SESSION_BEGINS) { /* by this the other end has the session, too */
         say_state(t, h.from, 0);
         t->peer[h.from].sent_ns = at_ns;
     }
-    return odd ? refuse(t, TRUNK_BODY) : true;
+    return odd ? trunk_peers_refuse(t, TRUNK_BODY) : true;
 }
 
 /* ---- time ---- */

@@ -133,7 +133,7 @@ static void wait_for_change(struct trunk *t, uint32_t dilation)
     }
 }
 
-static void dilation(struct trunk *t, const char *params, struct rte_tel_data *d)
+static void trunk_telemetry_dilation(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     char *end = NULL;
     unsigned long n = params ? strtoul(params, &end, 10) : 0;
@@ -244,7 +244,8 @@ static void no_counters(struct trunk *t, const char *params, struct rte_tel_data
 #define COMMANDS(X)                                                                                \
     X(machines, "/trib/machines",                                                                  \
       "The fabric's machines as this one sees them; counters of one. Parameters: name")            \
-    X(dilation, "/trib/dilation", "Fabric time runs N times slower. Parameters: N, a new one")     \
+    X(trunk_telemetry_dilation, "/trib/dilation",                                                  \
+      "Fabric time runs N times slower. Parameters: N, a new one")                                 \
     X(no_strings, "/trib/nodes", "None here")                                                      \
     X(no_strings, "/trib/ports", "None here")                                                      \
     X(no_strings, "/trib/links", "None here")                                                      \
@@ -271,7 +272,7 @@ static const struct {
 #undef X
 };
 
-static int answer(const char *cmd, const char *params, struct rte_tel_data *d)
+static int trunk_telemetry_answer(const char *cmd, const char *params, struct rte_tel_data *d)
 {
     int rc = -ENOENT;
 
@@ -295,7 +296,7 @@ void trunk_telemetry(struct trunk *t)
     pthread_mutex_unlock(&serving_lock);
     if (!t)
         return;
-#define X(fn, path, help) rte_telemetry_register_cmd(path, answer, help);
+#define X(fn, path, help) rte_telemetry_register_cmd(path, trunk_telemetry_answer, help);
     COMMANDS(X)
 #undef X
 }

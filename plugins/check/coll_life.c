@@ -22,7 +22,7 @@ static int type_of(struct plugin_rank *r)
     return type;
 }
 
-static void allreduce(struct plugin_rank *r, struct coll_group *g, unsigned seed)
+static void coll_life_allreduce(struct plugin_rank *r, struct coll_group *g, unsigned seed)
 {
     int type = type_of(r);
 
@@ -33,9 +33,9 @@ static void allreduce(struct plugin_rank *r, struct coll_group *g, unsigned seed
     buffer_clear(&g->out);
 }
 
-static void end(struct plugin_rank *r, struct coll_group *g)
+static void coll_life_end(struct plugin_rank *r, struct coll_group *g)
 {
-    allreduce(r, g, 5);
+    coll_life_allreduce(r, g, 5);
     rank_barrier(r);
     group_close(r, g);
 }
@@ -65,7 +65,7 @@ void coll_several(struct plugin_rank *r)
     for (unsigned i = 0; i < 3; i++) {
         buffer_clear(&g[i].in);
         buffer_clear(&g[i].out);
-        end(r, &g[i]);
+        coll_life_end(r, &g[i]);
     }
 }
 
@@ -75,7 +75,7 @@ void coll_reopen(struct plugin_rank *r)
         struct coll_group g;
 
         group_open(r, &g);
-        allreduce(r, &g, i);
+        coll_life_allreduce(r, &g, i);
         rank_barrier(r);
         group_close(r, &g);
     }
@@ -96,7 +96,7 @@ void coll_close_requests(struct plugin_rank *r)
     free(g.in.all);
     free(g.out.all);
     rank_barrier(r);
-    end(r, &other);
+    coll_life_end(r, &other);
 }
 
 /* ---- what NCCL never does ---- */
@@ -121,7 +121,7 @@ void coll_null(struct plugin_rank *r)
 
     group_open(r, &g);
     refuse_all(r, NULL, &g);
-    end(r, &g);
+    coll_life_end(r, &g);
 }
 
 void coll_stale(struct plugin_rank *r)
@@ -141,7 +141,7 @@ void coll_stale(struct plugin_rank *r)
     rank_barrier(r);
     group_close(r, &old);
     refuse_all(r, old.comm, &g);
-    end(r, &g);
+    coll_life_end(r, &g);
 }
 
 void coll_bad_arguments(struct plugin_rank *r)
@@ -166,7 +166,7 @@ void coll_bad_arguments(struct plugin_rank *r)
     supported = 1;
     if (!CALL(r, "reduceSupport", coll_reduce_support(&r->t, NCCL_TYPES + 5, NCCL_SUM, &supported)))
         EXPECT(r, !supported, "reduceSupport: found a type that is none supported");
-    end(r, &g);
+    coll_life_end(r, &g);
 }
 
 /* ---- a rank is killed ---- */
@@ -180,7 +180,7 @@ void coll_killed(struct plugin_rank *r)
     void *req;
 
     group_open(r, &g);
-    allreduce(r, &g, 1);
+    coll_life_allreduce(r, &g, 1);
     rank_barrier(r);
     if (r->me == 1)
         rank_dies(r);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static void allreduce(struct plugin_rank *r, struct coll_group *g, int type, int op, size_t n,
-                      size_t at)
+static void coll_reduce_allreduce(struct plugin_rank *r, struct coll_group *g, int type, int op,
+                                  size_t n, size_t at)
 {
     size_t bytes = n * element_size(type);
 
@@ -23,7 +23,7 @@ static void allreduce(struct plugin_rank *r, struct coll_group *g, int type, int
     rank_barrier(r);
 }
 
-static void end(struct plugin_rank *r, struct coll_group *g)
+static void coll_reduce_end(struct plugin_rank *r, struct coll_group *g)
 {
     buffer_clear(&g->in);
     buffer_clear(&g->out);
@@ -59,10 +59,10 @@ void coll_types(struct plugin_rank *r)
     for (int type = 0; type < n_types; type++)
         for (int op = 0; op < NCCL_AVG; op++)
             if (group_supports(r, type, op)) {
-                allreduce(r, &g, type, op, 1, 0);
-                allreduce(r, &g, type, op, 3001, 0);
+                coll_reduce_allreduce(r, &g, type, op, 1, 0);
+                coll_reduce_allreduce(r, &g, type, op, 3001, 0);
             }
-    end(r, &g);
+    coll_reduce_end(r, &g);
 }
 
 /* A sum that is supported; float's where there are several. */
@@ -85,11 +85,11 @@ void coll_sizes(struct plugin_rank *r)
 
     group_open(r, &g);
     for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        allreduce(r, &g, type, NCCL_SUM, counts[i], 0);
+        coll_reduce_allreduce(r, &g, type, NCCL_SUM, counts[i], 0);
     for (unsigned i = 1; i < 6; i++)
-        allreduce(r, &g, type, NCCL_SUM, 100 * i, i * 8);
-    allreduce(r, &g, type, NCCL_SUM, 77, GROUP_BYTES - 77 * element);
-    end(r, &g);
+        coll_reduce_allreduce(r, &g, type, NCCL_SUM, 100 * i, i * 8);
+    coll_reduce_allreduce(r, &g, type, NCCL_SUM, 77, GROUP_BYTES - 77 * element);
+    coll_reduce_end(r, &g);
 }
 
 void coll_in_place(struct plugin_rank *r)
@@ -105,7 +105,7 @@ void coll_in_place(struct plugin_rank *r)
         buffer_untouched(r, &g.out, 0, n * element_size(type), "iallreduce in place");
         buffer_clear(&g.out);
     }
-    end(r, &g);
+    coll_reduce_end(r, &g);
 }
 
 /* As many as NCCL's proxy has steps; tested from the last one on, and from the first one on. */
@@ -129,7 +129,7 @@ void coll_in_flight(struct plugin_rank *r)
         buffer_untouched(r, &g.out, 0, bytes * GROUP_FLIGHT, "eight iallreduce");
         buffer_clear(&g.out);
     }
-    end(r, &g);
+    coll_reduce_end(r, &g);
 }
 
 void coll_flush(struct plugin_rank *r)
@@ -152,5 +152,5 @@ void coll_flush(struct plugin_rank *r)
             group_finish(r, req);
         elements_expect(r, type, NCCL_SUM, g.out.at, i, n, "iallreduce and its flush");
     }
-    end(r, &g);
+    coll_reduce_end(r, &g);
 }

@@ -18,7 +18,7 @@ static size_t own_place(const struct plugin_rank *r, size_t at, size_t block)
     return at > own && at < own + block ? at - own : 0;
 }
 
-static void gather(struct plugin_rank *r, size_t block, size_t step)
+static void coll_windows_gather(struct plugin_rank *r, size_t block, size_t step)
 {
     size_t all = block * r->n, n;
     struct coll_group g;
@@ -47,16 +47,16 @@ static void gather(struct plugin_rank *r, size_t block, size_t step)
 
 void coll_gather(struct plugin_rank *r)
 {
-    gather(r, 4096, 4096 * r->n);
-    gather(r, 1, r->n);
-    gather(r, 50001, 50001 * r->n);
+    coll_windows_gather(r, 4096, 4096 * r->n);
+    coll_windows_gather(r, 1, r->n);
+    coll_windows_gather(r, 50001, 50001 * r->n);
 }
 
 void coll_gather_windows(struct plugin_rank *r)
 {
-    gather(r, 4096, 4096);
-    gather(r, 4096, 3333);
-    gather(r, 4096, 10000);
+    coll_windows_gather(r, 4096, 4096);
+    coll_windows_gather(r, 4096, 3333);
+    coll_windows_gather(r, 4096, 10000);
 }
 
 static void scatter(struct plugin_rank *r, int type, int op, size_t count, size_t step_count)

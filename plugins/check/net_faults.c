@@ -87,7 +87,7 @@ static bool noticed(struct plugin_rank *r, int rc, int64_t since)
     return rc;
 }
 
-static void begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
+static void net_faults_begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     connection_open(r, 0, c);
     memory_open(r, c, m);
@@ -102,7 +102,7 @@ static void begin(struct plugin_rank *r, struct connection *c, struct plugin_mem
 }
 
 /* Who is left closes what it has. */
-static void end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
+static void net_faults_end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     memory_close(r, c, m);
     connection_close(r, c);
@@ -116,7 +116,7 @@ void net_killed_sender(struct plugin_rank *r)
     int rc = 0, done = 0, size = 0;
     void *req;
 
-    begin(r, &c, &m);
+    net_faults_begin(r, &c, &m);
     if (!r->me)
         rank_dies(r);
     since = board_ms();
@@ -125,7 +125,7 @@ void net_killed_sender(struct plugin_rank *r)
         rc = CALL(r, "test", table_test(&r->t, req, &done, &size));
         EXPECT(r, rc || !done, "test: found a message of %d bytes done, and nobody has sent", size);
     } while (!noticed(r, rc, since));
-    end(r, &c, &m);
+    net_faults_end(r, &c, &m);
 }
 
 /* One test of what is in flight, or one more send. */
@@ -150,7 +150,7 @@ void net_killed_receiver(struct plugin_rank *r)
     void *req = NULL;
     int64_t since;
 
-    begin(r, &c, &m);
+    net_faults_begin(r, &c, &m);
     if (r->me)
         (void)receive_start(r, &c, &m, 1, &(struct receive){0, MIB, 1});
     rank_barrier(r);
@@ -159,7 +159,7 @@ void net_killed_receiver(struct plugin_rank *r)
     since = board_ms();
     while (!noticed(r, send_step(r, &c, &m, &req), since))
         ;
-    end(r, &c, &m);
+    net_faults_end(r, &c, &m);
 }
 
 /* The sender ends with messages on their way: what comes is whole. */
@@ -171,7 +171,7 @@ void net_killed_in_flight(struct plugin_rank *r)
     int64_t since = 0;
     int rc = 0;
 
-    begin(r, &c, &m);
+    net_faults_begin(r, &c, &m);
     memory_fill(&m, 0, MIB, 5);
     for (unsigned i = 0; c.sends && i < 4; i++)
         req = send_start(r, &c, &m, 0, MIB, 1);
@@ -198,5 +198,5 @@ void net_killed_in_flight(struct plugin_rank *r)
         }
     } while (!noticed(r, rc, since ? since : board_ms()));
     memset(m.at, MARK, MIB); /* half a message may have come */
-    end(r, &c, &m);
+    net_faults_end(r, &c, &m);
 }

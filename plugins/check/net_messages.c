@@ -36,13 +36,13 @@ static void message_pass(struct plugin_rank *r, const struct connection *c, stru
         memory_untouched(r, m);
 }
 
-static void begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
+static void net_messages_begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     connection_open(r, 0, c);
     memory_open(r, c, m);
 }
 
-static void end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
+static void net_messages_end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     rank_barrier(r);
     memory_close(r, c, m);
@@ -59,10 +59,10 @@ void net_sizes(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     for (unsigned i = 0; i < SIZES; i++)
         message_pass(r, &c, &m, &(struct message){0, sizes[i], sizes[i], i});
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 void net_larger(struct plugin_rank *r)
@@ -70,10 +70,10 @@ void net_larger(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     for (unsigned i = 0; i < SIZES; i++)
         message_pass(r, &c, &m, &(struct message){0, sizes[i], 2 * MIB, i});
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 /* Of all alignments, up to both ends of what is registered. */
@@ -82,14 +82,14 @@ void net_windows(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     for (unsigned i = 1; i < 40; i++) {
         size_t n = i * i * i % 9001, at = i % 3 == 0 ? MEMORY_BYTES - n : i % 3 == 1 ? i : i * 4099;
 
         message_pass(r, &c, &m, &(struct message){at, n, n, i});
     }
     message_pass(r, &c, &m, &(struct message){1, MIB, MIB, 40});
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 /* ---- who comes first ---- */
@@ -102,7 +102,7 @@ void net_early_receive(struct plugin_rank *r)
     struct plugin_memory m;
     void *req = NULL;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     if (!c.sends) {
         req = receive_start(r, &c, &m, 1, &(struct receive){64, 100, 1});
         for (unsigned i = 0; i < LOOKS; i++)
@@ -117,7 +117,7 @@ void net_early_receive(struct plugin_rank *r)
         request_finish(r, req, NULL);
     }
     memory_expect(r, &m, 64, 100, 1, "the message");
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 /* isend returns, with a request or without, while there is no receive. */
@@ -128,7 +128,7 @@ void net_early_send(struct plugin_rank *r)
     void *req = NULL;
     int size = 0;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     if (c.sends) {
         memory_fill(&m, 0, MIB, 1);
         for (unsigned i = 0; i < LOOKS && !req; i++)
@@ -142,7 +142,7 @@ void net_early_send(struct plugin_rank *r)
         EXPECT(r, size == (int)MIB, "test: found a size of %d bytes, expected %zu", size, MIB);
     }
     memory_expect(r, &m, 0, MIB, 1, "the message");
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 /* ---- many ---- */
@@ -185,10 +185,10 @@ void net_in_flight(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     for (unsigned i = 0; i < 8; i++)
         many(r, &c, &m, 1, i * 40);
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 void net_orders(struct plugin_rank *r)
@@ -197,10 +197,10 @@ void net_orders(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     for (unsigned i = 0; i < 3; i++)
         many(r, &c, &m, strides[i], i * 40);
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 /* ---- arguments that NCCL leaves out ---- */
@@ -210,7 +210,7 @@ void net_no_sizes(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     for (unsigned i = 0; i < 4; i++) {
         if (c.sends)
             memory_fill(&m, 10, 100, i);
@@ -220,7 +220,7 @@ void net_no_sizes(struct plugin_rank *r)
                        NULL);
         memory_expect(r, &m, 10, 100, i, "the message");
     }
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 /* From version 9 on NCCL says at entry that it does not need the receive's end. */
@@ -229,7 +229,7 @@ void net_optional(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     for (unsigned i = 0; i < 4; i++) {
         size_t room = 100;
         int tag = 2;
@@ -250,7 +250,7 @@ void net_optional(struct plugin_rank *r)
         rank_barrier(r); /* the sender is done */
         memory_expect(r, &m, 0, 100, i, "the message");
     }
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 /* ---- flush ---- */
@@ -272,7 +272,7 @@ void net_flush(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_messages_begin(r, &c, &m);
     for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         size_t n = lengths[i], at = i * 131;
         int size = 0;
@@ -287,7 +287,7 @@ void net_flush(struct plugin_rank *r)
         }
         memory_expect(r, &m, at, n, i, "the message after its flush");
     }
-    end(r, &c, &m);
+    net_messages_end(r, &c, &m);
 }
 
 /* ---- both directions ---- */

@@ -9,14 +9,14 @@
 #define REFUSED(r, call, what)                                                                     \
     EXPECT(r, CALL(r, call, what), "%s: found success, expected an error", call)
 
-static void begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
+static void net_strict_begin(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     connection_open(r, 0, c);
     memory_open(r, c, m);
 }
 
 /* What is there works as before. */
-static void end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
+static void net_strict_end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     int size = 0;
 
@@ -57,10 +57,10 @@ void net_null(struct plugin_rank *r)
     struct connection c;
     struct plugin_memory m;
 
-    begin(r, &c, &m);
+    net_strict_begin(r, &c, &m);
     refuse_all(r, NULL, &m);
     REFUSED(r, "devices", table_devices(&r->t, NULL));
-    end(r, &c, &m);
+    net_strict_end(r, &c, &m);
 }
 
 /* A request that has ended, a communicator and a registration that are closed. */
@@ -71,8 +71,8 @@ void net_stale(struct plugin_rank *r)
     void *req, *mh, *comm;
     int done = 0;
 
-    begin(r, &c, &m);
-    begin(r, &old, &before);
+    net_strict_begin(r, &c, &m);
+    net_strict_begin(r, &old, &before);
     if (c.sends)
         memory_fill(&m, 0, 64, 2);
     req = c.sends ? send_start(r, &c, &m, 0, 64, 1)
@@ -87,7 +87,7 @@ void net_stale(struct plugin_rank *r)
     REFUSED(r, "deregMr again", table_dereg_mr(&r->t, old.comm, mh));
     connection_close(r, &old);
     refuse_all(r, comm, &m);
-    end(r, &c, &m);
+    net_strict_end(r, &c, &m);
 }
 
 /* One object in another one's place. */
@@ -99,7 +99,7 @@ void net_wrong(struct plugin_rank *r)
     struct plugin_memory m;
     void *got = NULL, *data;
 
-    begin(r, &c, &m);
+    net_strict_begin(r, &c, &m);
     data = m.at;
     REFUSED(r, "test of a communicator", table_test(&r->t, c.comm, &done, NULL));
     REFUSED(r, "closeListen of a connection", table_close_listen(&r->t, c.comm));
@@ -113,7 +113,7 @@ void net_wrong(struct plugin_rank *r)
     }
     if (r->t.version > 10)
         REFUSED(r, "finalize of a connection", table_finalize(&r->t, c.comm));
-    end(r, &c, &m);
+    net_strict_end(r, &c, &m);
 }
 
 void net_bad_arguments(struct plugin_rank *r)
@@ -128,7 +128,7 @@ void net_bad_arguments(struct plugin_rank *r)
     struct plugin_memory m;
     bool beyond;
 
-    begin(r, &c, &m);
+    net_strict_begin(r, &c, &m);
     most = r->props.max_recvs;
     for (unsigned i = 0; i < TABLE_GROUP; i++)
         data[i] = m.at, mh[i] = m.mh;
@@ -147,7 +147,7 @@ void net_bad_arguments(struct plugin_rank *r)
     if (c.sends)
         REFUSED(r, "isend from outside of the registration",
                 net_isend(&r->t, c.comm, m.at + MEMORY_BYTES - 50, 100, 0, m.mh, &got));
-    end(r, &c, &m);
+    net_strict_end(r, &c, &m);
 }
 
 /* A message that is larger than its receive is an error at one end, and nothing is written behind
@@ -159,7 +159,7 @@ void net_too_large(struct plugin_rank *r)
     void *req = NULL;
     int rc = 0, done = 0, errors;
 
-    begin(r, &c, &m);
+    net_strict_begin(r, &c, &m);
     r->b->errors = 0;
     if (c.sends)
         memory_fill(&m, 0, 200, 1);
@@ -191,8 +191,8 @@ void net_dmabuf(struct plugin_rank *r)
     void *mh = NULL;
     int rc;
 
-    begin(r, &c, &m);
+    net_strict_begin(r, &c, &m);
     rc = CALL(r, "regMrDmaBuf", table_reg_dmabuf(&r->t, c.comm, m.at, 100, -1, &mh));
     EXPECT(r, rc, "regMrDmaBuf: found success with no DMA buffer, expected an error");
-    end(r, &c, &m);
+    net_strict_end(r, &c, &m);
 }

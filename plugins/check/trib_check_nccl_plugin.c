@@ -199,7 +199,7 @@ static int check_patterns(const struct plugin_asked *a)
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int number)
+static void check_plugin_stop(int number)
 {
     stopped = number;
 }
@@ -207,7 +207,7 @@ static void stop(int number)
 static void take_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction a = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    struct sigaction a = {.sa_handler = check_plugin_stop, .sa_flags = SA_RESTART};
 
     for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         sigaction(numbers[i], &a, NULL);
@@ -281,7 +281,7 @@ static int check_tables(const struct plugin_asked *a, const struct session_plan 
     return count.ok != count.all || !count.all;
 }
 
-static int check(const struct plugin_asked *a)
+static int check_plugin_run(const struct plugin_asked *a)
 {
     const char *trib = getenv("TRIB_COMMAND");
     struct session_plan p = {.conf = a->conf,
@@ -341,6 +341,6 @@ int main(int argc, char **argv)
     else if (!a.file)
         return options_wrong(&program, "found no FILE, expected a plug-in");
     else
-        rc = check(&a);
+        rc = check_plugin_run(&a);
     return atomic_output_end(program.name) && !rc ? 1 : rc;
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* After a start that returned rc. Point-to-point messages of the program go on meanwhile. */
-static int finish(struct coll_trib_module *m, int rc, struct trib_request **at)
+static int coll_trib_ops_finish(struct coll_trib_module *m, int rc, struct trib_request **at)
 {
     struct trib_request *req = *at;
 
@@ -158,9 +158,9 @@ static int broadcast(void *buf, int count, ompi_datatype_t *dt, int root, ompi_c
     if (gaps && own)
         rc = pack(buf, count, dt, flat);
     if (!rc)
-        rc = finish(m,
-                    trib_broadcast(m->comm, flat, bytes, TRIB_UINT8, (uint32_t)root, &req, m->err),
-                    &req);
+        rc = coll_trib_ops_finish(
+            m, trib_broadcast(m->comm, flat, bytes, TRIB_UINT8, (uint32_t)root, &req, m->err),
+            &req);
     if (!rc && gaps && !own)
         rc = unpack(flat, buf, count, dt);
     if (gaps)
@@ -195,8 +195,8 @@ static int gather_all(const void *send, int n_send, ompi_datatype_t *send_dt, vo
                       (recv_dt->super.ub - recv_dt->super.lb) * n_recv * ompi_comm_rank(comm),
                   n_recv, recv_dt, flat + at);
     if (!rc)
-        rc = finish(m, trib_all_gather(m->comm, flat + at, flat, one, TRIB_UINT8, &req, m->err),
-                    &req);
+        rc = coll_trib_ops_finish(
+            m, trib_all_gather(m->comm, flat + at, flat, one, TRIB_UINT8, &req, m->err), &req);
     if (!rc && gaps)
         rc = unpack(flat, recv, n_recv * size, recv_dt);
     if (gaps)
@@ -204,14 +204,14 @@ static int gather_all(const void *send, int n_send, ompi_datatype_t *send_dt, vo
     return rc;
 }
 
-static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module)
+static int coll_trib_ops_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     struct coll_trib_module *m = (struct coll_trib_module *)module;
     struct trib_request *req = NULL;
 
     if (!coll_trib_ready(m))
         return m->barrier(comm, m->barrier_module);
-    return finish(m, trib_barrier(m->comm, &req, m->err), &req);
+    return coll_trib_ops_finish(m, trib_barrier(m->comm, &req, m->err), &req);
 }
 
 /* ---- reductions ---- */
@@ -229,15 +229,15 @@ static int all_reduce(const void *send, void *recv, int count, ompi_datatype_t *
         return m->allreduce(send, recv, count, dt, op, comm, m->allreduce_module);
     if (!count)
         return OMPI_SUCCESS;
-    return finish(m,
-                  trib_all_reduce(m->comm, send == MPI_IN_PLACE ? recv : send, recv, (size_t)count,
-                                  type, reduction, &req, m->err),
-                  &req);
+    return coll_trib_ops_finish(m,
+                                trib_all_reduce(m->comm, send == MPI_IN_PLACE ? recv : send, recv,
+                                                (size_t)count, type, reduction, &req, m->err),
+                                &req);
 }
 
-static int reduce(const void *send, void *recv, int count, ompi_datatype_t *dt,
-                  struct ompi_op_t *op, int root, ompi_communicator_t *comm,
-                  mca_coll_base_module_t *module)
+static int coll_trib_ops_reduce(const void *send, void *recv, int count, ompi_datatype_t *dt,
+                                struct ompi_op_t *op, int root, ompi_communicator_t *comm,
+                                mca_coll_base_module_t *module)
 {
     struct coll_trib_module *m = (struct coll_trib_module *)module;
     struct trib_request *req = NULL;
@@ -248,11 +248,12 @@ static int reduce(const void *send, void *recv, int count, ompi_datatype_t *dt,
         return m->reduce(send, recv, count, dt, op, root, comm, m->reduce_module);
     if (!count)
         return OMPI_SUCCESS;
-    return finish(m,
-                  trib_reduce(m->comm, send == MPI_IN_PLACE ? recv : send,
-                              root == ompi_comm_rank(comm) ? recv : NULL, (size_t)count, type,
-                              reduction, (uint32_t)root, &req, m->err),
-                  &req);
+    return coll_trib_ops_finish(m,
+                                trib_reduce(m->comm, send == MPI_IN_PLACE ? recv : send,
+                                            root == ompi_comm_rank(comm) ? recv : NULL,
+                                            (size_t)count, type, reduction, (uint32_t)root, &req,
+                                            m->err),
+                                &req);
 }
 
 /*
@@ -272,10 +273,10 @@ static int scatter_sums(struct coll_trib_module *m, const void *send, void *recv
         return OMPI_SUCCESS;
     if (!to)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    rc = finish(m,
-                trib_reduce_scatter(m->comm, in_place ? recv : send, to, count, type, reduction,
-                                    &req, m->err),
-                &req);
+    rc = coll_trib_ops_finish(m,
+                              trib_reduce_scatter(m->comm, in_place ? recv : send, to, count, type,
+                                                  reduction, &req, m->err),
+                              &req);
     if (!rc && in_place)
         memcpy(recv, to, bytes);
     if (in_place)
@@ -320,9 +321,9 @@ static int reduce_scatter(const void *send, void *recv, const int *counts, ompi_
         return fn;                                                                                 \
     }
 TAKE(allreduce, all_reduce)
-TAKE(reduce, reduce)
+TAKE(reduce, coll_trib_ops_reduce)
 TAKE(bcast, broadcast)
-TAKE(barrier, barrier)
+TAKE(barrier, coll_trib_ops_barrier)
 TAKE(allgather, gather_all)
 TAKE(reduce_scatter, reduce_scatter)
 TAKE(reduce_scatter_block, reduce_scatter_block)

@@ -28,7 +28,7 @@ static void key_of(const struct pmix_store *s, char *key)
     snprintf(key, PMIX_MAX_KEYLEN, "tributary.%u.%u", s->number, s->calls);
 }
 
-static int put(struct pmix_store *s, const void *buf, size_t bytes)
+static int pmix_store_put(struct pmix_store *s, const void *buf, size_t bytes)
 {
     pmix_value_t v = {.type = PMIX_BYTE_OBJECT,
                       .data.bo = {.bytes = (char *)(uintptr_t)buf, .size = bytes}};
@@ -79,7 +79,7 @@ static int store_bcast(void *ctx, void *buf, size_t bytes, uint32_t root)
     int rc;
 
     s->calls++;
-    rc = mine ? put(s, buf, bytes) : 0;
+    rc = mine ? pmix_store_put(s, buf, bytes) : 0;
     rc = rc ? rc : store_barrier(s);
     return rc || mine ? rc : get(s, root, buf, bytes);
 }
@@ -90,7 +90,7 @@ static int store_gather(void *ctx, uint32_t root, const void *mine, void *all, s
     int rc;
 
     s->calls++;
-    rc = put(s, mine, bytes);
+    rc = pmix_store_put(s, mine, bytes);
     rc = rc ? rc : store_barrier(s);
     for (uint32_t r = 0; !rc && s->store.oob.rank == root && r < s->store.oob.size; r++)
         rc = get(s, r, (char *)all + r * bytes, bytes);

@@ -73,7 +73,7 @@ static int make(struct sharp_coll_comm *c, enum sharp_kind kind, unsigned n, uin
     return SHARP_COLL_SUCCESS;
 }
 
-static void add(struct sharp_req *r, struct sharp_call call)
+static void sharp_call_add(struct sharp_req *r, struct sharp_call call)
 {
     r->call[r->n++] = call;
 }
@@ -99,13 +99,13 @@ static int check_reduction(const struct sharp_coll_reduce_spec *s, const char *w
 
 /* ---- operations: what each makes of its descriptor ---- */
 
-static int barrier(struct sharp_coll_comm *c, const void *spec, struct sharp_req **r)
+static int sharp_call_barrier(struct sharp_coll_comm *c, const void *spec, struct sharp_req **r)
 {
     int rc = make(c, SHARP_BARRIER, 1, 0, r);
 
     (void)spec;
     if (!rc)
-        add(*r, (struct sharp_call){.kind = SHARP_BARRIER});
+        sharp_call_add(*r, (struct sharp_call){.kind = SHARP_BARRIER});
     return rc;
 }
 
@@ -147,11 +147,11 @@ static int reduce_to(struct sharp_coll_comm *c, const struct sharp_coll_reduce_s
         return rc;
     a.send = s->sbuf_desc.buffer.ptr;
     a.recv = gets ? s->rbuf_desc.buffer.ptr : NULL;
-    add(*r, a);
+    sharp_call_add(*r, a);
     return SHARP_COLL_SUCCESS;
 }
 
-static int allreduce(struct sharp_coll_comm *c, const void *spec, struct sharp_req **r)
+static int sharp_call_allreduce(struct sharp_coll_comm *c, const void *spec, struct sharp_req **r)
 {
     return reduce_to(c, spec, (struct sharp_call){.kind = SHARP_ALLREDUCE}, r);
 }
@@ -164,7 +164,7 @@ static int check_root(const struct sharp_coll_comm *c, int root, const char *wha
                         root, c->size);
 }
 
-static int reduce(struct sharp_coll_comm *c, const void *spec, struct sharp_req **r)
+static int sharp_call_reduce(struct sharp_coll_comm *c, const void *spec, struct sharp_req **r)
 {
     const struct sharp_coll_reduce_spec *s = spec;
     int rc = check_root(c, s->root, "reduce");
@@ -190,11 +190,11 @@ static int bcast(struct sharp_coll_comm *c, const void *spec, struct sharp_req *
     if (!rc)
         rc = make(c, SHARP_BCAST, 1, s->size, r);
     if (!rc)
-        add(*r, (struct sharp_call){.kind = SHARP_BCAST,
-                                    .recv = s->buf_desc.buffer.ptr,
-                                    .count = s->size,
-                                    .type = TRIB_UINT8,
-                                    .root = (uint32_t)s->root});
+        sharp_call_add(*r, (struct sharp_call){.kind = SHARP_BCAST,
+                                               .recv = s->buf_desc.buffer.ptr,
+                                               .count = s->size,
+                                               .type = TRIB_UINT8,
+                                               .root = (uint32_t)s->root});
     return rc;
 }
 
@@ -210,7 +210,7 @@ static int check_window(const struct sharp_coll_comm *c, size_t block, size_t of
                         what, bytes, offset, element, c->size, block);
 }
 
-static bool overlap(const char *a, size_t na, const char *b, size_t nb)
+static bool sharp_call_overlap(const char *a, size_t na, const char *b, size_t nb)
 {
     return na && nb && a < b + nb && b < a + na;
 }
@@ -234,14 +234,14 @@ static int allgather(struct sharp_coll_comm *c, const void *spec, struct sharp_r
     rc = check_bytes(c, &s->sbuf_desc, own, "allgather");
     if (!rc)
         rc = check_bytes(c, &s->rbuf_desc, bytes, "allgather");
-    if (!rc && in != out + at && overlap(in, own, out, bytes))
+    if (!rc && in != out + at && sharp_call_overlap(in, own, out, bytes))
         rc = sharp_refuse(SHARP_COLL_EINVAL, "allgather: send and receive buffers overlap");
     if (!rc)
         rc = make(c, SHARP_ALLGATHER, c->size, bytes, r);
     if (rc)
         return rc;
     if (!s->offset && bytes == block * c->size) {
-        add(*r, (struct sharp_call){SHARP_ALLGATHER, in, out, block, TRIB_UINT8, 0, 0});
+        sharp_call_add(*r, (struct sharp_call){SHARP_ALLGATHER, in, out, block, TRIB_UINT8, 0, 0});
         return SHARP_COLL_SUCCESS;
     }
     if (own && in != out + at)
@@ -250,7 +250,8 @@ static int allgather(struct sharp_coll_comm *c, const void *spec, struct sharp_r
         size_t n = block_window_part(k, block, s->offset, bytes, &at);
 
         if (n)
-            add(*r, (struct sharp_call){SHARP_BCAST, NULL, out + at, n, TRIB_UINT8, 0, k});
+            sharp_call_add(*r,
+                           (struct sharp_call){SHARP_BCAST, NULL, out + at, n, TRIB_UINT8, 0, k});
     }
     return rc;
 }
@@ -271,7 +272,7 @@ static void of_send(struct sharp_req *r, struct sharp_call a, const char *in, ch
     if (!offset && bytes == block * c->size) {
         a.kind = SHARP_REDUCE_SCATTER;
         a.count = block / element;
-        add(r, a);
+        sharp_call_add(r, a);
         return;
     }
     a.kind = SHARP_REDUCE;
@@ -280,7 +281,7 @@ static void of_send(struct sharp_req *r, struct sharp_call a, const char *in, ch
         a.send = in + at;
         a.recv = a.root == c->rank ? out : NULL;
         if (a.count)
-            add(r, a);
+            sharp_call_add(r, a);
     }
 }
 
@@ -296,7 +297,7 @@ static void of_recv(struct sharp_req *r, struct sharp_call a, char *buf, size_t 
         a.send = buf + at * element;
         a.recv = a.root == c->rank ? buf + at * element : NULL;
         if (a.count)
-            add(r, a);
+            sharp_call_add(r, a);
     }
 }
 
@@ -351,7 +352,7 @@ static int rs_check(const struct sharp_coll_comm *c, const struct sharp_coll_red
     rc = check_bytes(c, &s->sbuf_desc, all ? bytes : block, "reduce_scatter");
     if (!rc)
         rc = check_bytes(c, &s->rbuf_desc, *asking ? block : own, "reduce_scatter");
-    if (!rc && all && out != in + at && overlap(in, bytes, out, own))
+    if (!rc && all && out != in + at && sharp_call_overlap(in, bytes, out, own))
         rc = sharp_refuse(SHARP_COLL_EINVAL, "reduce_scatter: send and receive buffers overlap");
     return rc;
 }
@@ -386,10 +387,12 @@ static int reduce_scatter(struct sharp_coll_comm *c, const void *spec, struct sh
 
 typedef int (*maker)(struct sharp_coll_comm *c, const void *spec, struct sharp_req **r);
 
-static int post(struct sharp_coll_comm *c, enum sharp_kind kind, const void *spec, void **req)
+static int sharp_call_post(struct sharp_coll_comm *c, enum sharp_kind kind, const void *spec,
+                           void **req)
 {
-    static const maker made[SHARP_KINDS] = {barrier,        allreduce, reduce,
-                                            reduce_scatter, allgather, bcast};
+    static const maker made[SHARP_KINDS] = {sharp_call_barrier, sharp_call_allreduce,
+                                            sharp_call_reduce,  reduce_scatter,
+                                            allgather,          bcast};
     struct sharp_req *r = NULL;
     int rc;
 
@@ -407,32 +410,32 @@ static int post(struct sharp_coll_comm *c, enum sharp_kind kind, const void *spe
     return rc;
 }
 
-static int run(struct sharp_coll_comm *c, enum sharp_kind kind, const void *spec)
+static int sharp_call_run(struct sharp_coll_comm *c, enum sharp_kind kind, const void *spec)
 {
     void *req;
-    int rc = post(c, kind, spec, &req);
+    int rc = sharp_call_post(c, kind, spec, &req);
 
     return rc ? rc : sharp_coll_req_wait(req);
 }
 
 int sharp_coll_do_barrier(struct sharp_coll_comm *comm)
 {
-    return run(comm, SHARP_BARRIER, NULL);
+    return sharp_call_run(comm, SHARP_BARRIER, NULL);
 }
 
 int sharp_coll_do_barrier_nb(struct sharp_coll_comm *comm, void **req)
 {
-    return post(comm, SHARP_BARRIER, NULL, req);
+    return sharp_call_post(comm, SHARP_BARRIER, NULL, req);
 }
 
 #define CALL(name, kind, s)                                                                        \
     int sharp_coll_do_##name(struct sharp_coll_comm *comm, struct s *spec)                         \
     {                                                                                              \
-        return run(comm, kind, spec);                                                              \
+        return sharp_call_run(comm, kind, spec);                                                   \
     }                                                                                              \
     int sharp_coll_do_##name##_nb(struct sharp_coll_comm *comm, struct s *spec, void **req)        \
     {                                                                                              \
-        return post(comm, kind, spec, req);                                                        \
+        return sharp_call_post(comm, kind, spec, req);                                             \
     }
 
 CALL(allreduce, SHARP_ALLREDUCE, sharp_coll_reduce_spec)

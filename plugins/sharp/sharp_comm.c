@@ -15,7 +15,7 @@ bool sharp_is_comm(const struct sharp_coll_comm *comm)
 
 /* ---- out of band ---- */
 
-static int note(struct sharp_coll_comm *c, int rc)
+static int sharp_comm_note(struct sharp_coll_comm *c, int rc)
 {
     c->oob_failed |= rc != 0;
     return rc;
@@ -25,14 +25,14 @@ static int oob_bcast(void *ctx, void *buf, size_t bytes, uint32_t root)
 {
     struct sharp_coll_comm *c = ctx;
 
-    return note(c, c->ctx->oob.bcast(c->oob_ctx, buf, (int)bytes, (int)root));
+    return sharp_comm_note(c, c->ctx->oob.bcast(c->oob_ctx, buf, (int)bytes, (int)root));
 }
 
 static int oob_gather(void *ctx, uint32_t root, const void *mine, void *all, size_t bytes)
 {
     struct sharp_coll_comm *c = ctx;
 
-    return note(
+    return sharp_comm_note(
         c, c->ctx->oob.gather(c->oob_ctx, (int)root, (void *)(uintptr_t)mine, all, (int)bytes));
 }
 
@@ -40,14 +40,14 @@ static int oob_barrier(void *ctx)
 {
     struct sharp_coll_comm *c = ctx;
 
-    return note(c, c->ctx->oob.barrier(c->oob_ctx));
+    return sharp_comm_note(c, c->ctx->oob.barrier(c->oob_ctx));
 }
 
 /* ---- life ---- */
 
 /* Switches that fail later are replaced by hosts, but a group that they refuse from the start is left to
  * the caller's other transports. All ranks see the same number of trees. */
-static int create(struct sharp_coll_comm *c, char *why)
+static int sharp_comm_create(struct sharp_coll_comm *c, char *why)
 {
     struct trib_oob oob = {c, c->rank, c->size, oob_bcast, oob_gather, oob_barrier};
     struct trib_comm_options options = {
@@ -65,7 +65,8 @@ static int create(struct sharp_coll_comm *c, char *why)
     return *refused ? SHARP_COLL_ENO_RESOURCE : SHARP_COLL_ENOTREE;
 }
 
-static int check(const struct sharp_coll_context *ctx, const struct sharp_coll_comm_init_spec *spec)
+static int sharp_comm_check(const struct sharp_coll_context *ctx,
+                            const struct sharp_coll_comm_init_spec *spec)
 {
     if (!sharp_is_context(ctx))
         return sharp_refuse(SHARP_COLL_EINVAL, "comm_init: found no context");
@@ -89,7 +90,7 @@ int sharp_coll_comm_init(struct sharp_coll_context *ctx, struct sharp_coll_comm_
     if (!spec || !comm)
         return sharp_refuse(SHARP_COLL_EINVAL, "comm_init: found no %s", spec ? "comm" : "spec");
     sharp_lock();
-    rc = check(ctx, spec);
+    rc = sharp_comm_check(ctx, spec);
     sharp_unlock();
     if (rc)
         return rc;
@@ -100,7 +101,7 @@ int sharp_coll_comm_init(struct sharp_coll_context *ctx, struct sharp_coll_comm_
                                   .oob_ctx = spec->oob_ctx,
                                   .rank = (uint32_t)spec->rank,
                                   .size = (uint32_t)spec->size};
-    rc = create(c, why);
+    rc = sharp_comm_create(c, why);
     if (rc) {
         sharp_say(ctx->hide ? SHARP_LOG_DEBUG : SHARP_LOG_ERROR, 0, "comm_init: rank %u of %u: %s",
                   c->rank, c->size, why);

@@ -7,7 +7,7 @@
 
 #define MOST_DEVICES 64
 
-static bool has(const char *s, size_t bytes, const char *const *name, unsigned n)
+static bool sharp_device_has(const char *s, size_t bytes, const char *const *name, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         if (strlen(name[i]) == bytes && !strncmp(name[i], s, bytes))
@@ -32,7 +32,7 @@ int sharp_devices_check(const char *list, const char *const *name, unsigned n, c
         size_t bytes = strcspn(list, ","), device = strcspn(list, ":,");
 
         list_names(names, sizeof(names), name, n);
-        if (!has(list, device, name, n)) {
+        if (!sharp_device_has(list, device, name, n)) {
             snprintf(why, SHARP_TEXT,
                      "ib_dev_list: found '%.*s', expected a device of this host: %s",
                      device < 40 ? (int)device : 40, list, names);

@@ -111,8 +111,8 @@ static const char *bad_spec(const struct sharp_coll_init_spec *s)
     return NULL;
 }
 
-static int prepare(struct sharp_coll_context *ctx, const struct sharp_coll_init_spec *spec,
-                   char *why)
+static int sharp_init_prepare(struct sharp_coll_context *ctx,
+                              const struct sharp_coll_init_spec *spec, char *why)
 {
     int rc = sharp_conf_read(&ctx->conf, why);
 
@@ -146,7 +146,7 @@ int sharp_coll_init(struct sharp_coll_init_spec *spec, struct sharp_coll_context
         .hide =
             spec->config.flags & SHARP_COLL_HIDE_ERRORS && !sharp_conf_said(SHARP_VAR_LOG_LEVEL),
     };
-    rc = agree(spec, prepare(ctx, spec, why), why);
+    rc = agree(spec, sharp_init_prepare(ctx, spec, why), why);
     if (rc) {
         sharp_say(ctx->hide ? SHARP_LOG_DEBUG : SHARP_LOG_ERROR, 0, "init: %s", why);
         free(ctx);

@@ -11,7 +11,7 @@ struct sharp_mem {
     struct sharp_mem *next;
 };
 
-static int add(struct sharp_coll_context *ctx, void *buf, size_t size, void **mr)
+static int sharp_mem_add(struct sharp_coll_context *ctx, void *buf, size_t size, void **mr)
 {
     struct sharp_mem *m;
 
@@ -39,7 +39,7 @@ int sharp_coll_reg_mr(struct sharp_coll_context *ctx, void *buf, size_t size, vo
         return sharp_refuse(SHARP_COLL_EINVAL, "reg_mr: found no place for the handle");
     *mr = NULL;
     sharp_lock();
-    rc = sharp_is_context(ctx) ? add(ctx, buf, size, mr)
+    rc = sharp_is_context(ctx) ? sharp_mem_add(ctx, buf, size, mr)
                                : sharp_refuse(SHARP_COLL_EINVAL, "reg_mr: found no context");
     sharp_unlock();
     return rc;

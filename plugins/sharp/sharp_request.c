@@ -33,7 +33,7 @@ struct sharp_req *sharp_req_new(struct sharp_coll_comm *comm, enum sharp_kind ki
     return r;
 }
 
-static void drop(struct sharp_req *r)
+static void sharp_request_drop(struct sharp_req *r)
 {
     struct sharp_req **at = &reqs;
 
@@ -49,7 +49,7 @@ static void drop(struct sharp_req *r)
     free(r);
 }
 
-static struct sharp_req *find(const void *handle)
+static struct sharp_req *sharp_request_find(const void *handle)
 {
     struct sharp_req *r;
 
@@ -60,8 +60,8 @@ static struct sharp_req *find(const void *handle)
 
 /* ---- starting ---- */
 
-static int call(struct trib_comm *c, const struct sharp_call *a, struct trib_request **part,
-                char *err)
+static int sharp_request_call(struct trib_comm *c, const struct sharp_call *a,
+                              struct trib_request **part, char *err)
 {
     switch (a->kind) {
     case SHARP_ALLREDUCE:
@@ -80,7 +80,7 @@ static int call(struct trib_comm *c, const struct sharp_call *a, struct trib_req
 }
 
 /* Parts that run go on by themselves. */
-static int end(struct sharp_req *r, int status)
+static int sharp_request_end(struct sharp_req *r, int status)
 {
     for (unsigned i = r->ended; i < r->started; i++)
         trib_free(r->part[i]);
@@ -101,7 +101,8 @@ static int go_on(struct sharp_req *r)
     if (r->asks) {
         if (!r->question &&
             (rc = trib_all_reduce(c, r->view, r->view, 2, TRIB_INT32, TRIB_MAX, &r->question, err)))
-            return end(r, sharp_refuse(sharp_status(rc), "%s: %s", sharp_kind_name[r->kind], err));
+            return sharp_request_end(
+                r, sharp_refuse(sharp_status(rc), "%s: %s", sharp_kind_name[r->kind], err));
         rc = trib_test(r->question);
         if (!rc)
             return 1;
@@ -112,12 +113,13 @@ static int go_on(struct sharp_req *r)
                                    trib_comm_error(c))
                     : sharp_answered(r);
         if (rc)
-            return end(r, rc);
+            return sharp_request_end(r, rc);
     }
     for (; r->started < r->n; r->started++) {
-        rc = call(c, &r->call[r->started], &r->part[r->started], err);
+        rc = sharp_request_call(c, &r->call[r->started], &r->part[r->started], err);
         if (rc)
-            return end(r, sharp_refuse(sharp_status(rc), "%s: %s", sharp_kind_name[r->kind], err));
+            return sharp_request_end(
+                r, sharp_refuse(sharp_status(rc), "%s: %s", sharp_kind_name[r->kind], err));
     }
     return 0;
 }
@@ -136,7 +138,7 @@ int sharp_req_start(struct sharp_req *r)
     start_queue(r->comm);
     rc = *at ? 1 : go_on(r);
     if (rc < 0) {
-        drop(r);
+        sharp_request_drop(r);
         return rc;
     }
     r->comm->ctx->stats[r->kind].n++;
@@ -153,7 +155,7 @@ int sharp_req_start(struct sharp_req *r)
 
 /* ---- proceeding ---- */
 
-static void tell(struct sharp_coll_comm *c)
+static void sharp_request_tell(struct sharp_coll_comm *c)
 {
     const char *why = trib_comm_fell_back(c->trib);
 
@@ -166,7 +168,7 @@ static void tell(struct sharp_coll_comm *c)
 }
 
 /* Whether it has ended. */
-static bool settle(struct sharp_req *r)
+static bool sharp_request_settle(struct sharp_req *r)
 {
     struct sharp_coll_comm *c = r->comm;
     int rc;
@@ -183,7 +185,7 @@ static bool settle(struct sharp_req *r)
     if (r->asks || r->started < r->n || r->ended < r->n)
         return false;
     r->status = r->failed;
-    tell(c);
+    sharp_request_tell(c);
     return true;
 }
 
@@ -196,10 +198,10 @@ void sharp_progress(void)
         start_queue(c);
     for (struct sharp_req *r = reqs; r; r = next) {
         next = r->next;
-        if (r->status == 1 && r->comm->pass != pass && !settle(r))
+        if (r->status == 1 && r->comm->pass != pass && !sharp_request_settle(r))
             r->comm->pass = pass; /* those behind it have not ended either */
         if (r->status != 1 && r->freed)
-            drop(r);
+            sharp_request_drop(r);
     }
 }
 
@@ -217,7 +219,7 @@ void sharp_reqs_lose(struct sharp_coll_comm *comm)
             r->status = sharp_refuse(SHARP_COLL_ERROR, "%s: the communicator ends before it",
                                      sharp_kind_name[r->kind]);
         if (r->freed)
-            drop(r);
+            sharp_request_drop(r);
     }
 }
 
@@ -231,7 +233,7 @@ int sharp_coll_req_test(void *handle)
     if (!handle)
         return 1;
     sharp_lock();
-    r = find(handle);
+    r = sharp_request_find(handle);
     if (r) {
         sharp_progress();
         ended = r->status != 1;
@@ -250,13 +252,13 @@ int sharp_coll_req_free(void *handle)
     if (!handle)
         return rc;
     sharp_lock();
-    r = find(handle);
+    r = sharp_request_find(handle);
     if (!r)
         rc = sharp_refuse(SHARP_COLL_EINVAL, "req_free: %p is no request", handle);
     else if (r->status == 1)
         r->freed = true;
     else
-        drop(r);
+        sharp_request_drop(r);
     sharp_unlock();
     return rc;
 }
@@ -279,7 +281,7 @@ int sharp_coll_req_wait(void *handle)
     if (!handle)
         return SHARP_COLL_SUCCESS;
     sharp_lock();
-    r = find(handle);
+    r = sharp_request_find(handle);
     progress = r && r->comm ? r->comm->ctx->progress : NULL;
     polls = r && r->comm ? r->comm->ctx->polls : 1;
     timeout = r && r->comm ? r->comm->ctx->timeout_ms : -1;
@@ -300,7 +302,7 @@ int sharp_coll_req_wait(void *handle)
         if (r->status == 1 && status != 1)
             r->freed = true;
         else if (status != 1)
-            drop(r);
+            sharp_request_drop(r);
         sharp_unlock();
     }
     return status;

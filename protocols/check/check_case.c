@@ -22,7 +22,7 @@ const char *property_name(unsigned p)
 }
 
 /* From least to most. */
-static uint64_t draw(uint64_t *state, uint64_t least, uint64_t most)
+static uint64_t check_case_draw(uint64_t *state, uint64_t least, uint64_t most)
 {
     return least + random_next(state) % (most - least + 1);
 }
@@ -35,7 +35,7 @@ static bool chance(uint64_t *state, unsigned percent)
 /* One of the types and reductions that the protocol supports. */
 static int draw_type(const struct trib_protocol *p, uint64_t *state, struct case_op *o)
 {
-    unsigned first = (unsigned)draw(state, 0, TRIB_TYPES * TRIB_REDUCTIONS - 1);
+    unsigned first = (unsigned)check_case_draw(state, 0, TRIB_TYPES * TRIB_REDUCTIONS - 1);
 
     for (unsigned i = 0; i < TRIB_TYPES * TRIB_REDUCTIONS; i++) {
         unsigned k = (first + i * 7) % (TRIB_TYPES * TRIB_REDUCTIONS);
@@ -53,18 +53,18 @@ static uint64_t draw_count(uint64_t *state, const struct check_case *c, enum tri
 {
     uint64_t per = c->payload / trib_size(type), whole;
 
-    switch (draw(state, 0, 5)) {
+    switch (check_case_draw(state, 0, 5)) {
     case 0:
-        return draw(state, 1, 4);
+        return check_case_draw(state, 1, 4);
     case 1:
-        return draw(state, 1, 4) * per;
+        return check_case_draw(state, 1, 4) * per;
     case 2:
-        return draw(state, 1, 3 * per);
+        return check_case_draw(state, 1, 3 * per);
     case 3:
-        return draw(state, 1, 8 * per);
+        return check_case_draw(state, 1, 8 * per);
     default:
-        whole = draw(state, 4, c->property == P_KEYS ? 200 : 100) * per;
-        return whole + draw(state, 0, per - 1);
+        whole = check_case_draw(state, 4, c->property == P_KEYS ? 200 : 100) * per;
+        return whole + check_case_draw(state, 0, per - 1);
     }
 }
 
@@ -73,9 +73,9 @@ static int draw_job(struct check_case *c, struct case_job *j, uint64_t *state)
     bool spread = chance(state, 50);
     int rc = 0;
 
-    j->nranks = (unsigned)draw(state, 2, chance(state, 30) ? CASE_RANKS : 5);
-    j->n_ops = (unsigned)draw(state, 1, CASE_OPS);
-    j->start_ps = c->n_jobs > 1 ? (int64_t)draw(state, 0, 50000000) : 0;
+    j->nranks = (unsigned)check_case_draw(state, 2, chance(state, 30) ? CASE_RANKS : 5);
+    j->n_ops = (unsigned)check_case_draw(state, 1, CASE_OPS);
+    j->start_ps = c->n_jobs > 1 ? (int64_t)check_case_draw(state, 0, 50000000) : 0;
     /* Neighbours at one leaf, or dealt out. */
     for (unsigned r = 0; r < j->nranks; r++)
         j->leaf[r] = spread ? r % c->n_leafs : r * c->n_leafs / j->nranks;
@@ -98,25 +98,25 @@ static void draw_faults(struct check_case *c, uint64_t *state)
     const int64_t rtt = case_round_trip(c);
 
     if (c->property == P_LOSS)
-        c->loss = loss[draw(state, 0, 3)];
+        c->loss = loss[check_case_draw(state, 0, 3)];
     if (c->property == P_DUPLICATION)
-        c->duplication = (uint32_t)draw(state, 10000, 500000);
+        c->duplication = (uint32_t)check_case_draw(state, 10000, 500000);
     if (c->property == P_REORDERING)
-        c->reordering = (uint32_t)draw(state, 10000, 500000);
+        c->reordering = (uint32_t)check_case_draw(state, 10000, 500000);
     if (mixed) {
-        c->loss = (uint32_t)draw(state, 0, 30000);
-        c->duplication = (uint32_t)draw(state, 0, 50000);
-        c->reordering = (uint32_t)draw(state, 0, 50000);
-        c->marks = (uint32_t)draw(state, 0, 100000);
+        c->loss = (uint32_t)check_case_draw(state, 0, 30000);
+        c->duplication = (uint32_t)check_case_draw(state, 0, 50000);
+        c->reordering = (uint32_t)check_case_draw(state, 0, 50000);
+        c->marks = (uint32_t)check_case_draw(state, 0, 100000);
     }
-    c->late_ps = (int64_t)draw(state, 1, 4) * rtt;
+    c->late_ps = (int64_t)check_case_draw(state, 1, 4) * rtt;
     if (c->property != P_EXACT && c->property != P_WORK && chance(state, 50))
         c->jitter_ps = rtt / 4;
     if (c->property == P_HOSTILE)
-        c->hostile = (uint32_t)draw(state, 10000, 300000);
+        c->hostile = (uint32_t)check_case_draw(state, 10000, 300000);
     if (c->property == P_LEAKS && chance(state, 60)) {
-        c->dies = (int)draw(state, 0, c->job[0].nranks - 1);
-        c->dies_ps = c->job[0].start_ps + (int64_t)draw(state, 0, 30) * rtt / 4;
+        c->dies = (int)check_case_draw(state, 0, c->job[0].nranks - 1);
+        c->dies_ps = c->job[0].start_ps + (int64_t)check_case_draw(state, 0, 30) * rtt / 4;
     }
 }
 
@@ -152,8 +152,8 @@ static void draw_low_key(struct check_case *c, uint64_t *state)
     if (!n)
         return;
     c->any_key = true;
-    i = (unsigned)draw(state, 0, n - 1);
-    c->key[i] = c->protocol->keys[i].least + (int64_t)draw(state, 0, 3);
+    i = (unsigned)check_case_draw(state, 0, n - 1);
+    c->key[i] = c->protocol->keys[i].least + (int64_t)check_case_draw(state, 0, 3);
     if (c->key[i] > c->protocol->keys[i].most)
         c->key[i] = c->protocol->keys[i].most;
 }
@@ -179,19 +179,19 @@ int case_draw(struct check_case *c, const struct trib_protocol *p, const int64_t
     c->property = property;
     c->seed = seed;
     memcpy(c->key, usual, sizeof(c->key));
-    c->n_leafs = chance(&state, 50) ? 1 : (unsigned)draw(&state, 2, CASE_LEAFS);
+    c->n_leafs = chance(&state, 50) ? 1 : (unsigned)check_case_draw(&state, 2, CASE_LEAFS);
     c->n_jobs = property == P_JOBS || (property == P_LEAKS && chance(&state, 50))
-                    ? (unsigned)draw(&state, 2, CASE_JOBS)
+                    ? (unsigned)check_case_draw(&state, 2, CASE_JOBS)
                     : 1;
-    c->payload = payloads[draw(&state, 0, 3)];
-    c->window = 1u << draw(&state, 4, 8);
-    c->buffers = 1u << draw(&state, 2, 8);
-    c->rate_bps = rates[draw(&state, 0, 1)];
-    c->latency_ps = (int64_t)draw(&state, 100000, 1000000);
+    c->payload = payloads[check_case_draw(&state, 0, 3)];
+    c->window = 1u << check_case_draw(&state, 4, 8);
+    c->buffers = 1u << check_case_draw(&state, 2, 8);
+    c->rate_bps = rates[check_case_draw(&state, 0, 1)];
+    c->latency_ps = (int64_t)check_case_draw(&state, 100000, 1000000);
     c->memory = 64u << 20;
     c->dies = -1;
     if (property == P_MEMORY)
-        c->memory = draw(&state, 0, (1u << draw(&state, 8, 26)) - 1);
+        c->memory = check_case_draw(&state, 0, (1u << check_case_draw(&state, 8, 26)) - 1);
     if (property == P_KEYS) { /* many packets, and room for them */
         draw_keys(c, &state);
         c->payload = payloads[0];

@@ -98,7 +98,7 @@ static void trace(const struct check_fabric *f, const struct packet *p)
     fputc('\n', f->trace);
 }
 
-static void note(struct check_fabric *f, const struct packet *p)
+static void check_fabric_note(struct check_fabric *f, const struct packet *p)
 {
     struct fabric_result *r = f->r;
     uint64_t h = random_mix((uint64_t)f->now ^ (uint64_t)p->node << 52 ^
@@ -135,7 +135,7 @@ static void handle_packet(struct check_fabric *f, const struct packet *p)
 
     if (j->ended || (p->to_rank ? !r->r || r->dead : !a->pj))
         return;
-    note(f, p);
+    check_fabric_note(f, p);
     links_forge(f, p);
     t.head = lend(0, p->bytes, p->head_bytes, 8);
     t.data = lend(1, p->bytes + p->head_bytes, p->data_bytes, 4);

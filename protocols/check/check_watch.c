@@ -84,7 +84,7 @@ static bool guard_holds(const uint8_t *slot, uint32_t bytes)
 }
 
 /* Arrays that end with their job, or with the switch (job NULL). */
-static void forget(struct trib_switch *s, const struct trib_job *job)
+static void check_watch_forget(struct trib_switch *s, const struct trib_job *job)
 {
     unsigned left = 0;
 
@@ -142,7 +142,7 @@ static void watch_reduce(struct trib_switch *s, void *dst, const void *src, uint
     w.host->reduce(s, dst, src, n, type, op);
 }
 
-static void settle(void)
+static void check_watch_settle(void)
 {
     uint32_t changed = 0;
 
@@ -187,7 +187,7 @@ static int watch_open(struct trib_switch *s)
 
 static void watch_close(struct trib_switch *s)
 {
-    forget(s, NULL);
+    check_watch_forget(s, NULL);
     if (w.real->sw->close)
         w.real->sw->close(s);
 }
@@ -197,14 +197,14 @@ static int watch_job_open(struct trib_switch *s, struct trib_job *job)
     int rc = w.real->sw->job_open(s, job);
 
     if (rc)
-        forget(s, job);
+        check_watch_forget(s, job);
     return rc;
 }
 
 static void watch_job_close(struct trib_switch *s, struct trib_job *job)
 {
     w.real->sw->job_close(s, job);
-    forget(s, job);
+    check_watch_forget(s, job);
 }
 
 static void watch_packet(struct trib_switch *s, struct trib_job *job, const struct trib_packet *p)
@@ -212,7 +212,7 @@ static void watch_packet(struct trib_switch *s, struct trib_job *job, const stru
     w.in_packet = true;
     w.bytes = w.ops = 0;
     w.real->sw->packet(s, job, p);
-    settle();
+    check_watch_settle();
     w.in_packet = false;
 }
 

@@ -26,7 +26,7 @@
 static struct property_found *mine;
 
 /* Two looks at one packet of one seed are a loop that does not end: a packet takes microseconds. */
-static void look(int signal)
+static void child_look(int signal)
 {
     static uint64_t seed, packet, packets;
     static unsigned same;
@@ -61,7 +61,7 @@ _Noreturn static void child(const struct property_plan *plan, enum property p,
     mine = found;
     for (unsigned i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
         signal(fatal[i], SIG_DFL); /* handlers of the parent's would go on */
-    signal(SIGVTALRM, look);
+    signal(SIGVTALRM, child_look);
     setitimer(ITIMER_VIRTUAL, &half, NULL);
     mallopt(M_PERTURB, 0xb1);
     /* Of what may be forged, most does not matter. */

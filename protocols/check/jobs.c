@@ -126,7 +126,7 @@ static void close_at(struct check_fabric *f, struct at *a)
 }
 
 /* A job that finds too little memory, or keys that do not fit, is refused and that is right. */
-static void refused(struct check_fabric *f, unsigned job, const char *err)
+static void jobs_refused(struct check_fabric *f, unsigned job, const char *err)
 {
     f->r->refused++;
     if (f->c->property != P_MEMORY && !f->c->any_key)
@@ -178,7 +178,7 @@ void check_job_begin(struct check_fabric *f, unsigned job)
                             NULL);
     }
     if (rc)
-        refused(f, job, *err ? err : strerror(-rc));
+        jobs_refused(f, job, *err ? err : strerror(-rc));
 }
 
 /* ---- operations ---- */
@@ -234,7 +234,7 @@ void check_job_start_op(struct check_fabric *f, unsigned job, unsigned rank)
     if (rc) {
         r->busy = false;
         if (f->c->any_key)
-            refused(f, job, strerror(-rc));
+            jobs_refused(f, job, strerror(-rc));
         else
             fabric_fail(f, "job %u, rank %u: start() of operation %u returns %d (%s)", job, rank,
                         r->op, rc, strerror(rc < 0 ? -rc : rc));

@@ -34,7 +34,7 @@ static int64_t up_to(struct check_fabric *f, int64_t ps)
 }
 
 /* When the packet has passed its path. */
-static int64_t pass(struct check_fabric *f, const struct path *path, uint32_t bytes)
+static int64_t links_pass(struct check_fabric *f, const struct path *path, uint32_t bytes)
 {
     const int64_t ps = (int64_t)((uint64_t)bytes * 8 * 1000000000000ull / f->c->rate_bps);
     int64_t t = f->now;
@@ -67,7 +67,7 @@ static void arrive(struct check_fabric *f, int64_t at_ps, const struct packet *p
 static void carry(struct check_fabric *f, const struct path *path, struct packet *p)
 {
     const struct check_case *c = f->c;
-    int64_t t = pass(f, path, p->head_bytes + p->data_bytes + OVERHEAD);
+    int64_t t = links_pass(f, path, p->head_bytes + p->data_bytes + OVERHEAD);
 
     t += up_to(f, c->jitter_ps);
     p->marked = happens(f, c->marks);

@@ -38,8 +38,8 @@ static void say_keys(const struct property_plan *plan, const struct check_case *
     }
 }
 
-static bool run(const struct property_plan *plan, const struct check_case *c, FILE *trace,
-                struct property_found *found, struct fabric_result *r)
+static bool property_plan_run(const struct property_plan *plan, const struct check_case *c,
+                              FILE *trace, struct property_found *found, struct fabric_result *r)
 {
     const bool limit = c->property == P_WORK || c->property == P_HOSTILE;
     const struct trib_protocol *p = watch_begin(plan->protocol, limit, c->property != P_MEMORY);
@@ -68,7 +68,7 @@ static bool same_again(const struct property_plan *plan, const struct check_case
     bool right;
 
     mallopt(M_PERTURB, 0x3c);
-    right = run(plan, c, NULL, found, &again);
+    right = property_plan_run(plan, c, NULL, found, &again);
     mallopt(M_PERTURB, 0xb1);
     while (i < first->packets && i < again.packets && first->hash[i] == again.hash[i])
         i++;
@@ -90,7 +90,7 @@ static bool memory_back(const struct property_plan *plan, const struct check_cas
 {
     const size_t before = heap_bytes();
     struct fabric_result r;
-    bool right = run(plan, c, NULL, found, &r);
+    bool right = property_plan_run(plan, c, NULL, found, &r);
 
     free(r.hash);
     if (right && heap_bytes() > before)
@@ -176,7 +176,7 @@ bool property_seed(const struct property_plan *plan, enum property p, uint64_t s
         return false;
     if (case_draw(&c, plan->protocol, plan->key, p, seed))
         return failed(found, "supports() accepts no reduction of any type");
-    right = run(plan, &c, plan->trace, found, &r);
+    right = property_plan_run(plan, &c, plan->trace, found, &r);
     if (right)
         seen(plan, p, &r, found);
     if (right && p == P_DETERMINISM)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool before(const struct queue_event *x, const struct queue_event *y)
+static bool queue_event_before(const struct queue_event *x, const struct queue_event *y)
 {
     return x->at_ps < y->at_ps || (x->at_ps == y->at_ps && x->order < y->order);
 }
@@ -24,7 +24,7 @@ int queue_push(struct queue *q, int64_t at_ps, unsigned kind, unsigned a, unsign
         q->room = room;
     }
     q->n++;
-    for (; i && before(&e, &q->e[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i && queue_event_before(&e, &q->e[(i - 1) / 2]); i = (i - 1) / 2)
         q->e[i] = q->e[(i - 1) / 2];
     q->e[i] = e;
     return 0;
@@ -40,9 +40,9 @@ bool queue_pop(struct queue *q, struct queue_event *e)
     *e = q->e[0];
     last = q->e[--q->n];
     for (size_t k; (k = 2 * i + 1) < q->n; i = k) {
-        if (k + 1 < q->n && before(&q->e[k + 1], &q->e[k]))
+        if (k + 1 < q->n && queue_event_before(&q->e[k + 1], &q->e[k]))
             k++;
-        if (!before(&q->e[k], &last))
+        if (!queue_event_before(&q->e[k], &last))
             break;
         q->e[i] = q->e[k];
     }

@@ -127,7 +127,7 @@ static bool is_path(const char *name)
 }
 
 /* Of a file in this folder, as dlopen() takes it for no library of the system. */
-static int load(const char *name, char *err)
+static int check_protocol_load(const char *name, char *err)
 {
     char path[4096];
 
@@ -136,13 +136,13 @@ static int load(const char *name, char *err)
     return proto_load(name, err);
 }
 
-static const struct trib_protocol *find(const char *name, int *code)
+static const struct trib_protocol *check_protocol_find(const char *name, int *code)
 {
     char err[PROTO_TEXT] = "";
     int seat;
 
     if (is_path(name)) {
-        seat = load(name, err);
+        seat = check_protocol_load(name, err);
         if (seat >= 0)
             return proto_at((unsigned)seat);
         fprintf(stderr, "trib-check-protocol: %s\n", err);
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
     if (!options_begin(&program, (void *[]){&a}, argc, argv, &r, &rc))
         return rc;
-    plan.protocol = find(a.name, &rc);
+    plan.protocol = check_protocol_find(a.name, &rc);
     if (!plan.protocol)
         return rc;
     proto_usual(plan.protocol, key);

@@ -49,7 +49,7 @@ static double of_any_size(double most, uint64_t x)
     return ldexp(x & 1 ? -d : d, -(int)(x >> 1 & 15));
 }
 
-static void store(enum trib_type t, void *to, uint64_t i, double d)
+static void values_store(enum trib_type t, void *to, uint64_t i, double d)
 {
     switch (t) {
     case TRIB_FLOAT16:
@@ -67,7 +67,7 @@ static void store(enum trib_type t, void *to, uint64_t i, double d)
     }
 }
 
-static double load(enum trib_type t, const void *from, uint64_t i)
+static double values_load(enum trib_type t, const void *from, uint64_t i)
 {
     switch (t) {
     case TRIB_INT8:
@@ -94,8 +94,8 @@ static double load(enum trib_type t, const void *from, uint64_t i)
 }
 
 /* Elements first to first + n - 1. */
-static void fill(const struct check_case *c, unsigned job, unsigned op, unsigned rank,
-                 uint64_t first, uint64_t n, void *to)
+static void check_case_fill(const struct check_case *c, unsigned job, unsigned op, unsigned rank,
+                            uint64_t first, uint64_t n, void *to)
 {
     const struct case_op *o = &c->job[job].op[op];
     const uint32_t size = trib_size(o->type);
@@ -107,15 +107,15 @@ static void fill(const struct check_case *c, unsigned job, unsigned op, unsigned
         if (!is_float(o->type))
             memcpy((uint8_t *)to + i * size, &x, size);
         else if (bounded(c, o->type) && o->op != TRIB_PROD)
-            store(o->type, to, i, of_any_size(most, x));
+            values_store(o->type, to, i, of_any_size(most, x));
         else
-            store(o->type, to, i, whole(o, rank, x));
+            values_store(o->type, to, i, whole(o, rank, x));
     }
 }
 
 void values_fill(const struct check_case *c, unsigned job, unsigned op, unsigned rank, void *to)
 {
-    fill(c, job, op, rank, 0, c->job[job].op[op].count, to);
+    check_case_fill(c, job, op, rank, 0, c->job[job].op[op].count, to);
 }
 
 static bool differs(const struct check_case *c, unsigned job, unsigned op, uint64_t first,
@@ -131,7 +131,7 @@ static bool differs(const struct check_case *c, unsigned job, unsigned op, uint6
     if (i == n)
         return false;
     snprintf(why, room, "element %" PRIu64 " of %" PRIu64 " is %.17g, expected %.17g", first + i,
-             o->count, load(o->type, result, first + i), load(o->type, in, i));
+             o->count, values_load(o->type, result, first + i), values_load(o->type, in, i));
     return true;
 }
 
@@ -146,12 +146,12 @@ static bool beyond_bound(const struct check_case *c, unsigned job, unsigned op, 
     _Alignas(8) uint8_t in[CASE_RANKS][BLOCK * 8];
 
     for (unsigned r = 0; r < ranks; r++)
-        fill(c, job, op, r, first, n, in[r]);
+        check_case_fill(c, job, op, r, first, n, in[r]);
     for (uint64_t i = 0; i < n; i++) {
-        double want = load(o->type, in[0], i), got = load(o->type, result, first + i);
+        double want = values_load(o->type, in[0], i), got = values_load(o->type, result, first + i);
 
         for (unsigned r = 1; r < ranks; r++) {
-            double x = load(o->type, in[r], i);
+            double x = values_load(o->type, in[r], i);
 
             want = o->op == TRIB_SUM    ? want + x
                    : o->op == TRIB_PROD ? want * x
@@ -184,9 +184,9 @@ bool values_check(const struct check_case *c, unsigned job, unsigned op, const v
                 return false;
             continue;
         }
-        fill(c, job, op, 0, i, n, sum);
+        check_case_fill(c, job, op, 0, i, n, sum);
         for (unsigned r = 1; r < c->job[job].nranks; r++) {
-            fill(c, job, op, r, i, n, in);
+            check_case_fill(c, job, op, r, i, n, in);
             kernel(sum, (const void *const[]){sum, in}, 2, n);
         }
         if (differs(c, job, op, i, n, result, sum, why, size))

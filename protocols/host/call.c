@@ -52,7 +52,7 @@ void proto_leave(void)
     here.protocol = NULL;
 }
 
-static void say(const char *end)
+static void call_say(const char *end)
 {
     const char *part[] = {
         program_invocation_short_name, ": protocol ", here.protocol, ": ", here.function, end};
@@ -77,7 +77,7 @@ static void on_fatal(int sig)
         char end[32] = " ended by ";
 
         memcpy(end + 10, fatal[i].name, strlen(fatal[i].name) + 1);
-        say(end);
+        call_say(end);
     }
     here.protocol = NULL;
     sigaction(sig, &before[i], NULL);
@@ -88,7 +88,7 @@ static void on_exit_called(void)
 {
     if (!here.protocol)
         return;
-    say(" called exit()");
+    call_say(" called exit()");
     fflush(NULL);
     _exit(exit_code);
 }

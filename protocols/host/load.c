@@ -103,7 +103,7 @@ static int check_key(const struct trib_protocol *p, const struct fab_protocol *c
 
 /* A relative path is found beside the conf, else from the working directory. The conf may be another
  * user's, as that of a service is: what it names does not run unless this user or root has made it. */
-static int load(const struct fab_protocol *c, char *err)
+static int seat_load(const struct fab_protocol *c, char *err)
 {
     const char *slash = strrchr(c->file, '/');
     char path[sizeof(c->file) + sizeof(c->name)], why[OWN_WHY];
@@ -126,7 +126,7 @@ static int seat_of(const struct fab_protocol *c, char *err)
     int seat;
 
     if (strchr(c->name, '/')) {
-        seat = load(c, why);
+        seat = seat_load(c, why);
         return seat < 0 ? mistake(err, c, c->line, "protocol: %s", why) : seat;
     }
     seat = proto_seat(c->name);
@@ -138,7 +138,7 @@ static int seat_of(const struct fab_protocol *c, char *err)
                     : seat;
 }
 
-static int check(struct fab_protocol *c, char *err)
+static int load_check(struct fab_protocol *c, char *err)
 {
     int seat = seat_of(c, err), rc = 0;
 
@@ -158,7 +158,7 @@ int proto_setup(struct fabric *f, char *err)
         struct fab_protocol *c = f->nodes[n].reduce.protocol;
 
         if (c && c != last)
-            rc = check(c, err);
+            rc = load_check(c, err);
         if (c)
             last = c;
     }

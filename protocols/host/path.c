@@ -72,7 +72,7 @@ static unsigned host_of(const struct proto_ways *w, unsigned member)
     return member / w->members->ranks_per_host;
 }
 
-static int64_t longer(int64_t a, int64_t b)
+static int64_t path_longer(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -105,7 +105,7 @@ static int64_t longest_along(const struct proto_ways *w, bool up, uint32_t bytes
     if (top == FAB_NONE)
         return 0;
     for (unsigned m = next_member(w, 0); m < FAB_MAX_MEMBERS; m = next_member(w, m + 1))
-        most = longer(most, along_ps(w, m, top, up, bytes));
+        most = path_longer(most, along_ps(w, m, top, up, bytes));
     return most;
 }
 
@@ -135,8 +135,8 @@ int64_t proto_across_ps(const struct proto_ways *w, uint32_t bytes)
         unsigned h = host_of(w, m);
         uint16_t p = proto_host_port(w, h);
 
-        most = longer(most, proto_path_ps(f, node, port, f->hosts[h], p, bytes));
-        most = longer(most, proto_path_ps(f, f->hosts[h], p, node, port, bytes));
+        most = path_longer(most, proto_path_ps(f, node, port, f->hosts[h], p, bytes));
+        most = path_longer(most, proto_path_ps(f, f->hosts[h], p, node, port, bytes));
     }
     return most;
 }
@@ -152,8 +152,8 @@ int64_t proto_notice_ps(const struct proto_ways *w, uint32_t bytes, int64_t *eve
         uint32_t len = PROTO_RECEIVED(bytes);
         int64_t busy = 0, t = fab_noticed_ps(&n, len, false, PS_PER_S, &busy);
 
-        most = longer(most, t);
-        every = longer(every, fab_noticed_ps(&n, len, false, PS_PER_S, &busy) - t);
+        most = path_longer(most, t);
+        every = path_longer(every, fab_noticed_ps(&n, len, false, PS_PER_S, &busy) - t);
     }
     if (every_ps)
         *every_ps = every;

@@ -46,7 +46,7 @@ static bool lengths_valid(struct proto_switch *s, struct trib_job *job, uint32_t
     return false;
 }
 
-static bool reaches(const struct trib_job *job, int to)
+static bool switch_host_reaches(const struct trib_job *job, int to)
 {
     if (to == TRIB_PARENT)
         return !job->root;
@@ -62,7 +62,7 @@ static void api_send(struct trib_switch *pub, struct trib_job *job, int to, cons
 
     if (!lengths_valid(s, job, head_bytes, data_bytes))
         return;
-    if (!reaches(job, to)) {
+    if (!switch_host_reaches(job, to)) {
         proto_doom(s, job_of(job), "protocol %s: sends to %#x, which this switch does not have",
                    s->cfg.protocol->name, (unsigned)to);
         return;

@@ -48,7 +48,7 @@ static void update_alpha(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
 /* The target comes down only where time has raised the rate since the last cut
  * (clamp_tgt_rate_after_time_inc): several cuts in one congestion keep the target from before
  * it. */
-static void cut(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
+static void dcqcn_cut(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
 {
     update_alpha(d, c, t);
     if (d->time_steps)
@@ -84,7 +84,7 @@ static void raise_rate(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
             t + (int64_t)((unsigned __int128)(uint64_t)(d->ready_ps - t) * before / d->rate_bps);
 }
 
-static inline void check(const struct dcqcn *d, const struct dcqcn_cfg *c)
+static inline void dcqcn_check(const struct dcqcn *d, const struct dcqcn_cfg *c)
 {
     T_ASSERT_HOT(!d->limited || (d->rate_bps >= MIN_BPS || d->rate_bps == c->line_bps),
                  "a queue pair is slower than DCQCN's least rate");
@@ -102,7 +102,7 @@ static void catch_up(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now)
         if (RTE_MIN(next_cut, d->step_ps) > now)
             return;
         if (next_cut <= d->step_ps) {
-            cut(d, c, next_cut);
+            dcqcn_cut(d, c, next_cut);
         } else {
             int64_t t = d->step_ps;
 
@@ -116,7 +116,7 @@ static void catch_up(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now)
 void dcqcn_notified(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now)
 {
     catch_up(d, c, now);
-    check(d, c);
+    dcqcn_check(d, c);
     if (!d->limited) {
         *d = (struct dcqcn){.limited = true,
                             .alpha = ALPHA_MAX,
@@ -125,13 +125,13 @@ void dcqcn_notified(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now)
                             .cuts = d->cuts,
                             .alpha_ps = now + c->alpha_ps,
                             .ready_ps = d->ready_ps};
-        cut(d, c, now);
+        dcqcn_cut(d, c, now);
         return;
     }
     update_alpha(d, c, now);
     d->notified = true;
     if (now - d->cut_ps >= c->cut_gap_ps)
-        cut(d, c, now);
+        dcqcn_cut(d, c, now);
     else
         d->cut_wanted = true;
 }
@@ -148,7 +148,7 @@ void dcqcn_sent(struct dcqcn *d, const struct dcqcn_cfg *c, uint32_t bytes, int6
 {
     int64_t lasts;
 
-    check(d, c);
+    dcqcn_check(d, c);
     if (!d->limited)
         return;
     lasts = link_time_ps(bytes, d->rate_bps);

@@ -173,8 +173,8 @@ static void planned(void *ctx, const struct fault_plan *plan, const struct fabri
 }
 
 /* Continues the line that drawn() printed before the run, which names a seed that crashes. */
-static void report(struct campaign *c, const struct chaos_report *r, const char *plan,
-                   const char *events)
+static void campaign_report(struct campaign *c, const struct chaos_report *r, const char *plan,
+                            const char *events)
 {
     const char *rest = r->what + strcspn(r->what, ";");
 
@@ -238,7 +238,7 @@ static void run_seed(struct campaign *c)
         fclose(out);
     if (rings)
         fclose(rings);
-    report(c, &r, plan ? plan : "", events ? events : "");
+    campaign_report(c, &r, plan ? plan : "", events ? events : "");
     free(plan);
     free(events);
 }

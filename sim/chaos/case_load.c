@@ -40,7 +40,8 @@ static int line_of(const config_setting_t *s)
 }
 
 /* Absent: 0. */
-static uint64_t number(struct case_reader *r, config_setting_t *g, const char *key, uint64_t max)
+static uint64_t case_reader_number(struct case_reader *r, config_setting_t *g, const char *key,
+                                   uint64_t max)
 {
     config_setting_t *s = config_setting_get_member(g, key);
     int type = s ? config_setting_type(s) : CONFIG_TYPE_NONE;
@@ -193,14 +194,14 @@ static void read_ranks(struct case_reader *r, config_setting_t *g, struct chaos_
     unsigned n;
 
     read_hosts(r, g, j);
-    j->bytes = number(r, g, "bytes", CHAOS_LONG);
+    j->bytes = case_reader_number(r, g, "bytes", CHAOS_LONG);
     if (!j->bytes)
         j->bytes = CHAOS_BUFFER;
-    j->group = (uint32_t)number(r, g, "group", UINT32_MAX);
+    j->group = (uint32_t)case_reader_number(r, g, "group", UINT32_MAX);
     j->key = bits(r, g, "key");
-    j->tree = (uint16_t)number(r, g, "first_tree", UINT16_MAX);
-    j->n_trees = (unsigned)number(r, g, "trees", COLL_TREES);
-    j->window = (uint32_t)number(r, g, "window", UINT32_MAX);
+    j->tree = (uint16_t)case_reader_number(r, g, "first_tree", UINT16_MAX);
+    j->n_trees = (unsigned)case_reader_number(r, g, "trees", COLL_TREES);
+    j->window = (uint32_t)case_reader_number(r, g, "window", UINT32_MAX);
     if (j->tree + j->n_trees > k->fab->n_trees)
         mistake(r, line_of(g), "trees: found %u from %u on, expected %u in all", j->n_trees,
                 j->tree, k->fab->n_trees);
@@ -228,16 +229,16 @@ static void read_op(struct case_reader *r, config_setting_t *g, const struct cha
                                        CHAOS_ALGOS);
     op->type = (enum dtype)by_name(r, line, "type", text(r, g, "type"), type_name, DT_COUNT);
     op->op = (enum redop)by_name(r, line, "op", text(r, g, "op"), op_name, OP_COUNT);
-    op->root = (unsigned)number(r, g, "root", n - 1);
-    op->sparse = (unsigned)number(r, g, "sparse", n);
-    op->skew_ps = (int64_t)number(r, g, "skew_ps", PS_PER_S);
+    op->root = (unsigned)case_reader_number(r, g, "root", n - 1);
+    op->sparse = (unsigned)case_reader_number(r, g, "sparse", n);
+    op->skew_ps = (int64_t)case_reader_number(r, g, "skew_ps", PS_PER_S);
     op->seed = bits(r, g, "seed");
     op->in_place = flag(g, "in_place");
     op->mm_self = flag(g, "mm_self");
     if (r->rc)
         return;
     most = j->bytes / (op->kind == COLL_ALLREDUCE ? 1 : n) / dtype_size(op->type);
-    op->count = number(r, g, "count", most);
+    op->count = case_reader_number(r, g, "count", most);
     if (!arith_valid(op->op, op->type))
         mistake(r, line, "op: found %s, which %s does not have", redop_name(op->op),
                 dtype_name(op->type));
@@ -283,7 +284,7 @@ static void read_jobs(struct case_reader *r, config_setting_t *root)
             j->start = (enum chaos_start)by_name(r, line_of(g), "start", text(r, g, "start"),
                                                  start_name, CHAOS_STARTS);
         if (i >= 0)
-            j->stops_ps = (int64_t)number(r, g, "stops_ps", PS_PER_S);
+            j->stops_ps = (int64_t)case_reader_number(r, g, "stops_ps", PS_PER_S);
         read_ranks(r, g, j);
         if (!r->rc)
             read_ops(r, g, j);

@@ -74,7 +74,7 @@ static bool one_plane(const struct fabric *f)
 }
 
 /* From the seed. 0, or -errno and the verdict says why. */
-static int draw(struct chaos_case *k)
+static int chaos_draw(struct chaos_case *k)
 {
     struct chaos_report *rep = k->rep;
     int rc = chaos_draw_fabric(k, rep->verdict);
@@ -106,7 +106,7 @@ static const char *only(const struct chaos_job *j)
 static int get_case(struct chaos_case *k)
 {
     struct chaos_report *rep = k->rep;
-    int rc = k->cfg->case_file ? case_load(k, k->cfg->case_file, rep->verdict) : draw(k);
+    int rc = k->cfg->case_file ? case_load(k, k->cfg->case_file, rep->verdict) : chaos_draw(k);
 
     if (rc == -ENOTSUP && k->cfg->algo) {
         snprintf(rep->what, sizeof(rep->what), "%s", k->shape);

@@ -157,7 +157,8 @@ static enum chaos_stream stream_of(const struct chaos_case *k, const struct chao
     return j == k->job ? DRAW_OPS : DRAW_JOBS;
 }
 
-static bool has(const struct chaos_job *j, struct comm *c, enum coll_kind kind, enum coll_algo algo)
+static bool chaos_draw_has(const struct chaos_job *j, struct comm *c, enum coll_kind kind,
+                           enum coll_algo algo)
 {
     struct coll_args a = {
         .kind = kind, .algo = algo, .count = kind == COLL_BARRIER ? 0 : 1, .type = DT_FP32};
@@ -170,7 +171,7 @@ static bool has_any(const struct chaos_job *j, struct comm *c)
 {
     for (int kind = 0; kind < COLL_KINDS; kind++)
         for (int algo = 0; algo < CHAOS_ALGOS; algo++)
-            if (has(j, c, (enum coll_kind)kind, (enum coll_algo)algo))
+            if (chaos_draw_has(j, c, (enum coll_kind)kind, (enum coll_algo)algo))
                 return true;
     return false;
 }
@@ -188,7 +189,7 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
         op->algo = (enum coll_algo)k->cfg->algo;
         return;
     }
-    if (j->bytes == CHAOS_LONG && has(j, c, COLL_ALLREDUCE, ALGO_NVLS)) {
+    if (j->bytes == CHAOS_LONG && chaos_draw_has(j, c, COLL_ALLREDUCE, ALGO_NVLS)) {
         op->kind = COLL_ALLREDUCE;
         op->algo = ALGO_NVLS;
         return;
@@ -196,12 +197,12 @@ static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct 
     do {
         op->kind = below(k, s, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, s, COLL_KINDS);
         op->algo = (enum coll_algo)below(k, s, ALGO_USUAL);
-    } while (any ? !has(j, c, op->kind, op->algo) : !(j->algos >> op->algo & 1));
+    } while (any ? !chaos_draw_has(j, c, op->kind, op->algo) : !(j->algos >> op->algo & 1));
 }
 
 bool chaos_op_runs(const struct chaos_job *j, struct comm *c, const struct job_op *op)
 {
-    return has(j, c, op->kind, op->algo) || !has_any(j, c);
+    return chaos_draw_has(j, c, op->kind, op->algo) || !has_any(j, c);
 }
 
 void chaos_draw_op(struct chaos_case *k, const struct chaos_job *j, struct comm *c,
@@ -243,7 +244,7 @@ const char *chaos_op_text(const struct job_op *op, char *buf, size_t size)
 
 /* ---- faults ---- */
 
-static uint64_t draw(struct chaos_case *k, uint64_t n)
+static uint64_t case_draw_below(struct chaos_case *k, uint64_t n)
 {
     return below(k, DRAW_FAULTS, n);
 }
@@ -251,10 +252,10 @@ static uint64_t draw(struct chaos_case *k, uint64_t n)
 /* From nanoseconds to milliseconds, uniform in the exponent. */
 static int64_t moment(struct chaos_case *k)
 {
-    return (int64_t)(1 + draw(k, 1000)) * PS_PER_NS << draw(k, 13);
+    return (int64_t)(1 + case_draw_below(k, 1000)) * PS_PER_NS << case_draw_below(k, 13);
 }
 
-static int add(struct chaos_case *k, struct fault_event e)
+static int chaos_draw_add(struct chaos_case *k, struct fault_event e)
 {
     return fault_plan_add(&k->plan, &e);
 }
@@ -264,13 +265,13 @@ static int noise(struct chaos_case *k, uint16_t link, int64_t at)
 {
     struct fault_event e = fault_event(FAULT_LINK, link, at);
 
-    e.loss = draw(k, 2) ? (double)draw(k, 51) / 1000 : 0;
-    e.dup = draw(k, 2) ? (double)draw(k, 51) / 1000 : 0;
-    e.reorder = draw(k, 2) ? (double)draw(k, 51) / 1000 : 0;
-    e.corrupt = draw(k, 2) ? (double)draw(k, 5) / 1000 : 0;
-    e.jitter_ps = draw(k, 2) ? (int64_t)draw(k, 2000) * PS_PER_NS : 0;
-    e.seed = (int64_t)draw(k, 1u << 31);
-    return add(k, e);
+    e.loss = case_draw_below(k, 2) ? (double)case_draw_below(k, 51) / 1000 : 0;
+    e.dup = case_draw_below(k, 2) ? (double)case_draw_below(k, 51) / 1000 : 0;
+    e.reorder = case_draw_below(k, 2) ? (double)case_draw_below(k, 51) / 1000 : 0;
+    e.corrupt = case_draw_below(k, 2) ? (double)case_draw_below(k, 5) / 1000 : 0;
+    e.jitter_ps = case_draw_below(k, 2) ? (int64_t)case_draw_below(k, 2000) * PS_PER_NS : 0;
+    e.seed = (int64_t)case_draw_below(k, 1u << 31);
+    return chaos_draw_add(k, e);
 }
 
 /* Frames late, by more than some take to send, and in order. */
@@ -278,9 +279,9 @@ static int jitter(struct chaos_case *k)
 {
     struct fault_event e = fault_event(FAULT_LINK, FAULT_ALL, FAULT_ALWAYS);
 
-    e.jitter_ps = (int64_t)(1 + draw(k, 4000)) * PS_PER_NS;
-    e.seed = (int64_t)draw(k, 1u << 31);
-    return add(k, e);
+    e.jitter_ps = (int64_t)(1 + case_draw_below(k, 4000)) * PS_PER_NS;
+    e.seed = (int64_t)case_draw_below(k, 1u << 31);
+    return chaos_draw_add(k, e);
 }
 
 /* Down, and mostly up again. */
@@ -290,24 +291,24 @@ static int flap(struct chaos_case *k, enum fault_of of, uint16_t which)
     int rc;
 
     e.down = true;
-    rc = add(k, e);
-    if (!rc && draw(k, 5)) {
+    rc = chaos_draw_add(k, e);
+    if (!rc && case_draw_below(k, 5)) {
         e.down = false;
         e.up = true;
         e.at_ps += moment(k);
-        rc = add(k, e);
+        rc = chaos_draw_add(k, e);
     }
     return rc;
 }
 
 static uint16_t some_switch(struct chaos_case *k)
 {
-    return k->fab->switches[draw(k, k->fab->n_switches)];
+    return k->fab->switches[case_draw_below(k, k->fab->n_switches)];
 }
 
 static uint16_t some_host(struct chaos_case *k)
 {
-    return k->fab->hosts[k->job[0].host_of_rank[draw(k, k->job[0].nranks)]];
+    return k->fab->hosts[k->job[0].host_of_rank[case_draw_below(k, k->job[0].nranks)]];
 }
 
 static int restart(struct chaos_case *k)
@@ -315,46 +316,46 @@ static int restart(struct chaos_case *k)
     struct fault_event e = fault_event(FAULT_NODE, some_switch(k), moment(k));
 
     e.restart_ps = moment(k);
-    return add(k, e);
+    return chaos_draw_add(k, e);
 }
 
 static int slow(struct chaos_case *k)
 {
     struct fault_event e =
-        fault_event(FAULT_HOST, some_host(k), draw(k, 2) ? FAULT_ALWAYS : moment(k));
+        fault_event(FAULT_HOST, some_host(k), case_draw_below(k, 2) ? FAULT_ALWAYS : moment(k));
     int rc;
 
-    e.slow = 2 + (uint32_t)draw(k, 30);
-    rc = add(k, e);
-    if (!rc && draw(k, 2)) {
+    e.slow = 2 + (uint32_t)case_draw_below(k, 30);
+    rc = chaos_draw_add(k, e);
+    if (!rc && case_draw_below(k, 2)) {
         e.slow = 1;
         e.at_ps = (e.at_ps < 0 ? 0 : e.at_ps) + moment(k);
-        rc = add(k, e);
+        rc = chaos_draw_add(k, e);
     }
     return rc;
 }
 
 static int death(struct chaos_case *k)
 {
-    bool host = draw(k, 2);
-    struct fault_event e =
-        fault_event(host ? FAULT_HOST : FAULT_RANK,
-                    host ? some_host(k) : (uint16_t)draw(k, k->job[0].nranks), moment(k));
+    bool host = case_draw_below(k, 2);
+    struct fault_event e = fault_event(
+        host ? FAULT_HOST : FAULT_RANK,
+        host ? some_host(k) : (uint16_t)case_draw_below(k, k->job[0].nranks), moment(k));
 
     e.die = true;
-    if (draw(k, 2))
+    if (case_draw_below(k, 2))
         e.told_ps = moment(k);
-    return add(k, e);
+    return chaos_draw_add(k, e);
 }
 
 static int exhaustion(struct chaos_case *k)
 {
     struct fault_event e =
-        fault_event(FAULT_AN, some_switch(k), draw(k, 3) ? FAULT_ALWAYS : moment(k));
+        fault_event(FAULT_AN, some_switch(k), case_draw_below(k, 3) ? FAULT_ALWAYS : moment(k));
     const struct fab_node *n = &k->fab->nodes[e.which];
 
-    e.mbufs = (int64_t)draw(k, 1000);
-    return n->reduce.on || n->multimem ? add(k, e) : 0;
+    e.mbufs = (int64_t)case_draw_below(k, 1000);
+    return n->reduce.on || n->multimem ? chaos_draw_add(k, e) : 0;
 }
 
 /* Two failures of the way through the switches, each at any moment: the second comes before, within or
@@ -364,7 +365,9 @@ static int twice(struct chaos_case *k)
     int rc = 0;
 
     for (unsigned i = 0; !rc && i < 2; i++)
-        rc = draw(k, 2) ? restart(k) : flap(k, FAULT_LINK, (uint16_t)draw(k, k->fab->n_links));
+        rc = case_draw_below(k, 2)
+                 ? restart(k)
+                 : flap(k, FAULT_LINK, (uint16_t)case_draw_below(k, k->fab->n_links));
     return rc;
 }
 
@@ -373,27 +376,27 @@ int chaos_draw_faults(struct chaos_case *k)
     bool switches = k->fab->n_switches > 0;
     int rc = 0;
 
-    if (!draw(k, k->n_jobs > 1 ? 3 : 5))
+    if (!case_draw_below(k, k->n_jobs > 1 ? 3 : 5))
         return 0; /* no faults */
-    if (!draw(k, 12))
+    if (!case_draw_below(k, 12))
         return jitter(k);
-    if (draw(k, 2))
+    if (case_draw_below(k, 2))
         rc = noise(k, FAULT_ALL, FAULT_ALWAYS);
-    if (!rc && !draw(k, 3))
-        rc = noise(k, (uint16_t)draw(k, k->fab->n_links), moment(k));
-    if (!rc && !draw(k, 4))
+    if (!rc && !case_draw_below(k, 3))
+        rc = noise(k, (uint16_t)case_draw_below(k, k->fab->n_links), moment(k));
+    if (!rc && !case_draw_below(k, 4))
         rc = slow(k);
-    if (!rc && !draw(k, 5))
-        rc = flap(k, FAULT_LINK, (uint16_t)draw(k, k->fab->n_links));
-    if (!rc && switches && !draw(k, 7))
+    if (!rc && !case_draw_below(k, 5))
+        rc = flap(k, FAULT_LINK, (uint16_t)case_draw_below(k, k->fab->n_links));
+    if (!rc && switches && !case_draw_below(k, 7))
         rc = exhaustion(k);
-    if (!rc && switches && !draw(k, 10))
+    if (!rc && switches && !case_draw_below(k, 10))
         rc = restart(k);
-    if (!rc && !draw(k, 16))
+    if (!rc && !case_draw_below(k, 16))
         rc = flap(k, FAULT_NODE, switches ? some_switch(k) : some_host(k));
-    if (!rc && !draw(k, 8))
+    if (!rc && !case_draw_below(k, 8))
         rc = death(k);
-    if (!rc && switches && !draw(k, 6)) /* after all others: what they draw stays */
+    if (!rc && switches && !case_draw_below(k, 6)) /* after all others: what they draw stays */
         rc = twice(k);
     fault_plan_sort(&k->plan);
     return rc;

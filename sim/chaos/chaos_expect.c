@@ -86,7 +86,8 @@ bool chaos_only_late(const struct chaos_case *k)
 }
 
 /* Jobs of one case that are connected at the same time. */
-static bool meet(const struct chaos_case *k, const struct chaos_job *a, const struct chaos_job *b)
+static bool chaos_expect_meet(const struct chaos_case *k, const struct chaos_job *a,
+                              const struct chaos_job *b)
 {
     bool after_a = a != k->job && a->start == START_AFTER;
     bool after_b = b != k->job && b->start == START_AFTER;
@@ -97,7 +98,7 @@ static bool meet(const struct chaos_case *k, const struct chaos_job *a, const st
 bool chaos_collides(const struct chaos_case *k, const struct chaos_job *j)
 {
     for (unsigned i = 0; i < k->n_jobs; i++)
-        if (meet(k, j, &k->job[i]) && k->job[i].group == j->group)
+        if (chaos_expect_meet(k, j, &k->job[i]) && k->job[i].group == j->group)
             return true;
     return false;
 }
@@ -105,7 +106,7 @@ bool chaos_collides(const struct chaos_case *k, const struct chaos_job *j)
 bool chaos_contended(const struct chaos_case *k, const struct chaos_job *j)
 {
     for (unsigned i = 0; i < k->n_jobs; i++)
-        if (meet(k, j, &k->job[i]))
+        if (chaos_expect_meet(k, j, &k->job[i]))
             return true;
     for (uint16_t i = 0; i < k->fab->n_nodes; i++) {
         const struct fab_reduce *q = &k->fab->nodes[i].reduce;

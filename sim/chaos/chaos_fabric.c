@@ -13,8 +13,9 @@ struct fabric_text {
     size_t room;
 };
 
-static void put(struct fabric_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct fabric_text *t, const char *fmt, ...)
+static void fabric_text_put(struct fabric_text *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void fabric_text_put(struct fabric_text *t, const char *fmt, ...)
 {
     va_list ap;
     int n;
@@ -30,8 +31,8 @@ static void put(struct fabric_text *t, const char *fmt, ...)
 static void put_link(struct fabric_text *t, const char *a, unsigned i, const char *b, unsigned k,
                      unsigned ns)
 {
-    put(t, "{ a = \"%s%u\"; b = \"%s%u\"; rate = \"400Gb/s\"; latency = \"%uns\"; }, ", a, i, b, k,
-        ns);
+    fabric_text_put(t, "{ a = \"%s%u\"; b = \"%s%u\"; rate = \"400Gb/s\"; latency = \"%uns\"; }, ",
+                    a, i, b, k, ns);
 }
 
 /* Two pods of two leaves under `wide` spines each, and a core on top: aggregation trees of depth 3,
@@ -41,14 +42,15 @@ static unsigned three_tiers(struct fabric_text *t, unsigned hosts_per_leaf, unsi
 {
     unsigned h = 4 * hosts_per_leaf;
 
-    put(t, "nodes = (");
+    fabric_text_put(t, "nodes = (");
     for (unsigned i = 0; i < h; i++)
-        put(t, "{ name = \"h%u\"; kind = \"host\"; }, ", i);
+        fabric_text_put(t, "{ name = \"h%u\"; kind = \"host\"; }, ", i);
     for (unsigned l = 0; l < 4; l++)
-        put(t, "{ name = \"leaf%u\"; kind = \"switch\"; role = \"leaf\"; }, ", l);
+        fabric_text_put(t, "{ name = \"leaf%u\"; kind = \"switch\"; role = \"leaf\"; }, ", l);
     for (unsigned s = 0; s < 2 * wide; s++)
-        put(t, "{ name = \"spine%u\"; kind = \"switch\"; role = \"spine\"; }, ", s);
-    put(t,
+        fabric_text_put(t, "{ name = \"spine%u\"; kind = \"switch\"; role = \"spine\"; }, ", s);
+    fabric_text_put(
+        t,
         "{ name = \"core0\"; kind = \"switch\"; role = \"core\"; reduce = { groups = 4; slots = "
         "%u; window = %u; }; });\nlinks = (",
         core_slots, RTE_MIN(core_slots, core_window));
@@ -61,7 +63,7 @@ static unsigned three_tiers(struct fabric_text *t, unsigned hosts_per_leaf, unsi
         put_link(t, "spine", s, "core", 0, 500);
     t->at -= 2; /* the comma */
     t->room += 2;
-    put(t, ");\n");
+    fabric_text_put(t, ");\n");
     return h;
 }
 
@@ -97,7 +99,8 @@ static const char *queues(struct chaos_case *k)
 /* GPUs at NVSwitches whose queues are as long as a slice. */
 static unsigned gpu_node(struct fabric_text *t, unsigned gpus, unsigned links)
 {
-    put(t,
+    fabric_text_put(
+        t,
         "gpu_nodes = { gpus = %u; planes = ( %u, 2 ); nvlink = { rate = \"25GB/s\"; latency = "
         "\"300ns\"; }; nic = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };\n"
         "rails = { leaves = 1; };\n",
@@ -117,13 +120,14 @@ static unsigned some_rate(struct chaos_case *k)
 static void uneven_link(struct chaos_case *k, struct fabric_text *t, const char *a, unsigned i,
                         const char *b, unsigned n)
 {
-    put(t, "{ a = \"%s%u\"; b = \"%s%u\"; rate = \"%uGb/s\"; }, ", a, i, b, n, some_rate(k));
+    fabric_text_put(t, "{ a = \"%s%u\"; b = \"%s%u\"; rate = \"%uGb/s\"; }, ", a, i, b, n,
+                    some_rate(k));
 }
 
 static void uneven_nodes(struct fabric_text *t, const char *what, unsigned n, const char *role)
 {
     for (unsigned i = 0; i < n; i++)
-        put(t, "{ name = \"%s%u\"; %s; }, ", what, i, role);
+        fabric_text_put(t, "{ name = \"%s%u\"; %s; }, ", what, i, role);
 }
 
 /* Hosts with one to three ports, every second host in the other order of leaves, and spines that are
@@ -138,7 +142,8 @@ static int uneven(struct chaos_case *k, struct fab_errors *errs)
     char text[8192];
     struct fabric_text t = {text, sizeof(text)};
 
-    put(&t,
+    fabric_text_put(
+        &t,
         "name = \"chaos\"; mtu = %u; dilation = 2; link_defaults = { latency = \"300ns\"; };\n"
         "reduce = { groups = %u; slots = %u; window = 256; };\nnodes = (",
         256u << below(k, DRAW_UNEVEN, 5), scarce ? 2 : 8,
@@ -147,7 +152,7 @@ static int uneven(struct chaos_case *k, struct fab_errors *errs)
     uneven_nodes(&t, "leaf", leaves, "role = \"leaf\"");
     uneven_nodes(&t, "spine", spines, "role = \"spine\"");
     t.at -= 2, t.room += 2; /* the comma */
-    put(&t, ");\nlinks = (");
+    fabric_text_put(&t, ");\nlinks = (");
     for (unsigned h = 0; h < hosts; h++)
         for (unsigned p = 0, n = leaves < 2 ? 2 : leaves; p < n; p++) {
             unsigned leaf = (h % 2 ? n - 1 - p : p) % leaves;
@@ -161,7 +166,7 @@ static int uneven(struct chaos_case *k, struct fab_errors *errs)
         for (unsigned s = 0; s < spines; s++)
             uneven_link(k, &t, "leaf", l, "spine", s);
     t.at -= 2, t.room += 2;
-    put(&t, ");\n");
+    fabric_text_put(&t, ");\n");
     snprintf(k->shape, sizeof(k->shape), "uneven, %u leaves, %u spines, %u hosts with %u ports",
              leaves, spines, hosts, ports);
     k->uneven = true;

@@ -30,7 +30,7 @@ bool chaos_place(struct chaos_case *k, struct chaos_job *j)
 }
 
 /* Chooses n of 0 .. of - 1, in order; every choice is equally likely. */
-static void choose(struct chaos_case *k, unsigned n, unsigned of, unsigned *out)
+static void chaos_jobs_choose(struct chaos_case *k, unsigned n, unsigned of, unsigned *out)
 {
     for (unsigned i = 0, have = 0; have < n; i++)
         if (below(k, DRAW_JOBS, of - i) < n - have)
@@ -38,7 +38,7 @@ static void choose(struct chaos_case *k, unsigned n, unsigned of, unsigned *out)
 }
 
 /* One process a host: of the first job's, or its own. */
-static void place(struct chaos_case *k, struct chaos_job *j)
+static void chaos_jobs_place(struct chaos_case *k, struct chaos_job *j)
 {
     const struct chaos_job *first = &k->job[0];
     unsigned of = 0, candidate[CHAOS_RANKS], chosen[OTHERS_RANKS];
@@ -52,7 +52,7 @@ static void place(struct chaos_case *k, struct chaos_job *j)
     if (of < 2)
         return;
     j->nranks = 2 + (unsigned)below(k, DRAW_JOBS, RTE_MIN(of, OTHERS_RANKS) - 1);
-    choose(k, j->nranks, of, chosen);
+    chaos_jobs_choose(k, j->nranks, of, chosen);
     for (unsigned r = 0; r < j->nranks; r++) {
         if (j->shares)
             j->process[r] = candidate[chosen[r]];
@@ -117,7 +117,7 @@ static void add_job(struct chaos_case *k, enum chaos_start start)
     struct chaos_job *j = &k->job[k->n_jobs];
 
     *j = (struct chaos_job){.start = start};
-    place(k, j);
+    chaos_jobs_place(k, j);
     if (j->nranks < 2 || !chaos_place(k, j))
         return;
     if (start != START_AFTER && !below(k, DRAW_JOBS, 2))

@@ -54,7 +54,7 @@ static union ibv_gid gid_of(const struct mcast_run *r, unsigned group)
     return gid;
 }
 
-static void settle(struct mcast_run *r)
+static void mcast_run_settle(struct mcast_run *r)
 {
     int64_t until = world_now(r->w) + SETTLE_PS;
 
@@ -164,11 +164,11 @@ static void send_to(struct mcast_run *r, unsigned round, unsigned group)
     *p = (struct payload){round, group};
     if (ibv_post_send(m->qp, &wr, &bad))
         chaos_wrong(r->k, "multicast: cannot post a datagram");
-    settle(r);
+    mcast_run_settle(r);
 }
 
 /* One datagram of every group that it is attached to, and none else. */
-static void check(struct mcast_run *r, unsigned round, unsigned i)
+static void mcast_run_check(struct mcast_run *r, unsigned round, unsigned i)
 {
     struct mcast_member *m = &r->m[i];
     unsigned left = m->attached;
@@ -203,13 +203,13 @@ void chaos_run_mcast(struct chaos_case *k, struct world *w)
         for (unsigned i = 0; i < r.n; i++) /* the sender is in no group; all leave in the end */
             attach(&r, &r.m[i],
                    i && round < ROUNDS ? (unsigned)random_next(&r.random) % (1u << GROUPS) : 0);
-        settle(&r);
+        mcast_run_settle(&r);
         for (unsigned i = 0; i < r.n; i++)
             post_receives(&r, &r.m[i]);
         for (unsigned g = 0; g < GROUPS && k->rep->ok; g++)
             send_to(&r, round, g);
         for (unsigned i = 0; i < r.n; i++)
-            check(&r, round, i);
+            mcast_run_check(&r, round, i);
     }
     for (unsigned i = 0; i < r.n; i++)
         attach(&r, &r.m[i], 0);

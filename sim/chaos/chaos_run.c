@@ -68,7 +68,7 @@ static bool had_been_aborted(const struct chaos_running *r, unsigned i)
 
 /* A switch has refused what a job without another algorithm needs, be it for want of room, or because it
  * has a group of that number for somebody else. */
-static bool refused(const struct chaos_running *r, unsigned i, const char *text)
+static bool chaos_running_refused(const struct chaos_running *r, unsigned i, const char *text)
 {
     const struct chaos_job *j = &r->k->job[i];
 
@@ -92,7 +92,7 @@ static void judge_errors(struct chaos_running *r, unsigned i, const char *where,
     if (r->of[i].stopped)
         return;
     rep->failed = true;
-    if (chaos_recoverable(k, j) && !refused(r, i, text) &&
+    if (chaos_recoverable(k, j) && !chaos_running_refused(r, i, text) &&
         !(chaos_may_give_up(k, world_frames(r->w)) &&
           strstr(text, "transport retry counter exceeded")))
         chaos_wrong(k, "job %u, %s: an error though all faults are recoverable: %.300s", i, where,
@@ -146,18 +146,18 @@ static bool next_op(struct chaos_running *r, unsigned i, unsigned n, struct job_
     return true;
 }
 
-static bool never(void *ctx)
+static bool chaos_run_never(void *ctx)
 {
     (void)ctx;
     return false;
 }
 
 /* A launcher ends the ranks of a job, naming one of them. */
-static void stop(struct chaos_running *r, unsigned i)
+static void chaos_running_stop(struct chaos_running *r, unsigned i)
 {
     struct running *u = &r->of[i];
 
-    job_drive(u->j, world_now(r->w) + r->k->job[i].stops_ps, never, NULL);
+    job_drive(u->j, world_now(r->w) + r->k->job[i].stops_ps, chaos_run_never, NULL);
     job_notify_death(u->j, 0);
     u->stopped = true;
 }
@@ -181,7 +181,7 @@ static void start_op(struct chaos_running *r, unsigned i, unsigned n)
         return;
     u->rc = job_start(u->j, &u->op, &u->res);
     if (!u->rc && r->k->job[i].stops_ps && n + 1 == r->k->job[i].ops)
-        stop(r, i);
+        chaos_running_stop(r, i);
 }
 
 static void finish_op(struct chaos_running *r, unsigned i)

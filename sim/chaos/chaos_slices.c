@@ -34,7 +34,7 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
 }
 
 /* An algorithm that the communicator has, any of them equally likely to be the first that is tried. */
-static bool choose(struct slices *s, const struct chaos_job *j, uint64_t *random)
+static bool slices_choose(struct slices *s, const struct chaos_job *j, uint64_t *random)
 {
     unsigned first = (unsigned)(random_next(random) % ALGO_USUAL);
 
@@ -50,7 +50,7 @@ static bool choose(struct slices *s, const struct chaos_job *j, uint64_t *random
     return false;
 }
 
-static void fill(struct slices *s)
+static void slices_fill(struct slices *s)
 {
     for (unsigned r = 0; r < s->n; r++) {
         uint32_t *in = job_buffer(s->j, r, 0);
@@ -82,13 +82,13 @@ void chaos_run_slices(struct chaos_case *k, struct job *j)
     struct job_loop l = {.n = OPS, .args = args, .ctx = &s, .limit_ps = PS_PER_S};
     uint64_t random = k->slices;
 
-    if (!choose(&s, &k->job[0], &random))
+    if (!slices_choose(&s, &k->job[0], &random))
         return;
     if (job_buffers(j, MOST * sizeof(uint32_t))) {
         chaos_wrong(k, "by slices: no memory for its buffers");
         return;
     }
-    fill(&s);
+    slices_fill(&s);
     if (job_loop_run(j, &l))
         chaos_wrong(k, "by slices, %s x%zu: %.300s", sched_algo_name(s.a.algo), s.a.count, l.text);
     else if (count_wrong(&s))

@@ -80,7 +80,7 @@ static void progress_member(struct job *j, unsigned r, int64_t now)
 }
 
 /* Runs those ranks of the job that are this rank of the world. */
-static void turn(void *ctx, unsigned world_r, int64_t now)
+static void sim_job_turn(void *ctx, unsigned world_r, int64_t now)
 {
     struct job *j = ctx;
 
@@ -100,13 +100,13 @@ static void progress(struct job *first)
 
         do {
             T_ASSERT_HOT(j->cfg.w == w, "jobs of two worlds are in one ring");
-            turn(j, r, world_now(w));
+            sim_job_turn(j, r, world_now(w));
             j = j->next;
         } while (j != first);
     }
 }
 
-static void tick(struct job *first)
+static void sim_job_tick(struct job *first)
 {
     int64_t now = world_now(first->cfg.w);
     struct job *j = first;
@@ -156,7 +156,7 @@ void job_step(struct job *j, int64_t until_ps)
 
     world_step(w, limit(j, until_ps));
     if (world_now(w) >= j->next_tick)
-        tick(j);
+        sim_job_tick(j);
     run_timers(j);
     progress(j);
 }
@@ -169,7 +169,7 @@ void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx
         job_step(j, until_ps);
 }
 
-static bool never(void *ctx)
+static bool sim_job_never(void *ctx)
 {
     (void)ctx;
     return false;
@@ -194,7 +194,7 @@ static int64_t rest_ps(const struct job *j)
 
 void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx)
 {
-    const struct world_turn t = {turn, j};
+    const struct world_turn t = {sim_job_turn, j};
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)
@@ -202,7 +202,7 @@ void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), vo
             !world_slice(w, limit(j, until_ps), &t))
             job_step(j, until_ps);
     world_join(w);
-    job_drive(j, rest_ps(j), never, NULL);
+    job_drive(j, rest_ps(j), sim_job_never, NULL);
 }
 
 void job_notify_death(struct job *j, unsigned dead)

@@ -88,7 +88,7 @@ static int connect_all(struct job *j, char *err)
 }
 
 /* Names a rank that failed rather than those that wait for it. */
-static int connected(struct job *j, char *err)
+static int sim_job_connect_connected(struct job *j, char *err)
 {
     unsigned waits = j->cfg.nranks; /* the first that is still connecting */
 
@@ -141,7 +141,7 @@ int job_open(struct job **out, const struct job_cfg *cfg, char *err)
 
 int job_opened(struct job *j, char *err)
 {
-    return all_connected(j) ? connected(j, err) : -EAGAIN;
+    return all_connected(j) ? sim_job_connect_connected(j, err) : -EAGAIN;
 }
 
 int job_create(struct job **out, const struct job_cfg *cfg, char *err)
@@ -151,7 +151,7 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
 
     if (!rc) {
         job_drive(j, world_now(cfg->w) + cfg->limit_ps, all_connected, j);
-        rc = connected(j, err);
+        rc = sim_job_connect_connected(j, err);
         job_record(j, JOB_CONNECTED, j->at, cfg->nranks);
     }
     if (rc && j) {

@@ -131,7 +131,7 @@ int job_check(struct job *j, struct job_result *res)
 }
 
 /* Sets send and receive addresses of rank r, "in place" as in coll.h. */
-static void place(struct job *j, const struct job_op *op, unsigned r)
+static void sim_job_data_place(struct job *j, const struct job_op *op, unsigned r)
 {
     struct member *m = &j->mem[r];
     size_t own = op->count * dtype_size(op->type) * r;
@@ -172,7 +172,7 @@ int job_fill(struct job *j, const struct job_op *op, unsigned r)
     size_t count = oracle_in_count(&a, r, j->cfg.nranks);
     bool bits = in_tree_order(j, op) || !coll_reduces(op->kind);
 
-    place(j, op, r);
+    sim_job_data_place(j, op, r);
     T_ASSERT(!m->copy, "the input of an operation is filled before the last one has ended");
     T_ASSERT(count * dtype_size(op->type) <= j->bytes, "an input is longer than the rank's buffer");
     memset(m->in, 0x5a, j->bytes);

@@ -109,7 +109,7 @@ static int failure(struct job *j)
     return -EIO;
 }
 
-static int verdict(struct job *j)
+static int sim_job_loop_verdict(struct job *j)
 {
     struct job_loop *l = j->loop;
 
@@ -177,7 +177,7 @@ bool job_loop_over(const struct job *j)
 
 int job_loop_finish(struct job *j)
 {
-    int rc = verdict(j);
+    int rc = sim_job_loop_verdict(j);
 
     job_record_failovers(j);
     job_record(j, JOB_LOOP_ENDED, j->left, j->failures);

@@ -114,7 +114,7 @@ static uint64_t left_too_early(const struct job *j)
     return n;
 }
 
-static int check(struct job *j, struct job_result *res)
+static int sim_job_op_check(struct job *j, struct job_result *res)
 {
     int64_t first = INT64_MAX, last = 0;
 
@@ -171,7 +171,7 @@ int job_finish(struct job *j, struct job_result *res)
     int rc;
 
     job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, op_over, j);
-    rc = check(j, res);
+    rc = sim_job_op_check(j, res);
     job_record_failovers(j);
     job_record(j, JOB_OP_ENDED, j->ops, (uint32_t)res->failed_ranks);
     for (unsigned r = 0; r < j->cfg.nranks; r++) {

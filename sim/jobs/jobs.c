@@ -25,7 +25,7 @@ double jobs_jain(const double *x, unsigned n)
     return squares > 0 ? sum * sum / (n * squares) : 0;
 }
 
-static void compare(struct jobs_report *r)
+static void jobs_report_compare(struct jobs_report *r)
 {
     double x[JOBS_MAX];
 
@@ -61,7 +61,7 @@ static int run_alone(struct jobs_report *r, struct jobs_world_cfg cfg, char *err
 }
 
 /* Whether something is wrong that was not planned. */
-static bool bad(const struct jobs_report *r)
+static bool jobs_report_bad(const struct jobs_report *r)
 {
     for (unsigned i = 0; i < r->o->plan->n; i++) {
         const struct jobs_result *t = &r->together[i], *a = &r->alone[i];
@@ -100,13 +100,13 @@ int jobs_run(const struct jobs_opts *o, char *err)
     if (rc && !*err)
         snprintf(err, COMM_TEXT, "%s", strerror(-rc));
     if (!rc) {
-        compare(r);
+        jobs_report_compare(r);
         jobs_print(r);
         rc = o->json ? jobs_write(r) : 0;
         if (rc)
             snprintf(err, COMM_TEXT, "cannot write %.200s", o->json);
     }
-    if (!rc && bad(r))
+    if (!rc && jobs_report_bad(r))
         rc = -EBADMSG;
     json_decref(r->totals.links);
     free(r);

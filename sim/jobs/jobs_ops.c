@@ -82,7 +82,7 @@ static struct test_pattern *pattern_of(struct jobs_ops *o, const struct layout *
     return &o->val[k];
 }
 
-static void prepare(struct jobs_ops *o, unsigned rank, unsigned k)
+static void jobs_ops_prepare(struct jobs_ops *o, unsigned rank, unsigned k)
 {
     struct layout l = layout_of(o->job, k, rank);
 
@@ -91,7 +91,7 @@ static void prepare(struct jobs_ops *o, unsigned rank, unsigned k)
     pattern_prepare(pattern_of(o, &l, k), &l, buffer(o, rank, k, 0), buffer(o, rank, k, 1));
 }
 
-static void check(struct jobs_ops *o, unsigned rank, unsigned k)
+static void jobs_ops_check(struct jobs_ops *o, unsigned rank, unsigned k)
 {
     struct layout l = layout_of(o->job, k, rank);
 
@@ -108,7 +108,7 @@ int jobs_ops_fill(struct jobs_ops *o)
 
     for (unsigned r = 0; !rc && r < o->job->nranks; r++)
         for (unsigned k = 0; k < o->job->n_ops; k++)
-            prepare(o, r, k);
+            jobs_ops_prepare(o, r, k);
     return rc;
 }
 
@@ -132,7 +132,7 @@ static void finished(struct jobs_ops *o, unsigned rank, int64_t now)
     struct jobs_rank *r = &o->rank[rank];
     unsigned k = (r->begun - 1) % o->job->n_ops;
 
-    check(o, rank, k);
+    jobs_ops_check(o, rank, k);
     if (k + 1 < o->job->n_ops)
         return;
     r->iterations++;
@@ -147,7 +147,7 @@ void jobs_ops_next(void *ctx, unsigned rank, struct coll_args *a)
 
     if (r->begun) {
         finished(o, rank, world_now(o->w));
-        prepare(o, rank, (r->begun - 1) % o->job->n_ops);
+        jobs_ops_prepare(o, rank, (r->begun - 1) % o->job->n_ops);
     }
     r->begun++;
     *a = args_of(o, rank, k);

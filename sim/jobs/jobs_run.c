@@ -69,7 +69,7 @@ bool jobs_over(const struct jobs_world *r, const struct jobs_running *u)
 
 /* ---- from one state to the next ---- */
 
-static void leave(struct jobs_world *r, struct jobs_running *u)
+static void jobs_world_leave(struct jobs_world *r, struct jobs_running *u)
 {
     job_close(u->j);
     u->state = JOBS_LEAVING;
@@ -95,7 +95,8 @@ static void note_window(struct jobs_running *u)
         *g = now;
 }
 
-static void end(struct jobs_world *r, struct jobs_running *u, enum jobs_end how, const char *why)
+static void jobs_world_end(struct jobs_world *r, struct jobs_running *u, enum jobs_end how,
+                           const char *why)
 {
     if (how == JOBS_DIED && u->res->died_ps < 0)
         u->res->died_ps = jobs_since_zero(r);
@@ -105,7 +106,7 @@ static void end(struct jobs_world *r, struct jobs_running *u, enum jobs_end how,
     if (u->j && u->state > JOBS_CONNECTING)
         note_window(u);
     if (u->j)
-        leave(r, u);
+        jobs_world_leave(r, u);
     else
         u->state = JOBS_GONE;
 }
@@ -126,7 +127,7 @@ static bool starts(struct jobs_world *r, struct jobs_running *u)
     for (unsigned n = 0; n < u->job->nranks; n++)
         if (world_dead(r->w, u->world_rank[n])) {
             snprintf(why, sizeof(why), "rank %u had died before the job started", n);
-            end(r, u, JOBS_DIED, why);
+            jobs_world_end(r, u, JOBS_DIED, why);
             return false;
         }
     return true;
@@ -163,7 +164,7 @@ void jobs_open(struct jobs_world *r, struct jobs_running *u)
     if (rc == -ENOMEM)
         r->rc = rc;
     else if (rc)
-        end(r, u, JOBS_REFUSED, *err ? err : strerror(-rc));
+        jobs_world_end(r, u, JOBS_REFUSED, *err ? err : strerror(-rc));
 }
 
 static bool all_dead(const struct jobs_running *u)
@@ -177,10 +178,10 @@ static void bind_op(struct jobs_world *r, struct jobs_running *u)
     int rc = job_connect_start(u->j, jobs_ops_connect, &u->ops, err);
 
     if (rc)
-        end(r, u, JOBS_REFUSED, *err ? err : strerror(-rc));
+        jobs_world_end(r, u, JOBS_REFUSED, *err ? err : strerror(-rc));
 }
 
-static void connected(struct jobs_world *r, struct jobs_running *u)
+static void jobs_world_connected(struct jobs_world *r, struct jobs_running *u)
 {
     char err[COMM_TEXT] = "";
     int rc = job_opened(u->j, err);
@@ -188,7 +189,7 @@ static void connected(struct jobs_world *r, struct jobs_running *u)
     if (rc == -EAGAIN)
         return;
     if (rc) {
-        end(r, u, JOBS_REFUSED, err);
+        jobs_world_end(r, u, JOBS_REFUSED, err);
         return;
     }
     comm_granted(job_comm(u->j, living(u)), &u->res->grant);
@@ -199,7 +200,7 @@ static void connected(struct jobs_world *r, struct jobs_running *u)
         bind_op(r, u);
 }
 
-static void bound(struct jobs_world *r, struct jobs_running *u)
+static void jobs_world_bound(struct jobs_world *r, struct jobs_running *u)
 {
     if (!job_connect_done(u->j))
         return;
@@ -211,7 +212,7 @@ static void bound(struct jobs_world *r, struct jobs_running *u)
     u->res->groups = groups_of(r, u);
 }
 
-static void begin(struct jobs_world *r, struct jobs_running *u)
+static void jobs_world_begin(struct jobs_world *r, struct jobs_running *u)
 {
     unsigned iterations = r->cfg->iterations ? r->cfg->iterations : u->job->repeat;
     int64_t model = 0;
@@ -230,7 +231,7 @@ static void begin(struct jobs_world *r, struct jobs_running *u)
 }
 
 /* What the ranks have done, while their communicators are still there. */
-static void measure(struct jobs_world *r, struct jobs_running *u)
+static void jobs_world_measure(struct jobs_world *r, struct jobs_running *u)
 {
     struct jobs_result *res = u->res;
     unsigned one = living(u);
@@ -264,13 +265,13 @@ static void measure(struct jobs_world *r, struct jobs_running *u)
     }
 }
 
-static void finish(struct jobs_world *r, struct jobs_running *u)
+static void jobs_world_finish(struct jobs_world *r, struct jobs_running *u)
 {
     int rc;
 
-    measure(r, u);
+    jobs_world_measure(r, u);
     rc = job_loop_finish(u->j);
-    end(r, u, rc == -ETIME ? JOBS_HANGS : rc ? JOBS_FAILED : JOBS_DONE, u->loop.text);
+    jobs_world_end(r, u, rc == -ETIME ? JOBS_HANGS : rc ? JOBS_FAILED : JOBS_DONE, u->loop.text);
 }
 
 static void gone(struct jobs_running *u)
@@ -295,21 +296,21 @@ void jobs_advance(struct jobs_world *r, struct jobs_running *u)
         before = u->state;
         watch(r, u);
         if (u->state < JOBS_RUNNING && all_dead(u))
-            end(r, u, JOBS_DIED, "before its first operation");
+            jobs_world_end(r, u, JOBS_DIED, "before its first operation");
         else if (u->state == JOBS_WAITING && may_start(r, u))
             jobs_open(r, u);
         else if (u->state == JOBS_CONNECTING)
-            connected(r, u);
+            jobs_world_connected(r, u);
         else if (u->state == JOBS_BINDING)
-            bound(r, u);
+            jobs_world_bound(r, u);
         else if (u->state == JOBS_READY && r->zero_ps >= 0)
-            begin(r, u);
+            jobs_world_begin(r, u);
         else if (u->state == JOBS_RUNNING && (late || job_loop_over(u->j)))
-            finish(r, u);
+            jobs_world_finish(r, u);
         else if (u->state == JOBS_LEAVING && (late || job_closed(u->j)))
             gone(u);
         if (u->state == before && late && (u->state == JOBS_CONNECTING || u->state == JOBS_BINDING))
-            end(r, u, JOBS_HANGS, "it did not connect within 60 s of fabric time");
+            jobs_world_end(r, u, JOBS_HANGS, "it did not connect within 60 s of fabric time");
         watch(r, u);
     } while (u->state != before && !r->rc);
 }

@@ -55,7 +55,7 @@ static int64_t next_due(const struct jobs_world *r)
     return due;
 }
 
-static void step(struct jobs_world *r)
+static void jobs_world_step(struct jobs_world *r)
 {
     struct job *j = jobs_open_one(r);
     int64_t due = next_due(r);
@@ -88,7 +88,7 @@ static void set_up(struct jobs_world *r)
             continue;
         jobs_open(r, u);
         while (goes_on(r) && u->state != JOBS_READY && u->state != JOBS_GONE) {
-            step(r);
+            jobs_world_step(r);
             jobs_advance(r, u);
         }
     }
@@ -107,7 +107,7 @@ static void run_jobs(struct jobs_world *r)
     for (unsigned i = 0; i < r->n && goes_on(r); i++)
         jobs_advance(r, &r->of[i]);
     while (goes_on(r) && !over(r)) {
-        step(r);
+        jobs_world_step(r);
         for (unsigned i = 0; i < r->n && goes_on(r); i++)
             jobs_advance(r, &r->of[i]);
         cut_loops(r);

@@ -101,7 +101,7 @@ static int create_world(struct bench *b)
     return rc;
 }
 
-static bool never(void *ctx)
+static bool bench_never(void *ctx)
 {
     (void)ctx;
     return false;
@@ -116,7 +116,7 @@ static void drain(struct bench *b)
 
     for (unsigned i = 0; i < DRAIN_TURNS; i++) {
         before = world_frames(b->w);
-        job_drive(b->j, world_now(b->w) + round_trip, never, NULL);
+        job_drive(b->j, world_now(b->w) + round_trip, bench_never, NULL);
         if (world_frames(b->w) == before)
             return;
     }

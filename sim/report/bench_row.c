@@ -31,7 +31,7 @@ int bench_explain_too_few(const struct bench *b, char *err)
     return -ECANCELED;
 }
 
-static void show(struct bench *b, double now)
+static void bench_row_show(struct bench *b, double now)
 {
     double past = now - b->shown_s;
     double done = (double)(world_now(b->w) - b->begun_ps);
@@ -56,7 +56,7 @@ static bool is_late(struct bench *b, double now)
     return b->late;
 }
 
-static bool stop(void *ctx)
+static bool bench_row_stop(void *ctx)
 {
     struct bench *b = ctx;
     uint64_t events = world_events(b->w);
@@ -77,7 +77,7 @@ static bool stop(void *ctx)
         double now = wall_s();
 
         b->clock_read = events;
-        show(b, now);
+        bench_row_show(b, now);
         is_late(b, now);
     }
     if (b->background && background_flow_progress(b->background))
@@ -168,7 +168,7 @@ static void explain_stop(const struct bench *b, char *err)
 
 /* What the row's sampled elements may be, by the trees of the last operation; cut: after a failover
  * since they were filled. */
-static int sample(struct bench *b, bool cut, char *err)
+static int bench_row_sample(struct bench *b, bool cut, char *err)
 {
     uint16_t tree[COLL_TREES];
     unsigned n = comm_last_trees(job_comm(b->j, 0), tree);
@@ -193,10 +193,10 @@ static int sample(struct bench *b, bool cut, char *err)
     return rc;
 }
 
-static int fill(struct bench *b, char *err)
+static int bench_row_fill(struct bench *b, char *err)
 {
     const struct sampled *s = &b->sampled;
-    int rc = b->cfg.lengths ? 0 : sample(b, false, err);
+    int rc = b->cfg.lengths ? 0 : bench_row_sample(b, false, err);
 
     snprintf(b->fell_back, sizeof(b->fell_back), "%s", fell_back(b));
     for (unsigned i = 0; !rc && !b->cfg.lengths && i < b->cfg.nranks; i++) {
@@ -218,7 +218,7 @@ static int operate_loop(struct bench *b, const char *what, unsigned n, struct jo
 {
     *l = (struct job_loop){.n = n,
                            .args = args,
-                           .stop = stop,
+                           .stop = bench_row_stop,
                            .ends_ps = l->ends_ps,
                            .by_steps = b->background != NULL,
                            .ctx = b,
@@ -328,18 +328,18 @@ static int check_barrier(struct bench *b, struct run_result *run, char *err)
 }
 
 /* In place the buffers have been reduced repeatedly: they are filled and run once more. */
-static int check(struct bench *b, struct run_result *run, char *err)
+static int bench_row_check(struct bench *b, struct run_result *run, char *err)
 {
     int rc = 0;
 
     if (b->row->coll == COLL_BARRIER)
         return check_barrier(b, run, err);
     if (b->place == IN_PLACE)
-        rc = fill(b, err);
+        rc = bench_row_fill(b, err);
     if (!rc && b->place == IN_PLACE)
         rc = operate(b, "check", 1, err);
     if (!rc && b->val.samples)
-        rc = sample(b, strcmp(b->fell_back, fell_back(b)) != 0, err);
+        rc = bench_row_sample(b, strcmp(b->fell_back, fell_back(b)) != 0, err);
     if (rc)
         return rc;
     b->val.ways = b->sampled.ways;
@@ -387,7 +387,7 @@ static int run_place(struct bench *b, struct row *r, int place, char *err)
 
     b->row = r;
     b->place = place;
-    rc = fill(b, err);
+    rc = bench_row_fill(b, err);
     if (!rc && o->warmup)
         rc = operate(b, "warm-up", o->warmup, err);
     else if (!rc)
@@ -421,7 +421,7 @@ static int run_place(struct bench *b, struct row *r, int place, char *err)
     run->fid = (struct fidelity){.ok = true, .needed = 1};
     note_failover(b, run);
     if (o->check && !b->cfg.lengths)
-        rc = check(b, run, err);
+        rc = bench_row_check(b, run, err);
     if (!rc && o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op))
         rc = measure_error(b, r, err);
     return rc;

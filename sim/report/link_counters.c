@@ -257,7 +257,7 @@ static void shorten(struct link_record *rec)
 }
 
 /* Keeps the lines of what has run, and of a table for it. NULL: no memory. */
-static struct link_record *keep(struct counters *c, struct net *n, double time_us)
+static struct link_record *counters_keep(struct counters *c, struct net *n, double time_us)
 {
     struct link_record *rec = realloc(c->rec, (c->n + 1) * sizeof(*rec));
 
@@ -282,7 +282,7 @@ static struct link_record *keep(struct counters *c, struct net *n, double time_u
 int counters_end(struct counters *c, struct net *n, struct row *r, int place)
 {
     struct run_result *run = &r->run[place];
-    struct link_record *rec = keep(c, n, run->time_us * run->iters);
+    struct link_record *rec = counters_keep(c, n, run->time_us * run->iters);
 
     if (!rec)
         return -ENOMEM;
@@ -298,7 +298,7 @@ int counters_end(struct counters *c, struct net *n, struct row *r, int place)
 
 int counters_end_run(struct counters *c, struct net *n, const char *what, double time_us)
 {
-    struct link_record *rec = keep(c, n, time_us);
+    struct link_record *rec = counters_keep(c, n, time_us);
 
     if (!rec)
         return -ENOMEM;

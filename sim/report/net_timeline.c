@@ -165,7 +165,7 @@ static void sample_slots(struct net_timeline *n, unsigned node, int64_t now)
                  json_pack("{s:I}", "slots", (json_int_t)used));
 }
 
-static void sample(struct net_timeline *n)
+static void net_timeline_sample(struct net_timeline *n)
 {
     int64_t now = world_now(n->w);
 
@@ -231,7 +231,7 @@ void net_timeline_step(struct net_timeline *n)
     if (!n->begun || world_now(n->w) < n->next_ps ||
         trace_events_count(timeline_events(n->cfg.t)) >= NET_TIMELINE_EVENTS)
         return;
-    sample(n);
+    net_timeline_sample(n);
     n->next_ps = world_now(n->w) + n->every_ps;
 }
 
@@ -241,7 +241,7 @@ void net_timeline_end(struct net_timeline *n)
 
     if (!n->begun)
         return;
-    sample(n);
+    net_timeline_sample(n);
     for (unsigned d = 0; d < 2u * n->cfg.fab->n_links; d++) {
         struct timeline_line *l = &n->line[d];
 

@@ -21,7 +21,7 @@ static uint16_t node_of(const struct fabric *f, uint32_t ip)
     return dest < 0 ? FAB_NONE : f->dests[dest].node;
 }
 
-static void count(struct flows *s, const struct frame_flow *what)
+static void net_timeline_frames_count(struct flows *s, const struct frame_flow *what)
 {
     for (unsigned i = 0; i < s->n; i++) {
         struct frame_flow *f = &s->flow[i];
@@ -145,8 +145,8 @@ static void add_frame(struct net_timeline *n, struct timeline_line *l, struct rt
         l->from_ps = start;
     l->to_ps = start + took;
     l->run_frames++;
-    count(&l->run, &f);
-    count(&l->all, &f);
+    net_timeline_frames_count(&l->run, &f);
+    net_timeline_frames_count(&l->all, &f);
 }
 
 /* ---- pauses ---- */

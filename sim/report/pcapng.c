@@ -59,7 +59,7 @@ struct pcapng {
     uint64_t bytes, block_end; /* written; where the block that is being written must end */
 };
 
-static void put(struct pcapng *p, const void *data, size_t n)
+static void pcapng_put(struct pcapng *p, const void *data, size_t n)
 {
     p->bytes += n;
     if (!p->error && fwrite(data, 1, n, p->f) != n)
@@ -75,8 +75,8 @@ static void put_padded(struct pcapng *p, const void *data, size_t n)
 {
     static const uint8_t zeros[3];
 
-    put(p, data, n);
-    put(p, zeros, padded(n) - n);
+    pcapng_put(p, data, n);
+    pcapng_put(p, zeros, padded(n) - n);
 }
 
 static uint32_t option_bytes(size_t n)
@@ -88,27 +88,27 @@ static void put_option(struct pcapng *p, uint16_t code, const void *data, size_t
 {
     struct option_head h = {code, (uint16_t)n};
 
-    put(p, &h, sizeof(h));
+    pcapng_put(p, &h, sizeof(h));
     put_padded(p, data, n);
 }
 
 /* bytes: between head and tail. Returns the length of the whole block, which its tail repeats. */
-static uint32_t begin(struct pcapng *p, uint32_t type, uint32_t bytes)
+static uint32_t pcapng_begin(struct pcapng *p, uint32_t type, uint32_t bytes)
 {
     struct block_head h = {type, (uint32_t)(sizeof(h) + bytes + sizeof(uint32_t))};
 
     p->block_end = p->bytes + h.length;
-    put(p, &h, sizeof(h));
+    pcapng_put(p, &h, sizeof(h));
     return h.length;
 }
 
-/* The last option, and the length that begin() returned. */
-static void end(struct pcapng *p, uint32_t length)
+/* The last option, and the length that pcapng_begin() returned. */
+static void pcapng_end(struct pcapng *p, uint32_t length)
 {
     struct option_head h = {OPT_END, 0};
 
-    put(p, &h, sizeof(h));
-    put(p, &length, sizeof(length));
+    pcapng_put(p, &h, sizeof(h));
+    pcapng_put(p, &length, sizeof(length));
     T_ASSERT_HOT(p->bytes == p->block_end, "a block is not as long as its head says");
 }
 
@@ -130,13 +130,13 @@ int pcapng_create(struct pcapng **out, const char *path, const char *application
         return fd < 0 ? fd : -ENOMEM;
     }
     setvbuf(p->f, NULL, _IOFBF, BUFFER);
-    n = begin(p, BLOCK_SECTION,
-              (uint32_t)sizeof(b) + option_bytes(strlen(application)) +
-                  option_bytes(strlen(comment)) + option_bytes(0));
-    put(p, &b, sizeof(b));
+    n = pcapng_begin(p, BLOCK_SECTION,
+                     (uint32_t)sizeof(b) + option_bytes(strlen(application)) +
+                         option_bytes(strlen(comment)) + option_bytes(0));
+    pcapng_put(p, &b, sizeof(b));
     put_option(p, SECTION_APPLICATION, application, strlen(application));
     put_option(p, OPT_COMMENT, comment, strlen(comment));
-    end(p, n);
+    pcapng_end(p, n);
     *out = p;
     return 0;
 }
@@ -146,18 +146,18 @@ void pcapng_interface(struct pcapng *p, const char *name, const char *descriptio
 {
     struct interface_body b = {.linktype = LINKTYPE_ETHER};
     uint8_t resolution = TSRESOL_NS;
-    uint32_t n =
-        begin(p, BLOCK_INTERFACE,
-              (uint32_t)sizeof(b) + option_bytes(strlen(name)) + option_bytes(strlen(description)) +
-                  option_bytes(sizeof(rate_bps)) + option_bytes(1) + option_bytes(0));
+    uint32_t n = pcapng_begin(
+        p, BLOCK_INTERFACE,
+        (uint32_t)sizeof(b) + option_bytes(strlen(name)) + option_bytes(strlen(description)) +
+            option_bytes(sizeof(rate_bps)) + option_bytes(1) + option_bytes(0));
 
     p->interfaces++;
-    put(p, &b, sizeof(b));
+    pcapng_put(p, &b, sizeof(b));
     put_option(p, IF_NAME, name, strlen(name));
     put_option(p, IF_DESCRIPTION, description, strlen(description));
     put_option(p, IF_SPEED, &rate_bps, sizeof(rate_bps));
     put_option(p, IF_TSRESOL, &resolution, 1);
-    end(p, n);
+    pcapng_end(p, n);
 }
 
 void pcapng_frame(struct pcapng *p, uint32_t interface, int64_t time_ps,
@@ -172,19 +172,19 @@ void pcapng_frame(struct pcapng *p, uint32_t interface, int64_t time_ps,
 
     T_ASSERT_HOT(interface < p->interfaces, "a frame is of an interface that no block describes");
     T_ASSERT_HOT(captured <= length, "more of a frame is captured than it has");
-    n = begin(p, BLOCK_PACKET,
-              (uint32_t)sizeof(b) + padded(captured) + option_bytes(sizeof(flags)) +
-                  option_bytes(0));
-    put(p, &b, sizeof(b));
+    n = pcapng_begin(p, BLOCK_PACKET,
+                     (uint32_t)sizeof(b) + padded(captured) + option_bytes(sizeof(flags)) +
+                         option_bytes(0));
+    pcapng_put(p, &b, sizeof(b));
     for (; m && left; m = m->next) {
         uint32_t part = RTE_MIN(left, (uint32_t)m->data_len);
 
-        put(p, rte_pktmbuf_mtod(m, const void *), part);
+        pcapng_put(p, rte_pktmbuf_mtod(m, const void *), part);
         left -= part;
     }
-    put(p, zeros, padded(captured) - captured);
+    pcapng_put(p, zeros, padded(captured) - captured);
     put_option(p, PACKET_FLAGS, &flags, sizeof(flags));
-    end(p, n);
+    pcapng_end(p, n);
 }
 
 int pcapng_close(struct pcapng *p)

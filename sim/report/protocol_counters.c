@@ -18,7 +18,7 @@ static bool ends_with(const char *s, const char *end)
     return n >= k && !strcmp(s + n - k, end);
 }
 
-static void take(void *ctx, const char *name, uint64_t v)
+static void protocol_counters_take(void *ctx, const char *name, uint64_t v)
 {
     const struct counters_reading *g = ctx;
     size_t n = strlen(g->prefix);
@@ -49,5 +49,5 @@ void protocol_counters_read(struct job *j, struct world *w, const struct fabric 
     snprintf(g.prefix, sizeof(g.prefix), "%s_", p->name);
     for (uint16_t i = 0; i < f->n_nodes; i++)
         if (net_protocols(world_net(w), i))
-            protocol_node_print(net_protocols(world_net(w), i), take, &g);
+            protocol_node_print(net_protocols(world_net(w), i), protocol_counters_take, &g);
 }

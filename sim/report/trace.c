@@ -21,7 +21,7 @@ struct trace {
 
 /* ---- which links ---- */
 
-static int choose(const struct fabric *f, const char *name, bool *chosen, char *err)
+static int trace_choose_named(const struct fabric *f, const char *name, bool *chosen, char *err)
 {
     const struct fab_node *nd = fabric_node(f, name);
     int link = nd ? 0 : fabric_link_by_name(f, name);
@@ -62,7 +62,7 @@ int trace_choose(const struct fabric *f, const char *list, bool *chosen, char *e
         rc = -EINVAL;
     }
     for (char *s = rc ? NULL : strtok_r(copy, ",", &save); !rc && s; s = strtok_r(NULL, ",", &save))
-        rc = choose(f, s, chosen, err);
+        rc = trace_choose_named(f, s, chosen, err);
     free(copy);
     return rc;
 }

@@ -294,7 +294,7 @@ static void print_account(const struct step_report *r)
         100.0 * w->layers * w->sequence * w->heads * w->head_dim / workload_active_params(w));
 }
 
-static void print(const struct step_report *r)
+static void step_report_print(const struct step_report *r)
 {
     const struct workload *w = r->o->work;
     bool wide = r->o->wide;
@@ -448,7 +448,7 @@ int step_run(const struct step_opts *o, char *err)
             snprintf(err, COMM_TEXT, "%s", strerror(-rc));
         return rc;
     }
-    print(&r);
+    step_report_print(&r);
     rc = o->json ? write_json(&r) : 0;
     if (rc)
         snprintf(err, COMM_TEXT, "cannot write %s: %s", o->json, strerror(-rc));

@@ -27,8 +27,8 @@ static bool may_run(enum coll_kind kind, enum coll_algo a)
     return !coll_is_protocol(a) && sched_has(kind, a);
 }
 
-static int refuse(const struct workload *w, const struct step_collective *u, const char *found,
-                  char *err)
+static int step_algorithm_refuse(const struct workload *w, const struct step_collective *u,
+                                 const char *found, char *err)
 {
     int n = snprintf(err, COMM_TEXT,
                      "%.80s:%d: algorithm of %s: found \"%s\", expected one of %s:", w->path,
@@ -52,7 +52,7 @@ int step_name_algorithms(const struct workload *w, struct step_collective *u, un
         while (a < ALGO_SCHEDULE && (!may_run(u[i].coll, a) || strcmp(found, sched_algo_name(a))))
             a++;
         if (a == ALGO_SCHEDULE)
-            return refuse(w, &u[i], found, err);
+            return step_algorithm_refuse(w, &u[i], found, err);
         u[i].named = a;
     }
     return 0;

@@ -5,7 +5,7 @@
  */
 #include "sim/step/step.h"
 
-static double later(double a, double b)
+static double step_bound_later(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -30,8 +30,8 @@ static double sendrecv(const struct cost_levels *l, struct cost_axis a, double b
         network |= l->lv[i].role != FAB_ROLE_NVSWITCH;
         if (l->lv[i].role == FAB_ROLE_NVSWITCH || cost_children(l, i, a) <= 1)
             continue;
-        s = later(s, alone ? bytes / cost_gpu_Bps(l, i, a)
-                           : bytes * crossing(&l->lv[i], a) / l->lv[i].child_Bps);
+        s = step_bound_later(s, alone ? bytes / cost_gpu_Bps(l, i, a)
+                                      : bytes * crossing(&l->lv[i], a) / l->lv[i].child_Bps);
     }
     for (unsigned i = 0; i < l->n && s <= 0; i++)
         if (cost_children(l, i, a) > 1)
@@ -64,7 +64,7 @@ double step_bound(const struct cost_levels *l, const struct step_collective *u, 
         if (alone && network)
             break;
         network |= l->lv[i].role != FAB_ROLE_NVSWITCH;
-        s = later(s, c.level_s[i]);
+        s = step_bound_later(s, c.level_s[i]);
     }
     return s;
 }

@@ -3,7 +3,8 @@
 
 #include "base/assert.h"
 
-static void add(struct step_collective *u, unsigned *n, struct step_collective collective)
+static void step_collectives_add(struct step_collective *u, unsigned *n,
+                                 struct step_collective collective)
 {
     if (collective.degree < 2 || !collective.bytes)
         return;
@@ -19,11 +20,11 @@ static void add_data(struct step_collective *u, unsigned *n, const struct worklo
     collective.bytes = (uint64_t)(params * dev_type_bytes(w->wire));
     collective.times = 1;
     collective.coll = w->zero ? COLL_REDUCE_SCATTER : COLL_ALLREDUCE;
-    add(u, n, collective);
+    step_collectives_add(u, n, collective);
     collective.coll = COLL_ALLGATHER;
     collective.times = w->zero == 3 ? 2 : 1;
     if (w->zero)
-        add(u, n, collective);
+        step_collectives_add(u, n, collective);
 }
 
 /* GPUs that a token is sent to: those of its experts, or one in each of its nodes, which passes it
@@ -49,20 +50,20 @@ unsigned step_collectives(const struct workload *w, struct step_collective u[STE
     uint32_t copies = token_copies(w);
     unsigned n = 0;
 
-    add(u, &n,
-        (struct step_collective){.kind = ROOF_TP,
-                                 .coll = COLL_ALLREDUCE,
-                                 .degree = w->tp,
-                                 .stride = workload_stride(w, WORK_TP),
-                                 .bytes = (uint64_t)activations,
-                                 .times = 4 * layers * m});
-    add(u, &n,
-        (struct step_collective){.kind = ROOF_EP,
-                                 .coll = COLL_ALLTOALL,
-                                 .degree = w->ep,
-                                 .stride = workload_expert_stride(w),
-                                 .bytes = (uint64_t)(activations / w->tp * copies),
-                                 .times = 4 * (layers < moe ? layers : moe) * m});
+    step_collectives_add(u, &n,
+                         (struct step_collective){.kind = ROOF_TP,
+                                                  .coll = COLL_ALLREDUCE,
+                                                  .degree = w->tp,
+                                                  .stride = workload_stride(w, WORK_TP),
+                                                  .bytes = (uint64_t)activations,
+                                                  .times = 4 * layers * m});
+    step_collectives_add(u, &n,
+                         (struct step_collective){.kind = ROOF_EP,
+                                                  .coll = COLL_ALLTOALL,
+                                                  .degree = w->ep,
+                                                  .stride = workload_expert_stride(w),
+                                                  .bytes = (uint64_t)(activations / w->tp * copies),
+                                                  .times = 4 * (layers < moe ? layers : moe) * m});
     add_data(u, &n, w, dense / w->pp / w->tp,
              (struct step_collective){.degree = w->dp, .stride = workload_stride(w, WORK_DP)});
     if (w->experts)
@@ -70,13 +71,13 @@ unsigned step_collectives(const struct workload *w, struct step_collective u[STE
                  (struct step_collective){.experts = true,
                                           .degree = w->dp * w->tp / w->ep,
                                           .stride = workload_expert_stride(w) * w->ep});
-    add(u, &n,
-        (struct step_collective){.kind = ROOF_PP,
-                                 .coll = COLL_SENDRECV,
-                                 .degree = w->pp,
-                                 .stride = workload_stride(w, WORK_PP),
-                                 .bytes = (uint64_t)(activations / w->tp),
-                                 .times = 2 * m});
+    step_collectives_add(u, &n,
+                         (struct step_collective){.kind = ROOF_PP,
+                                                  .coll = COLL_SENDRECV,
+                                                  .degree = w->pp,
+                                                  .stride = workload_stride(w, WORK_PP),
+                                                  .bytes = (uint64_t)(activations / w->tp),
+                                                  .times = 2 * m});
     for (unsigned i = 0; i < n; i++)
         u[i].gpus = workload_gpus(w);
     return n;

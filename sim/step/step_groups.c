@@ -163,7 +163,7 @@ static unsigned slowest(struct step_choice *c, double load)
     return best;
 }
 
-static void take(struct step_choice *c, unsigned g)
+static void step_choice_take(struct step_choice *c, unsigned g)
 {
     c->taken[g] = true;
     c->u->first[c->u->groups++] = c->first[g];
@@ -192,7 +192,7 @@ static void take_neighbours(struct step_choice *c, unsigned at)
             for (unsigned i = c->one.switches; i < c->one.n && !first; i++)
                 meet |= c->one.s[i] > 0 && (c->some.s[i] > 0 || c->ms->f->ecmp == FAB_ECMP_HASH);
             if (first ? c->one.s[at] > 0 : meet)
-                take(c, g);
+                step_choice_take(c, g);
         }
     }
 }
@@ -226,12 +226,12 @@ static void choose_from(struct step_choice *c)
         unsigned g = heaviest(c, shared, &own);
 
         if (between > own * 1.001 || c->ms->f->ecmp == FAB_ECMP_HASH) {
-            take(c, g);
+            step_choice_take(c, g);
             take_neighbours(c, shared);
             return;
         }
     }
-    take(c, slowest(c, between > ports ? between : ports));
+    step_choice_take(c, slowest(c, between > ports ? between : ports));
 }
 
 static int choose_groups(const struct step_measurement *ms, struct step_collective *u)

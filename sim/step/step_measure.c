@@ -33,7 +33,7 @@
 
 /* ---- one collective by one method ---- */
 
-static double longer(double a, double b)
+static double step_measure_longer(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -53,16 +53,16 @@ static double bound_alone(const struct step_measurement *ms, const struct step_c
 {
     uint64_t bytes = a->count * layout_blocks(u->coll, u->ranks, 0) * 2;
 
-    return longer(step_bound(&ms->levels, u, u->ranks, bytes, method, true),
-                  step_groups_load(ms, u, a->algo, bytes));
+    return step_measure_longer(step_bound(&ms->levels, u, u->ranks, bytes, method, true),
+                               step_groups_load(ms, u, a->algo, bytes));
 }
 
 /* Seconds a byte that the links of the simulated groups take at least. */
 static double bound_slope(const struct step_measurement *ms, const struct step_collective *u,
                           enum step_method method, enum coll_algo algo, uint64_t bytes)
 {
-    return longer(step_bound(&ms->levels, u, u->ranks, bytes, method, true),
-                  step_groups_load(ms, u, algo, bytes)) /
+    return step_measure_longer(step_bound(&ms->levels, u, u->ranks, bytes, method, true),
+                               step_groups_load(ms, u, algo, bytes)) /
            (double)bytes;
 }
 
@@ -89,8 +89,8 @@ static void floor_by_bound(const struct step_measurement *ms, const struct step_
 {
     double wire;
 
-    t->bound_s = longer(step_bound(&ms->levels, u, u->degree, u->bytes, method, false),
-                        step_groups_bound(ms, u, t->algo));
+    t->bound_s = step_measure_longer(step_bound(&ms->levels, u, u->degree, u->bytes, method, false),
+                                     step_groups_bound(ms, u, t->algo));
     wire = t->bound_s * (1 + FRAME_BYTES / ms->f->mtu);
     t->shared = u->groups > 1 || wire > t->s;
     t->s = wire > t->s ? wire : t->s;
@@ -265,8 +265,8 @@ static int refuse_algorithm(const struct step_measurement *ms, const struct step
 
 /* Chooses the fastest algorithms by the model; a method without a faster one of its own takes that
  * of the method before it. */
-static int choose(const struct step_measurement *ms, const struct step_group *g,
-                  struct step_collective *u, char *err)
+static int step_measure_choose(const struct step_measurement *ms, const struct step_group *g,
+                               struct step_collective *u, char *err)
 {
     struct coll_args a = step_args(u, u->ranks, u->bytes);
     struct coll_prediction p[STEP_METHODS];
@@ -312,7 +312,7 @@ static int time_best(struct step_measurement *ms, const struct step_group *g,
 static int measure_collective(struct step_measurement *ms, const struct step_group *g,
                               struct step_collective *u, char *err)
 {
-    int rc = choose(ms, g, u, err);
+    int rc = step_measure_choose(ms, g, u, err);
 
     for (unsigned w = 0; !rc && w < STEP_METHODS; w++) {
         struct step_timing *t = &u->timing[w];
@@ -332,7 +332,7 @@ static int measure_collective(struct step_measurement *ms, const struct step_gro
         if (!rc)
             floor_by_bound(ms, u, (enum step_method)w, t);
         if (!rc && w && u->groups > 1 && t->s > u->timing[w - 1].s && !is_named(u, w))
-            /* as choose(), measured */
+            /* as step_measure_choose(), measured */
             *t = u->timing[w - 1];
     }
     /* Where the bound stands for groups that are not simulated, its time is a ring's: each leaf sends

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-static double later(double a, double b)
+static double step_time_later(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -21,26 +21,26 @@ static double exposed_ep(const struct step_cost *c, double math)
     bool other = c->stages > 1 || c->microbatches > 1;
     double ep = c->comms[ROOF_EP];
 
-    return other ? later(0, ep - math) : ep;
+    return other ? step_time_later(0, ep - math) : ep;
 }
 
 /* A pass over the layers of a stage. gather: weights arrive layer by layer from this time on; < 0:
  * they are present. reduce: gradients of each layer are reduced after it; *end: when the last of
  * them is. */
-static double pass(const struct step_cost *c, double start, double math, double gather, bool reduce,
-                   double *end)
+static double step_time_pass(const struct step_cost *c, double start, double math, double gather,
+                             bool reduce, double *end)
 {
     double t = start, dp = c->comms[ROOF_DP], passes = c->zero ? 1 : 2;
     double each = math + c->comms[ROOF_TP] + exposed_ep(c, math);
 
     for (unsigned l = 0; l < c->layers; l++) {
         if (gather >= 0)
-            t = later(t, gather + (l + 1) * dp);
+            t = step_time_later(t, gather + (l + 1) * dp);
         t += each;
         if (reduce)
-            *end = later(*end, t) + passes * dp;
+            *end = step_time_later(*end, t) + passes * dp;
     }
-    *end = later(*end, t);
+    *end = step_time_later(*end, t);
     return t;
 }
 
@@ -94,13 +94,13 @@ static bool advance(struct time_run *r, unsigned stage)
             return false;
         ready = there + c->comms[ROOF_PP];
     }
-    ready = later(ready, r->free[stage]);
+    ready = step_time_later(ready, r->free[stage]);
     reduce = !forward && micro == m - 1;
     if (c->zero && micro == 0 && (forward || c->zero == 3))
         gather = forward ? 0 : ready;
     T_ASSERT(*done_at(r, stage, micro, forward) < 0, "a stage passes a microbatch twice");
-    r->free[stage] =
-        pass(c, ready, forward ? c->forward : c->backward, gather, reduce, &r->end[stage]);
+    r->free[stage] = step_time_pass(c, ready, forward ? c->forward : c->backward, gather, reduce,
+                                    &r->end[stage]);
     *done_at(r, stage, micro, forward) = r->free[stage];
     r->next[stage]++;
     return true;
@@ -126,7 +126,7 @@ double step_seconds(const struct step_cost *c)
                 any = true;
     }
     for (unsigned s = 0; whole && s < c->stages; s++)
-        end = later(end, r.end[s]);
+        end = step_time_later(end, r.end[s]);
     free(r.done);
     free(r.next);
     free(r.free);

@@ -220,7 +220,7 @@ int faults_state(const struct faults *f)
 }
 
 /* Inserts by time, behind actions of the same time. */
-static void add(struct faults *f, const struct action *a)
+static void faults_add(struct faults *f, const struct action *a)
 {
     unsigned i = f->n++;
 
@@ -256,11 +256,11 @@ int faults_create(struct faults **out, const struct fault_plan *plan, const stru
         if (e->at_ps < 0)
             act(f, &(struct action){.what = AS_PLANNED, .entry = i, .e = *e});
         else
-            add(f, &(struct action){at, AS_PLANNED, i, *e});
+            faults_add(f, &(struct action){at, AS_PLANNED, i, *e});
         if (e->restart_ps >= 0)
-            add(f, &(struct action){at + e->restart_ps, RESTARTED, i, *e});
+            faults_add(f, &(struct action){at + e->restart_ps, RESTARTED, i, *e});
         if (e->told_ps >= 0)
-            add(f, &(struct action){at + e->told_ps, NOTIFY_DEATH, i, *e});
+            faults_add(f, &(struct action){at + e->told_ps, NOTIFY_DEATH, i, *e});
     }
     rc = f->rc;
     if (rc)

@@ -98,7 +98,7 @@ static int end_connect(struct flow_end *s, const struct flow_end *to)
     return -rc;
 }
 
-static void post(struct flow *f)
+static void flow_post(struct flow *f)
 {
     struct ibv_sge sge = {
         .addr = (uintptr_t)f->s[0].mem, .length = MESSAGE, .lkey = f->s[0].mr->lkey};
@@ -131,14 +131,14 @@ int flow_progress(struct flow *f)
         }
     }
     if (n > 0)
-        post(f);
+        flow_post(f);
     return f->error[0] ? -EIO : 0;
 }
 
 void flow_start(struct flow *f)
 {
     f->on = true;
-    post(f);
+    flow_post(f);
 }
 
 void flow_stop(struct flow *f)

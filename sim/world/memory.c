@@ -44,7 +44,7 @@ void memory_lay_out(bool dense)
 }
 
 /* Accesses to frames are scattered: pages of 2 MiB, where the kernel has them, save TLB misses. */
-static void *take(size_t bytes)
+static void *memory_take(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                    -1, 0);
@@ -87,7 +87,7 @@ struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads
     if (!host_resources_has(m->bytes, m->bytes, what, err, size))
         return NULL;
     if (!sim_eal_start(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
-        m->at = take(m->bytes);
+        m->at = memory_take(m->bytes);
     if (m->at)
         p = frame_pool_create_at("frames", n, cache, lengths, m->at, m->bytes);
     if (!p)

@@ -103,7 +103,7 @@ static void take_part(struct worker_pool *c, unsigned k, unsigned round)
             try(c, p, round);
 }
 
-static unsigned begin(struct worker_pool *c, unsigned parts)
+static unsigned worker_pool_begin(struct worker_pool *c, unsigned parts)
 {
     T_ASSERT(!atomic_load(&c->left.word), "a round begins while parts of the last one run");
     atomic_store(&c->left.word, parts);
@@ -124,7 +124,7 @@ void worker_pool_run(struct worker_pool *c, void (*fn)(void *arg, unsigned part)
 
     c->fn = fn;
     c->arg = arg;
-    round = begin(c, c->parts);
+    round = worker_pool_begin(c, c->parts);
     wake(&c->round);
     take_part(c, 0, round);
     await_all(c);
@@ -132,7 +132,7 @@ void worker_pool_run(struct worker_pool *c, void (*fn)(void *arg, unsigned part)
 
 /* Threads begin on different cores: the kernel wakes a thread on the core where it ran last, and if
  * that is the core of a thread that never sleeps for long, it may stay there for seconds. */
-static void spread(const struct pool_member *m)
+static void pool_member_spread(const struct pool_member *m)
 {
     unsigned k = m->k, cpu = m->c->cpu;
     cpu_set_t all, one;
@@ -155,7 +155,7 @@ static void *work(void *arg)
     struct worker_pool *c = m->c;
     unsigned round = 0;
 
-    spread(m);
+    pool_member_spread(m);
     m->failed = rte_thread_register() != 0;
     m->lcore = rte_lcore_id();
     done(c);
@@ -192,7 +192,7 @@ static bool add_member(struct worker_pool *c)
     return !m->failed;
 }
 
-static void release(struct worker_pool *c)
+static void worker_pool_release(struct worker_pool *c)
 {
     free(c->member);
     free(c->begun);
@@ -212,7 +212,7 @@ int worker_pool_create(struct worker_pool **out, unsigned n, unsigned parts)
                               .member = calloc(n, sizeof(*c->member)),
                               .begun = calloc(parts, sizeof(*c->begun))};
     if (!c->member || !c->begun) {
-        release(c);
+        worker_pool_release(c);
         return -ENOMEM;
     }
     c->member[0].lcore = rte_lcore_id();
@@ -227,11 +227,11 @@ void worker_pool_destroy(struct worker_pool *c)
     if (!c)
         return;
     c->over = true;
-    begin(c, 0);
+    worker_pool_begin(c, 0);
     wake(&c->round);
     for (unsigned k = 1; k < c->n; k++)
         pthread_join(c->member[k].thread, NULL);
-    release(c);
+    worker_pool_release(c);
 }
 
 unsigned worker_pool_size(const struct worker_pool *c)

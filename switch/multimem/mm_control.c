@@ -22,8 +22,8 @@ static struct mm_ctl answer_to(const struct mm_ctl *c, enum agg_status st, const
     return r;
 }
 
-static void refuse(struct mm *mm, const struct an_addr *to, const struct mm_ctl *c,
-                   enum agg_status st, const char *text)
+static void mm_control_refuse(struct mm *mm, const struct an_addr *to, const struct mm_ctl *c,
+                              enum agg_status st, const char *text)
 {
     struct mm_ctl r = answer_to(c, st, text);
 
@@ -221,7 +221,7 @@ static void on_bind(struct mm *mm, const struct an_addr *from, const struct mm_c
             mm_group_free(g);
     }
     if (st != AGG_OK) {
-        refuse(mm, from, c, st, text);
+        mm_control_refuse(mm, from, c, st, text);
         return;
     }
     mm_check_group(g);

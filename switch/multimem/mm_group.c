@@ -121,7 +121,7 @@ static void free_memory(struct mm_group *g)
     free(g);
 }
 
-static bool allocate(struct mm_group *g)
+static bool mm_group_allocate(struct mm_group *g)
 {
     g->mem = aligned_alloc(64, g->bytes);
     g->here = malloc((size_t)g->n * g->most_loads);
@@ -167,7 +167,7 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
     g->deadline = mm->a->now + MM_JOIN_PS;
     g->look_ps = mm->a->now + AN_LOOK_PS;
     st = reserve(mm, g, text);
-    if (st == AGG_OK && !allocate(g)) {
+    if (st == AGG_OK && !mm_group_allocate(g)) {
         join_text(text, "%s is out of memory", mm->a->me->name);
         st = AGG_E_QUOTA_BUFFERS;
     }

@@ -55,7 +55,7 @@ static bool reads_member(const struct mm_load *l, unsigned i)
 
 /* ---- buffers ---- */
 
-static struct mm_load *take(struct mm_group *g)
+static struct mm_load *mm_load_take(struct mm_group *g)
 {
     struct mm_counters *cnt = &g->mm->cnt;
     struct mm_load *l = STAILQ_FIRST(&g->free);
@@ -71,7 +71,7 @@ static struct mm_load *take(struct mm_group *g)
     return l;
 }
 
-static void give(struct mm_group *g, struct mm_load *l)
+static void mm_load_give(struct mm_group *g, struct mm_load *l)
 {
     T_ASSERT_HOT(g->n_loads && g->mm->cnt.mm_loads_used, "a buffer is given back twice");
     T_ASSERT_HOT(!l->waits, "a buffer is given back that members still write to");
@@ -125,7 +125,7 @@ static bool issue_one(struct mm_edge *e)
         e->cursor = (r.psn + 1) & ROCE_PSN_MASK; /* no bytes: the rnic answers it */
         e->issued = true;
     }
-    l = take(g);
+    l = mm_load_take(g);
     if (!l)
         return false;
     l->caller = e;
@@ -167,7 +167,7 @@ static void drop_issued(struct mm_edge *e)
         STAILQ_REMOVE_HEAD(&e->loads, link);
         l->caller = NULL;
         if (!l->waits)
-            give(e->g, l);
+            mm_load_give(e->g, l);
     }
     e->issued = false;
 }
@@ -188,8 +188,8 @@ void mm_load_reads(void *user, struct qp *qp, bool again)
 /* ---- answers ---- */
 
 /* Reduces with the switch's rounding; elements are numbered by their position in the region. */
-static void combine(struct mm_group *g, const struct mm_load *l, uint8_t *out,
-                    const void *const *src, unsigned n)
+static void mm_load_combine(struct mm_group *g, const struct mm_load *l, uint8_t *out,
+                            const void *const *src, unsigned n)
 {
     const struct fab_reduce *r = &g->mm->a->me->reduce;
     unsigned size = dtype_size(l->what.dtype);
@@ -202,7 +202,7 @@ static void combine(struct mm_group *g, const struct mm_load *l, uint8_t *out,
 }
 
 /* By member index; in order of arrival if the conf says so, as real switches do. */
-static void reduce(struct mm_group *g, struct mm_load *l)
+static void mm_load_reduce(struct mm_group *g, struct mm_load *l)
 {
     const void *src[MM_MAX_MEMBERS] = {NULL};
     unsigned n = 0;
@@ -216,14 +216,14 @@ static void reduce(struct mm_group *g, struct mm_load *l)
                 src[n++] = l->mem + (size_t)i * g->slice;
     l->result = l->mem + ((const uint8_t *)src[0] - l->mem); /* the first is the accumulator */
     if (!l->what.own) {
-        combine(g, l, l->result, src, n);
+        mm_load_combine(g, l, l->result, src, n);
         return;
     }
-    combine(g, l, l->result, src, 1);
+    mm_load_combine(g, l, l->result, src, 1);
     for (unsigned i = 1; i < n; i++) {
         const void *two[2] = {l->result, src[i]};
 
-        combine(g, l, l->result, two, 2);
+        mm_load_combine(g, l, l->result, two, 2);
     }
 }
 
@@ -240,12 +240,12 @@ void mm_load_done(struct mm_edge *from, uint32_t i, bool virt)
     if (--l->waits)
         return;
     if (!l->caller) {
-        give(g, l);
+        mm_load_give(g, l);
         mm_load_issue(g);
         return;
     }
     if (!l->virt)
-        reduce(g, l);
+        mm_load_reduce(g, l);
     l->ready = true;
     g->mm->cnt.mm_loads++;
     g->mm->cnt.mm_load_bytes += l->len;
@@ -272,7 +272,7 @@ int mm_load_fill(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t
     if (++l->sent < l->n_pkts)
         return 0;
     STAILQ_REMOVE_HEAD(&e->loads, link);
-    give(g, l);
+    mm_load_give(g, l);
     mm_load_issue(g);
     return 0;
 }

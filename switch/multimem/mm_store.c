@@ -96,7 +96,7 @@ static void acknowledge(struct mm_edge *e)
     qp_writes_release(e->qp, e->head == e->tail ? NULL : &s->mark);
 }
 
-static void drop(struct mm_store *s)
+static void mm_store_drop(struct mm_store *s)
 {
     rte_pktmbuf_free(s->m);
     s->m = NULL;
@@ -111,7 +111,7 @@ static void write_members(struct mm_edge *e, struct mm_store *s)
     g->mm->cnt.mm_stores++;
     g->mm->cnt.mm_store_bytes += s->len;
     if (s->virt)
-        drop(s);
+        mm_store_drop(s);
     w->wr_id = MM_WR_STORE(e, (uint32_t)(s - e->store));
     w->held = s->m;
     w->held_len = s->m ? s->len : 0;
@@ -134,7 +134,7 @@ static void write_members(struct mm_edge *e, struct mm_store *s)
     }
     if (s->waits)
         return;
-    drop(s); /* no bytes, or no other members */
+    mm_store_drop(s); /* no bytes, or no other members */
     acknowledge(e);
 }
 
@@ -178,7 +178,7 @@ void mm_store_done(struct mm_edge *e, uint32_t i)
     T_ASSERT_HOT(s->waits && !s->open, "an acknowledged slice waits for no member");
     if (--s->waits)
         return;
-    drop(s);
+    mm_store_drop(s);
     acknowledge(e);
     mm_check_slices(e->g);
 }
@@ -189,7 +189,7 @@ void mm_store_drop_all(struct mm_group *g)
         struct mm_edge *e = &g->edge[i];
 
         for (; e->head != e->tail; e->head++)
-            drop(&e->store[e->head % e->g->window]);
+            mm_store_drop(&e->store[e->head % e->g->window]);
     }
     T_ASSERT(g->mm->cnt.mm_stores_used >= g->n_stores, "more slices end than are being written");
     g->mm->cnt.mm_stores_used -= g->n_stores;

@@ -240,7 +240,7 @@ static int fill_mailboxes(struct net *n)
 
 /* ---- all of it ---- */
 
-static int create(struct net *n, unsigned shares)
+static int net_partition_create(struct net *n, unsigned shares)
 {
     struct apart *a = n->apart = calloc(1, sizeof(*a));
     uint16_t nodes = n->cfg.fab->n_nodes;
@@ -275,7 +275,7 @@ int net_partition(struct net *n, unsigned shares)
 
     T_ASSERT(shares > 0, "a net in no partitions");
     T_ASSERT(!n->is_apart, "net_partition() while nodes run apart");
-    rc = fresh ? create(n, RTE_MIN(shares, NET_PARTITIONS)) : 0;
+    rc = fresh ? net_partition_create(n, RTE_MIN(shares, NET_PARTITIONS)) : 0;
     if (fresh && !rc)
         events_add(&n->ev, n->now_ps, NET_EV_PARTITIONED, n->apart->n_partitions,
                    n->apart->two_phases ? 2 : 1);

@@ -18,7 +18,7 @@
 
 #include "base/cacheline.h"
 
-static void gather(struct prefetch *s, const struct logical_process *p, int64_t end_ps)
+static void net_prefetch_gather(struct prefetch *s, const struct logical_process *p, int64_t end_ps)
 {
     const struct heap *h = &p->heap;
 
@@ -96,7 +96,7 @@ static void run_step(struct net *n, struct prefetch *s, bool host, unsigned step
         cacheline_prefetch(p->heap.a, p->heap.n * sizeof(*p->heap.a));
         break;
     case 2:
-        gather(s, p, end_ps);
+        net_prefetch_gather(s, p, end_ps);
         break;
     case 3:
         for (uint32_t k = 0; k < s->n; k++) {

@@ -196,8 +196,8 @@ static enum agg_status check_room(const struct protocol_node *p, const struct jo
     return AGG_OK;
 }
 
-static struct pn_job *create(struct protocol_node *p, const struct pn_request *r,
-                             const struct join *x, uint32_t tag)
+static struct pn_job *protocol_join_create(struct protocol_node *p, const struct pn_request *r,
+                                           const struct join *x, uint32_t tag)
 {
     struct pn_job *j = calloc(1, sizeof(*j) + x->n * sizeof(j->child[0]));
 
@@ -295,7 +295,7 @@ void pn_join(struct protocol_node *p, const struct pn_request *r)
     first = !j;
     if (st == AGG_OK && first)
         st = check_room(p, &x, text);
-    if (st == AGG_OK && first && !(j = create(p, r, &x, tag)))
+    if (st == AGG_OK && first && !(j = protocol_join_create(p, r, &x, tag)))
         st = AGG_E_QUOTA_BUFFERS;
     if (st == AGG_OK) {
         st = join_edge(j, r, &x, text);

@@ -308,7 +308,7 @@ int protocol_node_create(struct protocol_node **out, const struct protocol_node_
     return 0;
 }
 
-static void forget(struct protocol_node *p)
+static void protocol_node_forget(struct protocol_node *p)
 {
     while (LIST_FIRST(&p->jobs))
         pn_free(LIST_FIRST(&p->jobs));
@@ -322,7 +322,7 @@ static void forget(struct protocol_node *p)
 
 void protocol_node_restart(struct protocol_node *p, const struct endpoint *behind)
 {
-    forget(p);
+    protocol_node_forget(p);
     p->cfg.behind = *behind;
 }
 
@@ -330,7 +330,7 @@ void protocol_node_destroy(struct protocol_node *p)
 {
     if (!p)
         return;
-    forget(p);
+    protocol_node_forget(p);
     free(p);
 }
 

@@ -127,7 +127,7 @@ static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int6
 }
 
 /* Starts a frame at time s. The state is consistent before departed() is called. */
-static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int64_t s)
+static __rte_always_inline void egress_start_frame(struct egress *e, struct rte_mbuf *m, int64_t s)
 {
     uint32_t bytes = frame_bytes(m);
     int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD), at;
@@ -268,7 +268,7 @@ static inline bool in_order(const struct egress *e)
 }
 
 /* Starts every frame that is due. */
-static void run(struct egress *e, int64_t now)
+static void egress_run(struct egress *e, int64_t now)
 {
     if (unlikely(e->full)) /* frames in flight may have arrived */
         plan(e);
@@ -283,7 +283,7 @@ static void run(struct egress *e, int64_t now)
         if (cls == START_PULL) {
             m = pull(e, s);
             if (m)
-                start(e, m, s);
+                egress_start_frame(e, m, s);
             plan(e);
         } else if (likely(in_order(e))) {
             start_waiting(e, cls, now);
@@ -291,7 +291,7 @@ static void run(struct egress *e, int64_t now)
         } else {
             e->q[cls].taken++;
             m = wait_take(e, cls);
-            start(e, m, s);
+            egress_start_frame(e, m, s);
             plan_after(e, cls);
         }
     }
@@ -314,8 +314,8 @@ static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf 
 }
 
 /* Queues n frames of one class that fit: the first may start at once. */
-static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *const *m, uint32_t n,
-                         uint32_t bytes, int64_t now_ps)
+static inline void egress_enter(struct egress *e, struct waiting *r, struct rte_mbuf *const *m,
+                                uint32_t n, uint32_t bytes, int64_t now_ps)
 {
     int64_t before;
 
@@ -331,11 +331,11 @@ static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *c
     if (e->waiting_bytes == 0 && e->free_ps <= now_ps && e->pause_ps[r - e->q] <= now_ps &&
         !flight_full(e)) {
         bytes -= frame_bytes(*m);
-        start(e, *m++, now_ps);
+        egress_start_frame(e, *m++, now_ps);
         if (--n) {
             wait_in(e, r, m, n, bytes, now_ps);
             plan(e);
-            run(e, now_ps); /* frames may take zero time */
+            egress_run(e, now_ps); /* frames may take zero time */
         }
     } else {
         wait_in(e, r, m, n, bytes, now_ps);
@@ -355,7 +355,7 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     if (unlikely(!egress_fits(e, r, bytes)))
         return -ENOBUFS;
     m = egress_marked(e, r, m);
-    enter(e, r, &m, 1, bytes, now_ps);
+    egress_enter(e, r, &m, 1, bytes, now_ps);
     return 0;
 }
 
@@ -368,7 +368,7 @@ bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, ui
     if (unlikely(r->line.n + n > r->line.limit || r->bytes + bytes > r->limit_bytes ||
                  (e->marks && r->bytes + bytes > e->ecn.min_bytes)))
         return false;
-    enter(e, r, m, n, bytes, now_ps);
+    egress_enter(e, r, m, n, bytes, now_ps);
     return true;
 }
 
@@ -406,7 +406,7 @@ uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t n
     uint16_t k = 0, got;
 
     do {
-        run(e, now_ps);
+        egress_run(e, now_ps);
         got = arrived(&e->flight, m + k, (uint16_t)(n - k), now_ps);
         k = (uint16_t)(k + got);
     } while (got);
@@ -415,7 +415,7 @@ uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t n
 
 void egress_start(struct egress *e, int64_t now_ps)
 {
-    run(e, now_ps);
+    egress_run(e, now_ps);
 }
 
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)

@@ -83,7 +83,7 @@ enum agg_status fanout_check(struct an_group *g, const struct an_edge *e, const 
 
 /* ---- sending ---- */
 
-static bool post(struct an_edge *e, struct wqe *w)
+static bool wqe_post(struct an_edge *e, struct wqe *w)
 {
     struct an_group *g = e->g;
     char who[48];
@@ -108,7 +108,7 @@ static bool post_piece(struct an_edge *e, const struct an_piece *p, bool given)
     w->held_len = p->len - p->virt;
     w->virt_len = p->virt;
     w->given = given;
-    return post(e, w);
+    return wqe_post(e, w);
 }
 
 void fanout_post(struct an_edge *e, const struct an_piece *p)
@@ -129,7 +129,7 @@ void fanout_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
     w->held_len = w->virt_len = 0;
     w->len = sizeof(own);
     memcpy(w->inl, &own, sizeof(own));
-    post(e, w);
+    wqe_post(e, w);
 }
 
 /* Sends one slot's result: elements to the children that receive them, and to the others a header

@@ -106,8 +106,8 @@ static uint64_t slot_element(const struct an_group *g)
 
 /* Reduces the elements of a slot in one pass over all children. A broadcast copies its one
  * sender's. */
-static void combine(struct an_group *g, const struct an_input *in, uint8_t *out, uint32_t skip,
-                    uint32_t bytes)
+static void slot_combine(struct an_group *g, const struct an_input *in, uint8_t *out, uint32_t skip,
+                         uint32_t bytes)
 {
     const void *src[AN_MAX_CHILDREN];
 
@@ -168,7 +168,7 @@ static void free_inputs(const struct an_group *g, struct an_input *in, const str
 }
 
 /* All children have sent slot g->next. */
-static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
+static void an_slot_reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
 {
     const uint32_t skip = s->head ? AGG_HDR_BYTES : 0, bytes = s->len - s->virt - skip;
     struct an_piece p = {.len = s->len, .virt = s->virt, .head = s->head, .last = s->last};
@@ -186,7 +186,7 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
                        group_me(g), (unsigned)g->next);
             return;
         }
-        combine(g, in, out.data, skip, bytes);
+        slot_combine(g, in, out.data, skip, bytes);
         if (s->head && g->top)
             ((struct agg_hdr *)out.data)->type = AGG_RESULT;
     }
@@ -211,7 +211,7 @@ void slot_reduce(struct an_group *g)
 {
     const uint32_t ring = (uint32_t)(g->next % g->n_slots);
 
-    reduce(g, &g->slot[ring], &g->in[(size_t)ring * g->n]);
+    an_slot_reduce(g, &g->slot[ring], &g->in[(size_t)ring * g->n]);
 }
 
 /* ---- packets in ---- */
@@ -304,7 +304,7 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
         e->ring = 0;
     if (++s->have == g->n && !engine_takes(g, s)) {
         prefetch_inputs(g, &g->in[(size_t)e->ring * g->n]);
-        reduce(g, s, at);
+        an_slot_reduce(g, s, at);
     }
     return true;
 }

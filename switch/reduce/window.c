@@ -59,7 +59,7 @@ void window_tell_all(struct an_group *g)
 }
 
 /* After a change of the group's window or of what the parent takes. */
-static void offer(struct an_group *g)
+static void window_offer(struct an_group *g)
 {
     uint32_t most = g->credit ? RTE_MIN(g->credit, g->window) : g->window;
 
@@ -70,11 +70,11 @@ static void offer(struct an_group *g)
     window_tell_all(g);
 }
 
-static void resize(struct an_group *g, uint32_t window)
+static void window_resize(struct an_group *g, uint32_t window)
 {
     an_event(g->a, AN_EV_WINDOW, g->id, window);
     quota_resize(g, window);
-    offer(g);
+    window_offer(g);
 }
 
 static uint32_t shares(uint32_t groups)
@@ -96,7 +96,7 @@ uint32_t window_make_room(struct an *a, uint32_t joining, bool *kept)
             continue;
         if (is_idle(g)) {
             a->cnt.windows_smaller++;
-            resize(g, even);
+            window_resize(g, even);
         } else {
             *kept = true;
         }
@@ -130,7 +130,7 @@ void window_restore(struct an *a)
         if (g->state != GROUP_OPEN || window <= g->window)
             continue;
         a->cnt.windows_larger++;
-        resize(g, window);
+        window_resize(g, window);
     }
 }
 
@@ -142,5 +142,5 @@ void window_of_parent(struct an_group *g, uint32_t window, uint32_t number)
     if (g->credit == window)
         return;
     g->credit = window;
-    offer(g);
+    window_offer(g);
 }

@@ -25,7 +25,7 @@ static const struct exact_shape {
     [DT_FP8_E4M3] = {3, -6, 8, 10},  [DT_FP8_E5M2] = {2, -14, 15, 16},
 };
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t exact_mix(uint64_t a, uint64_t b)
 {
     return random_mix(a * 0x9e3779b97f4a7c15ull + b * 0xd1b54a32d192ed03ull +
                       0x2545f4914f6cdd1dull);
@@ -35,7 +35,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 static double contribution(enum dtype t, unsigned nranks, unsigned rank, uint64_t i)
 {
     const struct exact_shape *s = &shapes[t];
-    uint64_t h = mix(rank, i), sign = mix(UINT32_MAX, i);
+    uint64_t h = exact_mix(rank, i), sign = exact_mix(UINT32_MAX, i);
     int room = 1, top, low;
 
     while ((1u << room) < nranks)
@@ -49,7 +49,7 @@ static double contribution(enum dtype t, unsigned nranks, unsigned rank, uint64_
     return sign & 1 ? -x : x;
 }
 
-static void store(enum dtype t, void *buf, uint64_t i, double x)
+static void exact_store(enum dtype t, void *buf, uint64_t i, double x)
 {
     float f = (float)x;
     uint16_t h = t == DT_FP16 ? fp32_to_fp16(f) : fp32_to_bf16(f);
@@ -67,7 +67,7 @@ static void store(enum dtype t, void *buf, uint64_t i, double x)
         memcpy(at, &h, sizeof(h));
 }
 
-static double load(enum dtype t, const void *buf, uint64_t i)
+static double exact_load(enum dtype t, const void *buf, uint64_t i)
 {
     const uint8_t *at = (const uint8_t *)buf + i * dtype_size(t);
     double d;
@@ -97,7 +97,7 @@ void exact_fill(void *buf, enum dtype t, unsigned nranks, unsigned rank, uint64_
     uint64_t own = n < EXACT_PERIOD ? n : EXACT_PERIOD;
 
     for (uint64_t i = 0; i < own; i++)
-        store(t, buf, i, contribution(t, nranks, rank, (first + i) % EXACT_PERIOD));
+        exact_store(t, buf, i, contribution(t, nranks, rank, (first + i) % EXACT_PERIOD));
     for (uint64_t done = own; done < n; done += own) {
         uint64_t part = n - done < own ? n - done : own;
         memcpy((uint8_t *)buf + done * size, buf, part * size);
@@ -128,7 +128,7 @@ int exact_error(struct ulp *u, const void *buf, enum dtype t, bool avg, unsigned
             want[i] /= (quad)nranks;
     }
     for (uint64_t i = 0; i < n; i++) {
-        double got = load(t, buf, i), off = INFINITY;
+        double got = exact_load(t, buf, i), off = INFINITY;
         quad x = want[i % own];
 
         if (isfinite(got))

@@ -93,8 +93,8 @@ static bool is_ready(struct expected_rank *r, unsigned lane, const struct step *
     return true;
 }
 
-static void combine(struct expected *x, const void *ctx, void *out, const void *const *v,
-                    unsigned n, size_t count, unsigned first, uint64_t index)
+static void expected_combine(struct expected *x, const void *ctx, void *out, const void *const *v,
+                             unsigned n, size_t count, unsigned first, uint64_t index)
 {
     (void)ctx, (void)first, (void)index;
     rule_reduce(x->op, x->type, out, v, n, count);
@@ -113,7 +113,7 @@ static int cpu_step(struct expected *x, unsigned rank, const struct step *st)
     if (!rc && st->op == STEP_REDUCE) {
         rc = expected_read(x, rank, &st->b, st->len, &in[1]);
         if (!rc)
-            rc = image_reduce(x, in, 2, combine, NULL, 0, &out);
+            rc = image_reduce(x, in, 2, expected_combine, NULL, 0, &out);
     }
     if (!rc && st->last && x->avg)
         rc = image_divide(x, &out, &out);
@@ -179,7 +179,7 @@ static bool is_stopped(const struct expected *x)
     return x->job->stop && x->job->stop(x->job->stop_ctx);
 }
 
-static int run(struct expected *x)
+static int expected_run_all(struct expected *x)
 {
     unsigned turns = 0;
     int rc = 0;
@@ -364,7 +364,7 @@ static int take_result(struct expected *x, unsigned rank, const struct coll_args
     return rc;
 }
 
-static void release(struct expected *x)
+static void expected_release(struct expected *x)
 {
     for (unsigned r = 0; x->rank && r < x->job->nranks; r++) {
         sched_free(&x->rank[r].s);
@@ -392,12 +392,12 @@ int expected_values(const struct expected_job *j, const struct coll_args *a, boo
     int rc = have ? make_ranks(&x, a, in_place, repaired) : -ENOMEM;
 
     if (!rc)
-        rc = run(&x);
+        rc = expected_run_all(&x);
     for (unsigned r = 0; !rc && r < j->nranks; r++)
         rc = take_result(&x, r, a, have, out);
     for (unsigned i = 0; !rc && i < s->n; i++)
         rc = have[i] ? 0 : -EINVAL;
-    release(&x);
+    expected_release(&x);
     free(have);
     return rc;
 }

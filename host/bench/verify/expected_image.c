@@ -44,7 +44,7 @@ static unsigned extent_at(const struct space *s, uint64_t off)
 }
 
 /* Makes room for `more` extents in place of those in [first, end). */
-static int resize(struct space *s, unsigned first, unsigned end, unsigned more)
+static int expected_image_resize(struct space *s, unsigned first, unsigned end, unsigned more)
 {
     unsigned n = s->n - (end - first) + more;
 
@@ -80,7 +80,7 @@ int space_put(struct expected *x, struct space *s, uint64_t off, const struct im
     if (first < last && s->e[last - 1].off + s->e[last - 1].run.len > end)
         after = (struct extent){end, part_of(x, &s->e[last - 1].run, end - s->e[last - 1].off,
                                              s->e[last - 1].off + s->e[last - 1].run.len - end)};
-    if (resize(s, first, last, what->n + (before.run.len > 0) + (after.run.len > 0)))
+    if (expected_image_resize(s, first, last, what->n + (before.run.len > 0) + (after.run.len > 0)))
         return -ENOMEM;
     if (before.run.len)
         s->e[first++] = before;

@@ -36,8 +36,9 @@ struct expected_group {
 /* ---- arithmetic of a switch ---- */
 
 /* Reduces as the switch does; elements of other roundings are numbered. */
-static void reduce(struct expected *x, const struct fab_reduce *how, void *out,
-                   const void *const *v, unsigned n, size_t count, unsigned first, uint64_t index)
+static void expected_switch_reduce(struct expected *x, const struct fab_reduce *how, void *out,
+                                   const void *const *v, unsigned n, size_t count, unsigned first,
+                                   uint64_t index)
 {
     const void *at[ARITH_MAX_INPUTS];
 
@@ -184,8 +185,8 @@ static void reduce_tree(struct expected *x, const void *ctx, void *out, const vo
         for (unsigned k = 0; k < node->n; k++)
             in[k] = node->child[k].is_rank ? v[node->child[k].index]
                                            : sum + node->child[k].index * count * x->size;
-        reduce(x, node->how, i + 1 == p->n ? out : sum + i * count * x->size, in, node->n, count,
-               first, index);
+        expected_switch_reduce(x, node->how, i + 1 == p->n ? out : sum + i * count * x->size, in,
+                               node->n, count, first, index);
     }
 }
 
@@ -271,7 +272,7 @@ int expected_agg(struct expected *x, unsigned rank, unsigned lane, const struct 
 static void reduce_members(struct expected *x, const void *ctx, void *out, const void *const *v,
                            unsigned n, size_t count, unsigned first, uint64_t index)
 {
-    reduce(x, ctx, out, v, n, count, first, index);
+    expected_switch_reduce(x, ctx, out, v, n, count, first, index);
 }
 
 static int mm_load(struct expected *x, unsigned rank, const struct fab_reduce *how,

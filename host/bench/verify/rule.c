@@ -115,7 +115,7 @@ static uint64_t int_op(enum redop op, bool is_signed, uint64_t a, uint64_t b)
 }
 
 /* Little-endian; signed integers are extended. */
-static uint64_t load(enum dtype t, const void *p, size_t i)
+static uint64_t rule_load(enum dtype t, const void *p, size_t i)
 {
     unsigned size = dtype_size(t);
     uint64_t v = 0;
@@ -126,7 +126,7 @@ static uint64_t load(enum dtype t, const void *p, size_t i)
     return v;
 }
 
-static void store(enum dtype t, void *p, size_t i, uint64_t v)
+static void rule_store(enum dtype t, void *p, size_t i, uint64_t v)
 {
     unsigned size = dtype_size(t);
 
@@ -160,11 +160,11 @@ static bool pair_replaces(enum redop op, enum dtype t, uint64_t a, uint64_t b)
 static uint64_t reduce_pairs(enum redop op, enum dtype t, const void *const *in, unsigned n,
                              size_t i)
 {
-    uint64_t v = load(t, in[0], i);
+    uint64_t v = rule_load(t, in[0], i);
 
     for (unsigned k = 1; k < n; k++)
-        if (pair_replaces(op, t, v, load(t, in[k], i)))
-            v = load(t, in[k], i);
+        if (pair_replaces(op, t, v, rule_load(t, in[k], i)))
+            v = rule_load(t, in[k], i);
     if (t == DT_FP32_LOC && pair_value(t, v) != pair_value(t, v))
         v = (v >> 32 << 32) | 0x7fc00000u;
     return v;
@@ -175,10 +175,10 @@ static uint64_t reduce_floats(enum redop op, enum dtype t, const void *const *in
                               size_t i)
 {
     const struct rule_shape *s = &shapes[t], *wide = &shapes[DT_FP32];
-    double a = value_of(s, (uint32_t)load(t, in[0], i));
+    double a = value_of(s, (uint32_t)rule_load(t, in[0], i));
 
     for (unsigned k = 1; k < n; k++) {
-        a = float_op(op, a, value_of(s, (uint32_t)load(t, in[k], i)));
+        a = float_op(op, a, value_of(s, (uint32_t)rule_load(t, in[k], i)));
         a = value_of(wide, code_of(wide, a));
     }
     return code_of(s, a);
@@ -186,10 +186,10 @@ static uint64_t reduce_floats(enum redop op, enum dtype t, const void *const *in
 
 static uint64_t reduce_doubles(enum redop op, const void *const *in, unsigned n, size_t i)
 {
-    double a = double_of(load(DT_FP64, in[0], i));
+    double a = double_of(rule_load(DT_FP64, in[0], i));
 
     for (unsigned k = 1; k < n; k++)
-        a = float_op(op, a, double_of(load(DT_FP64, in[k], i)));
+        a = float_op(op, a, double_of(rule_load(DT_FP64, in[k], i)));
     return a != a ? 0x7ff8000000000000u : bits_of(a);
 }
 
@@ -206,13 +206,13 @@ void rule_reduce(enum redop op, enum dtype t, void *out, const void *const *in, 
         } else if (shapes[t].exp_bits) {
             v = reduce_floats(op, t, in, n, i);
         } else {
-            v = load(t, in[0], i);
+            v = rule_load(t, in[0], i);
             if (op == OP_LAND || op == OP_LOR || op == OP_LXOR)
                 v = v != 0;
             for (unsigned k = 1; k < n; k++)
-                v = int_op(op, is_signed(t), v, load(t, in[k], i));
+                v = int_op(op, is_signed(t), v, rule_load(t, in[k], i));
         }
-        store(t, out, i, v);
+        rule_store(t, out, i, v);
     }
 }
 
@@ -222,7 +222,7 @@ void rule_divide(enum dtype t, void *out, const void *in, unsigned n, size_t cou
     const struct rule_shape *wide = &shapes[DT_FP32];
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t v = load(t, in, i);
+        uint64_t v = rule_load(t, in, i);
 
         if (t == DT_FP64) {
             double q = double_of(v) / n;
@@ -233,6 +233,6 @@ void rule_divide(enum dtype t, void *out, const void *in, unsigned n, size_t cou
         } else {
             v = is_signed(t) ? (uint64_t)((int64_t)v / (int64_t)n) : v / n;
         }
-        store(t, out, i, v);
+        rule_store(t, out, i, v);
     }
 }

@@ -12,12 +12,12 @@
 #define ENDS    64u                /* of the first and of the last positions, each */
 #define BORDERS (SAMPLES_MAX / 8u) /* borders of one kind, at most */
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t samples_mix(uint64_t a, uint64_t b)
 {
     return random_mix(a * 0x9e3779b97f4a7c15u + b * 0xd1b54a32d192ed03u + 0x8ebc6af09c88c6e3u);
 }
 
-static void add(struct samples *s, uint64_t at, uint64_t total)
+static void samples_add(struct samples *s, uint64_t at, uint64_t total)
 {
     if (at < total && s->n < SAMPLES_MAX)
         s->at[s->n++] = at;
@@ -31,10 +31,10 @@ static void add_borders(struct samples *s, uint64_t total, unsigned size, uint64
     uint64_t n = (total * size + head) / part, most = n < BORDERS / 4 ? n : BORDERS / 4;
 
     for (uint64_t i = 0; i < most; i++) {
-        uint64_t k = 1 + (n == most ? i : mix(part, i) % n), at = (k * part - head) / size;
+        uint64_t k = 1 + (n == most ? i : samples_mix(part, i) % n), at = (k * part - head) / size;
 
         for (uint64_t j = 0; j < 3; j++)
-            add(s, at + j - 1, total); /* before 0: beyond all */
+            samples_add(s, at + j - 1, total); /* before 0: beyond all */
     }
 }
 
@@ -47,7 +47,7 @@ static void add_blocks(struct samples *s, uint64_t total, unsigned nranks)
         uint64_t at = k * part + (k < more ? k : more);
 
         for (uint64_t i = 0; i < 4; i++)
-            add(s, at + i - 2, total); /* before 0: beyond all */
+            samples_add(s, at + i - 2, total); /* before 0: beyond all */
     }
 }
 
@@ -66,12 +66,12 @@ void samples_choose(struct samples *s, const struct layout *l, enum dtype t, uin
     s->n = 0;
     if (total <= SAMPLES_MAX) {
         for (uint64_t i = 0; i < total; i++)
-            add(s, i, total);
+            samples_add(s, i, total);
         return;
     }
     for (uint64_t i = 0; i < ENDS; i++) {
-        add(s, i, total);
-        add(s, total - 1 - i, total);
+        samples_add(s, i, total);
+        samples_add(s, total - 1 - i, total);
     }
     add_blocks(s, total, l->nranks);
     add_borders(s, total, size, mtu, 0);
@@ -81,7 +81,7 @@ void samples_choose(struct samples *s, const struct layout *l, enum dtype t, uin
     for (uint64_t i = 0; i < left; i++) {
         uint64_t from = total / left * i, to = i + 1 < left ? total / left * (i + 1) : total;
 
-        add(s, from + mix(total, i) % (to - from), total);
+        samples_add(s, from + samples_mix(total, i) % (to - from), total);
     }
     qsort(s->at, s->n, sizeof(*s->at), ascending);
     for (unsigned i = 0; i < s->n; i++)
@@ -168,7 +168,7 @@ static struct number summand(enum sample_kind kind, int bias, int man_bits, unsi
         x.e = bias - (int)(h >> 52 & 1);
         break;
     case CANCEL: /* numbers and their negatives, in different order at every position */
-        h = mix(at, (rank + at) / 2);
+        h = samples_mix(at, (rank + at) / 2);
         x = (struct number){(rank + at) & 1, (int)(h >> 52 & 15) - 8, h};
         x.man ^= rank % 3 == 0;
         break;
@@ -192,7 +192,7 @@ static uint64_t special(int exp_bits, int man_bits, uint64_t h)
 static uint64_t float_value(int exp_bits, int man_bits, enum redop op, unsigned nranks,
                             unsigned rank, uint64_t at, uint64_t h)
 {
-    enum sample_kind kind = kinds[mix(at, UINT32_MAX) % 16];
+    enum sample_kind kind = kinds[samples_mix(at, UINT32_MAX) % 16];
     int bias = (1 << (exp_bits - 1)) - 1;
     bool one_of = rank == at % nranks || rank == (at >> 8) % nranks;
 
@@ -209,7 +209,7 @@ static uint64_t float_value(int exp_bits, int man_bits, enum redop op, unsigned 
 static uint64_t bits_value(enum redop op, unsigned nranks, uint64_t h)
 {
     for (uint64_t k = 1; op != OP_BXOR && k < nranks; k *= 2)
-        h = op == OP_BAND ? h | mix(h, k) : h & mix(h, k);
+        h = op == OP_BAND ? h | samples_mix(h, k) : h & samples_mix(h, k);
     return h;
 }
 
@@ -224,7 +224,7 @@ static uint64_t logical_value(enum redop op, unsigned nranks, uint64_t h)
 uint64_t samples_value(enum dtype t, enum redop op, unsigned nranks, unsigned rank, uint64_t at)
 {
     const struct rule_shape *s = rule_shape(t);
-    uint64_t h = mix(rank, at);
+    uint64_t h = samples_mix(rank, at);
 
     if (t == DT_FP64)
         return float_value(11, 52, op, nranks, rank, at, h);

@@ -22,7 +22,7 @@ static bool is_signed(enum dtype t)
     return t != DT_UINT8 && t != DT_UINT16 && t != DT_UINT32 && t != DT_UINT64;
 }
 
-static uint32_t mix(unsigned rank, size_t i)
+static uint32_t test_pattern_mix(unsigned rank, size_t i)
 {
     uint64_t x = ((uint64_t)rank << 32 | (uint32_t)i) * 0x9e3779b97f4a7c15ull;
 
@@ -46,7 +46,7 @@ static int64_t truth(const struct test_pattern *v, uint32_t h)
 static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t i)
 {
     int64_t limit = exact_limit[v->type];
-    uint32_t h = mix(rank, i);
+    uint32_t h = test_pattern_mix(rank, i);
 
     switch (v->op) {
     case OP_PROD:
@@ -119,7 +119,7 @@ static int64_t result(const struct test_pattern *v, size_t i)
 /* Any bits, of the elements of collectives that only move them. */
 static void store_bits(enum dtype t, void *buf, size_t i, unsigned rank)
 {
-    uint64_t x = (uint64_t)mix(rank, i) << 32 | mix(~rank, i);
+    uint64_t x = (uint64_t)test_pattern_mix(rank, i) << 32 | test_pattern_mix(~rank, i);
 
     memcpy((uint8_t *)buf + i * dtype_size(t), &x, dtype_size(t));
 }

@@ -16,7 +16,7 @@
 #endif
 
 /* The timeout is the fourth argument; by operation it is for some time, or until one of a clock. */
-static long futex(const long a[ARGS])
+static long raw_futex(const long a[ARGS])
 {
     const struct timespec *t = (const struct timespec *)(uintptr_t)a[3], *real = t;
     clockid_t id = a[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
@@ -76,7 +76,7 @@ CALL long syscall(long number, ...)
             clock_call(number, a, &rc))
             return rc;
         if (number == SYS_futex)
-            return futex(a);
+            return raw_futex(a);
     }
     return tribclock.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

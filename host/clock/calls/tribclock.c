@@ -108,7 +108,7 @@ static void find_calls(void)
                                                               : NULL);
 }
 
-static void end(const char *found)
+static void tribclock_end(const char *found)
 {
     fprintf(stderr,
             "tributary: %s: TRIB_CLOCK is %s, and found %s; expected a fabric that is up, and a "
@@ -117,7 +117,7 @@ static void end(const char *found)
     _exit(1);
 }
 
-static void join(void)
+static void tribclock_join(void)
 {
     const char *clock = getenv("TRIB_CLOCK"), *dir = getenv("TRIB_RUN");
 
@@ -125,13 +125,13 @@ static void join(void)
         return;
     tribclock.scale_waits = !strcmp(clock, "fabric,scale-waits");
     if (!tribclock.scale_waits && strcmp(clock, "fabric") != 0)
-        end("neither wall, nor fabric, nor fabric,scale-waits in it");
+        tribclock_end("neither wall, nor fabric, nor fabric,scale-waits in it");
     if (!dir || !*dir)
-        end("no run directory in TRIB_RUN");
+        tribclock_end("no run directory in TRIB_RUN");
     if (shared_join(&tribclock.fabric, dir))
-        end("none in TRIB_RUN");
+        tribclock_end("none in TRIB_RUN");
     if (!atomic_load(&tribclock.fabric->clock->turn))
-        end("one whose dilation is unknown");
+        tribclock_end("one whose dilation is unknown");
 }
 
 /* Before main(), or in the first call if a library's constructor makes one. The calls that it makes
@@ -150,7 +150,7 @@ __attribute__((constructor(102))) static void start(void)
     starting = true;
     find_calls();
     tribclock_keep_wall_time((const void *)(uintptr_t)start, true);
-    join();
+    tribclock_join();
     starting = false;
     atomic_store_explicit(&stage, 2, memory_order_release);
 }

@@ -418,7 +418,7 @@ static int add_ports(void)
     return 0;
 }
 
-static int load(void)
+static int process_load(void)
 {
     const char *name = getenv("TRIB_HOST");
     int rc = rundir_open(&process.rd, getenv("TRIB_RUN"), NULL, false);
@@ -462,7 +462,7 @@ int process_devices(struct hca_device **devs, unsigned max)
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&process.lock);
     if (!process.opened) {
-        rc = load();
+        rc = process_load();
         process.opened = !rc;
     }
     for (unsigned i = 0; !rc && i < process.n && i < max; i++)

@@ -34,7 +34,7 @@ void process_deaths_forked(void)
         NULL; /* the child's copy is small, and its parent's thread may have been in it */
 }
 
-static void begin(struct process_hca *p)
+static void process_deaths_begin(struct process_hca *p)
 {
     unsigned h = 0;
     uint16_t host;
@@ -58,7 +58,7 @@ void process_look_for_deaths(struct process_hca *p)
     bool needed;
 
     if (atomic_compare_exchange_strong(&deaths.by, &nobody, p))
-        begin(p);
+        process_deaths_begin(p);
     if (nobody && nobody != p)
         return;
     if (!deaths.watch || now - deaths.looked_ns < LOOK_NS)

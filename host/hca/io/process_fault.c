@@ -22,7 +22,7 @@ static struct {
     _Atomic int sig;
 } fault;
 
-static struct sigaction *before(int sig)
+static struct sigaction *process_fault_before(int sig)
 {
     return &fault.before[sig == SIGBUS];
 }
@@ -30,7 +30,7 @@ static struct sigaction *before(int sig)
 /* Handles the signal as if this handler were not installed. */
 static void pass_on(int sig, siginfo_t *si, void *context)
 {
-    struct sigaction *old = before(sig), dfl = {.sa_handler = SIG_DFL};
+    struct sigaction *old = process_fault_before(sig), dfl = {.sa_handler = SIG_DFL};
     bool plain = !(old->sa_flags & SA_SIGINFO), sent = si->si_code <= 0;
     sigset_t own;
 
@@ -76,17 +76,17 @@ void process_fault_init(void)
     for (unsigned i = 0; i < 2; i++) {
         struct sigaction sa = {.sa_sigaction = on_fault};
 
-        sigaction(sigs[i], NULL, before(sigs[i]));
+        sigaction(sigs[i], NULL, process_fault_before(sigs[i]));
         sigemptyset(&sa.sa_mask); /* guard_take() leaves without restoring the mask */
-        sa.sa_flags =
-            SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (before(sigs[i])->sa_flags & SA_RESTART);
+        sa.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER |
+                      (process_fault_before(sigs[i])->sa_flags & SA_RESTART);
         sigaction(sigs[i], &sa, NULL);
     }
 }
 
 /* Names the smallest region that holds the address: larger ones may overlap it, an implicit one
  * always does. */
-static void report(const struct hca *h, uintptr_t at, int sig)
+static void fault_report(const struct hca *h, uintptr_t at, int sig)
 {
     const char *why =
         sig == SIGBUS ? "SIGBUS: its file was truncated?" : "SIGSEGV: unmapped or protected?";
@@ -118,5 +118,5 @@ void process_fault_report(const struct hca *h)
         return;
     at = atomic_exchange(&fault.at, 0);
     if (at)
-        report(h, at, atomic_load(&fault.sig));
+        fault_report(h, at, atomic_load(&fault.sig));
 }

@@ -12,7 +12,7 @@
 #define AHEAD_NS     300000LL /* in which a process that is woken has handed over its next frame */
 #define RETRY_MAX_NS 1000000LL
 
-static unsigned receive(struct process_hca *p, int64_t now_ps)
+static unsigned process_frames_receive(struct process_hca *p, int64_t now_ps)
 {
     struct rte_mbuf *m[PORT_BURST];
     unsigned total = 0;
@@ -161,7 +161,7 @@ unsigned process_transmit(struct process_hca *p, int64_t now_ps)
 unsigned process_progress(struct process_hca *p)
 {
     int64_t now_ps = clock_fabric_ps(p->sh);
-    unsigned n = receive(p, now_ps);
+    unsigned n = process_frames_receive(p, now_ps);
 
     if (p->ep.next(p->ep.ctx) <= now_ps)
         p->ep.tick(p->ep.ctx, now_ps);

@@ -80,7 +80,7 @@ static bool own_table(void)
 
 /* Tracks the connection. A thread with the program's descriptors posts the events that follow from
  * it (process_check_port). */
-static void keep(struct process_hca *p)
+static void process_keeper_keep(struct process_hca *p)
 {
     struct pollfd f = {.events = POLLIN};
     int ms = IDLE_MS;
@@ -121,6 +121,6 @@ void *process_keeper(void *arg)
     pthread_cond_broadcast(&p->started);
     pthread_mutex_unlock(&p->lock);
     while (!rc)
-        keep(p);
+        process_keeper_keep(p);
     return NULL;
 }

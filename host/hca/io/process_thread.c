@@ -82,7 +82,8 @@ static void drv_unlock(void *ctx)
     pthread_mutex_unlock(&((struct process_hca *)ctx)->lock);
 }
 
-static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct timespec *ts)
+static long process_thread_futex(_Atomic uint32_t *word, int op, uint32_t val,
+                                 const struct timespec *ts)
 {
     return syscall(SYS_futex, (uint32_t *)word, op | FUTEX_PRIVATE_FLAG, val, ts, NULL, 0);
 }
@@ -274,7 +275,7 @@ static void drv_block(void *ctx)
     if (!atomic_load(&p->parked))
         return;
     atomic_fetch_add(&p->park, 1);
-    futex(&p->park, FUTEX_WAKE, 1, NULL);
+    process_thread_futex(&p->park, FUTEX_WAKE, 1, NULL);
 }
 
 struct hca_driver process_driver(struct process_hca *p)
@@ -305,7 +306,7 @@ static bool park(struct process_hca *p)
     left = until ? until - clock_mono_ns() : 0;
     if (left > 0) {
         ts = (struct timespec){0, left};
-        futex(&p->park, FUTEX_WAIT, token, &ts);
+        process_thread_futex(&p->park, FUTEX_WAIT, token, &ts);
     }
     atomic_store(&p->parked, 0);
     return left > 0;

@@ -21,7 +21,7 @@ static void to_free(struct hca *h, uint32_t i)
     h->key_free_tail = i;
 }
 
-static int grow(struct hca *h)
+static int keys_grow(struct hca *h)
 {
     uint32_t cap = h->key_cap ? h->key_cap * 2 : 16;
     struct hca_key *t;
@@ -48,7 +48,7 @@ static int grow(struct hca *h)
 
 int key_take(struct hca *h, struct hca_mr *mr, struct hca_mw *mw, uint32_t *key)
 {
-    int rc = h->key_free_head == UINT32_MAX ? grow(h) : 0;
+    int rc = h->key_free_head == UINT32_MAX ? keys_grow(h) : 0;
     uint32_t i;
 
     if (rc)
