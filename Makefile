@@ -752,6 +752,7 @@ lint: docs-check
 	$(Q)scripts/shells.sh
 	$(Q)scripts/inputs.sh
 	$(Q)scripts/one_helper.py
+	$(Q)scripts/names.py
 	$(Q)scripts/sizes.sh
 	$(Q)[ -x build/lint/bin/ruff ] || { mkdir -p build/lint && pip install --quiet --no-deps --target build/lint $(RUFF); } >build/lint.log 2>&1 || true
 	$(Q)if [ -x build/lint/bin/ruff ]; then build/lint/bin/ruff check --no-cache --quiet python tests scripts examples; else echo "lint: skipped ruff: pip cannot install it: $$(tail -n 1 build/lint.log)"; fi

@@ -22,6 +22,7 @@ io/trunk/trunk_orders.c /proc
 system/shared_object.c a shared object, by O_NONBLOCK
 scripts/docs_links.py documents of the tree
 scripts/docs_text.py documents and sources of the tree
+scripts/names.py sources of the tree
 python/tributary/capture/links.py parts of its own, by descriptors
 python/tributary/capture/output.py the file that is written
 python/tributary/_input.py the helper
