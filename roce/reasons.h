@@ -47,6 +47,5 @@ enum roce_reason {
 };
 
 const char *roce_reason_name(enum roce_reason r);
-const char *roce_reason_text(enum roce_reason r);
 
 #endif

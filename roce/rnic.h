@@ -343,7 +343,6 @@ void qp_destroy(struct qp *qp);
 int qp_modify(struct qp *qp, const struct qp_attr *attr);
 const struct qp_attr *qp_attributes(const struct qp *qp);
 enum qp_state qp_state_of(const struct qp *qp);
-const char *qp_state_name(enum qp_state s); /* "RTS"; "unknown" for an invalid state */
 uint32_t qp_num(const struct qp *qp);
 void *qp_user(const struct qp *qp);
 uint32_t qp_pd(const struct qp *qp);

@@ -13,15 +13,6 @@ static const char *const names[] = {
 
 static const struct event_kinds kinds = {.room = "roce", .name = names, .n = RNIC_EV_COUNT};
 
-static const char *const state_names[] = {
-    [QP_RESET] = "RESET", [QP_INIT] = "INIT", [QP_RTR] = "RTR", [QP_RTS] = "RTS",
-    [QP_SQD] = "SQD",     [QP_SQE] = "SQE",   [QP_ERR] = "ERR"};
-
-const char *qp_state_name(enum qp_state s)
-{
-    return (unsigned)s < sizeof(state_names) / sizeof(state_names[0]) ? state_names[s] : "unknown";
-}
-
 void rnic_events_init(struct rnic *r)
 {
     const uint32_t ip = r->cfg.ip;

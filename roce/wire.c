@@ -21,20 +21,10 @@ static const char *const reason_names[] = {
     ROCE_REASONS(X)
 #undef X
 };
-static const char *const reason_texts[] = {
-#define X(n, l, t) t,
-    ROCE_REASONS(X)
-#undef X
-};
 
 const char *roce_reason_name(enum roce_reason r)
 {
     return (unsigned)r < ROCE_REASON_COUNT ? reason_names[r] : "unknown";
-}
-
-const char *roce_reason_text(enum roce_reason r)
-{
-    return (unsigned)r < ROCE_REASON_COUNT ? reason_texts[r] : "unknown";
 }
 
 /* ---- parse ---- */

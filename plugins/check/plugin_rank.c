@@ -13,11 +13,6 @@
 
 static char warning[200];
 
-const char *rank_warning(void)
-{
-    return warning;
-}
-
 void rank_log(int level, unsigned long flags, const char *file, int line, const char *format, ...)
 {
     va_list ap;

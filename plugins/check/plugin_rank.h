@@ -62,8 +62,6 @@ void rank_pause(struct plugin_rank *r);
 void rank_barrier(struct plugin_rank *r);
 /* Ends by SIGKILL. */
 _Noreturn void rank_dies(struct plugin_rank *r);
-/* The plug-in's last warning, or "". */
-const char *rank_warning(void);
 void rank_log(int level, unsigned long flags, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 const char *rank_result(int rc);

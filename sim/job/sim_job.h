@@ -102,9 +102,8 @@ int job_loop_finish(struct job *j);
 /* Ends a running loop after the operation that the foremost rank is in, at the next multiple of
  * `of` operations: every rank does as many. */
 void job_loop_cut(struct job *j, unsigned of);
-/* Of a rank, so far or of the last loop: operations finished; whether it has finished all of them,
- * and when it ended. */
-unsigned job_loop_ops(const struct job *j, unsigned rank);
+/* Of a rank, so far or of the last loop: whether it has finished all operations, and when it
+ * ended. */
 bool job_loop_done(const struct job *j, unsigned rank);
 int64_t job_loop_end_ps(const struct job *j, unsigned rank);
 /* Makes the connections that operations with these arguments use, before the first of them. 0;

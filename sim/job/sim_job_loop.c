@@ -203,11 +203,6 @@ void job_loop_cut(struct job *j, unsigned of)
     j->loop->n = n < j->loop->n ? n : j->loop->n;
 }
 
-unsigned job_loop_ops(const struct job *j, unsigned rank)
-{
-    return j->mem[rank].ops;
-}
-
 bool job_loop_done(const struct job *j, unsigned rank)
 {
     return j->mem[rank].ended && !j->mem[rank].rc;
