@@ -4,7 +4,7 @@
  * and notes them. What they are to be is the estimator's (host/bench/dilation_control.h).
  */
 #include "tests/host/launch/far_row.h"
-#include "tests/host/launch/far_telemetry.h"
+#include "tests/support/far_telemetry.h"
 
 struct asked {
     struct fixture *b;

@@ -2,7 +2,7 @@
 /* What links carry during a run: counters are read until they rest, by a process that answers as this test says. */
 #include "host/launch/ranks_priv.h"
 #include "tests/fabric/load.h"
-#include "tests/host/launch/far_telemetry.h"
+#include "tests/support/far_telemetry.h"
 
 #include <stdlib.h>
 

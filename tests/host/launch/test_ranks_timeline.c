@@ -2,7 +2,7 @@
 /* The time line of a sweep: which row's it is, and what ranks and ports have said in its file. */
 #include "host/launch/ranks_timeline.h"
 #include "tests/host/launch/far_row.h"
-#include "tests/host/launch/far_telemetry.h"
+#include "tests/support/far_telemetry.h"
 
 #include <errno.h>
 #include <jansson.h>
