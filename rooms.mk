@@ -47,6 +47,10 @@ USES_protocols := include/tributary
 USES_protocols/host := include/tributary base system fabric fabric/routing aggregation protocols
 # `trib-check-protocol`: a protocol under seeds in virtual time
 USES_protocols/check := include/tributary base system aggregation protocols/host
+# collectives without a communicator, pure (no verbs, GPU or clock): kinds, topology, trees and quotas of a job, schedules and a file for each algorithm
+USES_collective := base fabric fabric/routing aggregation protocols/host collective/file
+# schedules from files, verified on symbols
+USES_collective/file := fabric fabric/conf collective
 # congestion controls: DCQCN
 USES_roce/cc := base
 # RoCE v2, both ends alike: wire format, ICRC, queue pairs, rate limiter
@@ -65,6 +69,8 @@ USES_switch/multimem := base fabric aggregation roce switch/reduce
 USES_switch/protocol := base fabric aggregation protocols/host roce switch/reduce
 # nodes and links in order of time
 USES_switch/net := base fabric fabric/routing switch/queue switch switch/reduce switch/protocol
+# predicted times over schedules and links, without a communicator: costs, choice of an algorithm
+USES_model := include/tributary base fabric fabric/routing aggregation protocols/host collective collective/file switch/queue
 # a port of a process: memif or DPDK device
 USES_io/port := system roce
 # memif, control channel and rings
@@ -91,28 +97,24 @@ USES_host/hca/memory := base roce host/hca
 USES_host/hca/io := base fabric fabric/routing roce machine io/port io/memif io host/hca host/hca/memory
 # GPU memory and what runs there: CUDA kernels, and the same bodies as C, their twins
 USES_host/kernels := base aggregation
-# communicator and operations, the executor
-USES_host/coll := base fabric aggregation protocols/host host/kernels host/coll/alg host/coll/gpu host/coll/transport host/coll/recovery
-# schedules: topology, a file for each algorithm, schedules from files
-USES_host/coll/alg := fabric fabric/routing fabric/conf aggregation protocols/host host/coll
-# staging of GPU memory, GPUDirect
-USES_host/coll/gpu := host/kernels host/coll host/coll/alg
+# communicator and operations, the executor, need of memory
+USES_host/coll := base fabric aggregation protocols/host collective collective/file host/kernels host/coll/gpu host/coll/transport host/coll/recovery
+# what runs of a schedule in GPU memory, GPUDirect
+USES_host/coll/gpu := collective host/kernels host/coll
 # connections, aggregation and datagrams of a rank
-USES_host/coll/transport := base fabric aggregation protocols/host host/coll host/coll/alg
+USES_host/coll/transport := base fabric aggregation protocols/host collective host/coll
 # the ranks' agreement on a failure, trees that return
-USES_host/coll/recovery := base protocols/host host/coll host/coll/alg host/coll/transport
-# predicted times: costs, choice of an algorithm, need of memory
-USES_host/coll/model := include/tributary base fabric fabric/routing aggregation protocols/host switch/queue host/coll host/coll/alg host/coll/transport
+USES_host/coll/recovery := base protocols/host collective host/coll host/coll/transport
 # what results must be
-USES_host/bench/verify := base fabric aggregation host/kernels host/coll host/coll/alg host/coll/transport
+USES_host/bench/verify := base fabric aggregation collective host/kernels host/coll
 # what `trib-perf` and `trib-sim` share: sweep, plan, options, report, time line
-USES_host/bench := include/tributary base system fabric fabric/conf aggregation protocols/host host/kernels host/coll host/coll/alg host/coll/transport host/coll/model host/bench/verify
+USES_host/bench := include/tributary base system fabric fabric/conf aggregation protocols/host collective collective/file model host/kernels host/coll host/bench/verify
 # `tributary/coll.h`: `libtributary.so.1`
-USES_host/session := include/tributary base system fabric fabric/routing aggregation protocols/host machine host/coll host/coll/alg host/coll/transport host/coll/recovery host/coll/model host/bench
+USES_host/session := include/tributary base system fabric fabric/routing aggregation protocols/host collective machine model host/coll host/coll/recovery host/bench
 # `store_pmix.so`: ranks of a communicator meet by a launcher's PMIx
 USES_plugins/pmix := host/session
 # a job's processes and ranks; `trib-perf`
-USES_host/launch := base system fabric fabric/routing fabric/conf aggregation protocols/host machine host/kernels host/coll host/coll/alg host/coll/gpu host/coll/transport host/coll/recovery host/coll/model host/bench/verify host/bench
+USES_host/launch := base system fabric fabric/routing fabric/conf aggregation protocols/host collective collective/file machine host/kernels host/coll host/coll/gpu host/coll/transport host/coll/recovery host/bench/verify host/bench
 # `trib-enter`: what `trib exec` becomes, the emulated host's `/sys` and `/dev`
 USES_host/sandbox := base system fabric fabric/routing machine host/hca host/session
 # `trib-keep`: starts a fabric's processes, sees how they end, finds and ends them
@@ -126,19 +128,19 @@ USES_host/hint :=
 # DPDK's EAL of a simulation or a test
 USES_sim/eal := system
 # net, HCAs and the clock of a simulation, its threads, faults, background flows
-USES_sim/world := base fabric fabric/routing fabric/conf roce switch/queue switch/reduce switch/net io host/hca host/hca/memory host/coll host/coll/alg host/coll/model host/bench sim/eal
+USES_sim/world := base fabric fabric/routing fabric/conf collective roce switch/queue switch/reduce switch/net io host/hca host/hca/memory host/coll host/bench sim/eal
 # ranks of a simulation, and the oracle that judges them
 USES_sim/job := base fabric aggregation protocols/host host/hca/memory host/coll host/coll/transport host/coll/recovery host/bench sim/world
 # rows, counters, traces, congestion, the fabric's part of a time line
-USES_sim/report := base system fabric fabric/routing fabric/conf aggregation protocols/host roce switch/queue switch/reduce switch/protocol switch/net host/hca host/coll host/coll/alg host/coll/transport host/coll/recovery host/bench/verify host/bench sim/world sim/job
+USES_sim/report := base system fabric fabric/routing fabric/conf aggregation protocols/host collective roce switch/queue switch/reduce switch/protocol switch/net host/hca host/coll host/coll/transport host/coll/recovery host/bench/verify host/bench sim/world sim/job
 # cases from seeds
-USES_sim/chaos := base system fabric fabric/conf aggregation protocols/host roce switch/queue switch/net host/hca host/coll host/coll/alg host/coll/transport host/coll/recovery host/coll/model host/bench sim/world sim/job
+USES_sim/chaos := base system fabric fabric/conf aggregation protocols/host collective roce switch/queue switch/net model host/hca host/coll host/coll/recovery host/bench sim/world sim/job
 # a training step
-USES_sim/step := base system fabric fabric/routing fabric/conf fabric/theory host/coll host/coll/alg host/coll/recovery host/coll/model host/bench/verify host/bench sim/world sim/job
+USES_sim/step := base system fabric fabric/routing fabric/conf fabric/theory collective model host/coll host/coll/recovery host/bench/verify host/bench sim/world sim/job
 # several jobs on one fabric
-USES_sim/jobs := include/tributary base system fabric fabric/routing fabric/conf aggregation protocols/host roce switch/reduce switch/protocol switch/net host/coll host/coll/alg host/coll/transport host/coll/recovery host/coll/model host/bench/verify host/bench sim/world sim/job sim/report
+USES_sim/jobs := include/tributary base system fabric fabric/routing fabric/conf aggregation protocols/host collective roce switch/reduce switch/protocol switch/net model host/coll host/coll/recovery host/bench/verify host/bench sim/world sim/job sim/report
 # `trib-sim`: capacity of a run, what it writes beside results
-USES_sim := base base/shortage system fabric fabric/conf aggregation protocols/host switch/reduce switch/net host/coll host/coll/alg host/coll/transport host/bench/verify host/bench sim/world sim/report sim/chaos sim/step sim/jobs
+USES_sim := base base/shortage system fabric fabric/conf aggregation protocols/host collective collective/file switch/reduce switch/net host/coll host/coll/transport host/bench/verify host/bench sim/world sim/report sim/chaos sim/step sim/jobs
 
 # Two that use each other.
 # An aggregation node owns its multimem unit and passes it frames, events and ticks.

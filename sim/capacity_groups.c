@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/capacity_groups.h"
 
+#include "collective/quota.h"
 #include "host/coll/comm.h"
 #include "host/coll/transport/agg.h"
-#include "host/coll/transport/quota.h"
 #include "switch/reduce/an.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static bool add_group(struct promised *s, uint16_t tree, unsigned n, const uint1
     struct fab_members m;
     uint16_t top;
 
-    if (!comm_members(s->f, n, host, &m, NULL))
+    if (!topo_members(s->f, n, host, &m, NULL))
         return false;
     top = fab_group_top(s->f, t, &m);
     if (top == FAB_NONE)

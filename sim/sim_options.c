@@ -4,10 +4,10 @@
  */
 #include "sim/sim_options.h"
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 
+#include "collective/file/sched_file.h"
 #include "host/bench/schedule_option.h"
-#include "host/coll/alg/sched_file.h"
 #include "switch/net/net.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * The cost of a collective by the bandwidth of each level of a fabric: the closed forms of the
  * literature, in seconds and bytes (not ps: these are estimates, no control decision reads them).
  *
- * host/coll's model walks an algorithm's schedule message by message over the links, with
+ * model/ walks an algorithm's schedule message by message over the links, with
  * latencies, headers and the ends' costs, for the very ranks of a run; this one knows only levels,
  * and shows which of them is the bottleneck and how times scale. For large messages on ideal
  * presets, where no two flows of an algorithm share a cable, simulated packets take these times

@@ -145,7 +145,7 @@ double cost_ring_wire(const struct cost_links *k, const struct cost *c, unsigned
     return fmax(c->s, s) + ack;
 }
 
-#define PIECES_FROM 262144.0 /* bytes of a block that host/coll/alg/hier.c cuts */
+#define PIECES_FROM 262144.0 /* bytes of a block that collective/hier.c cuts */
 
 double cost_hier_wire(const struct cost_links *k, double bytes)
 {

@@ -9,6 +9,7 @@
 #define TRIB_HOST_BENCH_DILATION_CONTROL_H
 
 #include "host/coll/coll.h"
+#include "model/predict.h"
 
 #include <stdbool.h>
 #include <stdint.h>

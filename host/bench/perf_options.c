@@ -2,7 +2,7 @@
 /* trib-perf's tables of options. */
 #include "host/bench/perf_options.h"
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 
 #include <errno.h>
 #include <string.h>

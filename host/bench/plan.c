@@ -3,14 +3,14 @@
  * Planning before a rank is started: hosts of ranks, aggregation trees, and which algorithms the
  * collective has and the fabric can run. Refuses what cannot work.
  */
-#include "host/bench/verify/layout.h"
 #include "host/bench/nvls_hw.h"
 #include "host/bench/sweep.h"
+#include "host/bench/verify/layout.h"
 
 #include "host/bench/buffer.h"
 #include "host/bench/trees.h"
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "include/tributary/protocol.h"
 
 #include <errno.h>

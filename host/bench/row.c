@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/row.h"
 
-#include "host/bench/verify/layout.h"
+#include "collective/file/sched_file.h"
 #include "host/bench/perf_options.h"
-#include "host/coll/alg/sched_file.h"
+#include "host/bench/verify/layout.h"
 
 struct coll_args row_args(const struct row *r)
 {

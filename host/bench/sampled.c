@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/sampled.h"
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 
 #include <errno.h>
 #include <stdlib.h>

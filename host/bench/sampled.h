@@ -3,15 +3,15 @@
  * What the sampled elements of a row may be. As a rule the algorithm that runs it leaves one result
  * (expected.h). An operation that a failover has cut may have been done by the row's own algorithm,
  * by any of the policy, and in part by the chain of ranks that finishes what the switches have left
- * (alg/repair.c): then each element may be any of these. Where a switch reduces in order of
+ * (collective/repair.c): then each element may be any of these. Where a switch reduces in order of
  * arrival, or a protocol may have done it, there is no one right result, and no sampled element.
  */
 #ifndef TRIB_HOST_BENCH_SAMPLED_H
 #define TRIB_HOST_BENCH_SAMPLED_H
 
-#include "host/bench/verify/expected.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/row.h"
+#include "host/bench/verify/expected.h"
 
 #define SAMPLED_WAYS  ((unsigned)ALGO_COUNT + 1)
 #define SAMPLED_BYTES (SAMPLED_WAYS * SAMPLES_MAX * 8u) /* of `want`, at most */

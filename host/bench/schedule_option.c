@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/schedule_option.h"
 
-#include "host/coll/alg/sched_file.h"
+#include "collective/file/sched_file.h"
 
 #include <stdlib.h>
 

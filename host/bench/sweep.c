@@ -7,13 +7,13 @@
 #include "host/bench/tolerance.h"
 
 #include "base/assert.h"
-#include "host/bench/verify/layout.h"
+#include "collective/file/sched_file.h"
+#include "collective/protocol_trees.h"
+#include "collective/topo.h"
 #include "host/bench/nvls_hw.h"
 #include "host/bench/result_rows.h"
 #include "host/bench/result_table.h"
-#include "host/coll/alg/sched_file.h"
-#include "host/coll/transport/agg.h"
-#include "host/coll/transport/protocol_trees.h"
+#include "host/bench/verify/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static unsigned protocol_trees_left(const struct sweep *s, enum coll_algo a, uin
     struct fab_members m;
 
     memcpy(t.tree, s->tree, sizeof(t.tree));
-    if (lost && coll_protocol(a) && comm_members(s->fab, s->nranks, s->host_of_rank, &m, NULL))
+    if (lost && coll_protocol(a) && topo_members(s->fab, s->nranks, s->host_of_rank, &m, NULL))
         t = protocol_choose_trees(s->fab, coll_protocol(a), s->tree, s->n_trees, &m, COLL_TREES);
     for (unsigned k = 0; k < t.n; k++)
         if (!(lost >> k & 1))

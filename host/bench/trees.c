@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/trees.h"
 
+#include "collective/topo.h"
 #include "fabric/tree_rate.h"
-#include "host/coll/transport/agg.h"
 
 struct trees_choice {
     const struct fabric *f;
@@ -50,7 +50,7 @@ static bool gains(struct trees_choice *c, unsigned tree)
     struct fab_members m;
     uint64_t before, with;
 
-    if (!comm_members(c->f, c->nranks, c->host_of_rank, &m, NULL))
+    if (!topo_members(c->f, c->nranks, c->host_of_rank, &m, NULL))
         return false;
     before = rate_of(c, c->n, &m);
     c->tree[c->n] = (uint16_t)tree;

@@ -5,7 +5,7 @@
  * wait for each other), a rank sends the full description of its operation to those that it waits
  * for.
  */
-#include "host/coll/alg/sched_file.h"
+#include "collective/file/sched_file.h"
 #include "host/coll/transport/conn.h"
 
 #include <errno.h>

@@ -9,97 +9,17 @@
 #ifndef TRIB_HOST_COLL_COLL_H
 #define TRIB_HOST_COLL_COLL_H
 
-#include "aggregation/arith.h"
+#include "collective/kinds.h"
 #include "fabric/fabric.h"
-#include "fabric/tree_rails.h"
 #include "host/kernels/device.h"
-#include "protocols/host/registry.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
-
-/*
- * `count` is as in NCCL: elements of the vector (all-reduce, reduce, broadcast), of each rank's
- * contribution (all-gather, gather), of what each rank gets (reduce-scatter, scatter), of the block
- * for each pair (all-to-all), of the message to rank + 1 (send/recv, from rank - 1, around a ring).
- * In place: all-gather and gather (root) send == recv + rank * bytes of count; reduce-scatter and
- * scatter (root) recv == send + rank * bytes of count; all-to-all and send/recv cannot be.
- */
-enum coll_kind {
-    COLL_ALLREDUCE,
-    COLL_REDUCE,
-    COLL_BROADCAST,
-    COLL_ALLGATHER,
-    COLL_REDUCE_SCATTER,
-    COLL_ALLTOALL,
-    COLL_GATHER,
-    COLL_SCATTER,
-    COLL_SENDRECV,
-    COLL_BARRIER,
-    COLL_KINDS
-};
-
-static inline bool coll_reduces(enum coll_kind k)
-{
-    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
-}
-
-static inline bool coll_rooted(enum coll_kind k)
-{
-    return k == COLL_REDUCE || k == COLL_BROADCAST || k == COLL_GATHER || k == COLL_SCATTER;
-}
-
-const char *coll_name(unsigned kind); /* "all_reduce", as in nccl-tests; "?" of none */
-
-enum coll_algo {
-    ALGO_RING,       /* pipelined ring, a channel after the other in proportion to their rates */
-    ALGO_SHARP,      /* in the aggregation nodes of the scale-out network */
-    ALGO_TREE,       /* double binary tree */
-    ALGO_CHAIN,      /* pipelined chain */
-    ALGO_HALVING,    /* recursive halving and doubling */
-    ALGO_PAIRWISE,   /* one peer at a time */
-    ALGO_DIRECT,     /* all peers at once */
-    ALGO_NVLS,       /* multimem of the NVSwitches */
-    ALGO_HIER,       /* within the node, across the rails by ring, within the node */
-    ALGO_HIER_SHARP, /* the same, across by SHARP */
-    ALGO_NVLS_SHARP, /* within the node by multimem, across by SHARP */
-    ALGO_PROTOCOL,   /* aggregation protocols (protocols/), by their seats */
-    ALGO_PROTOCOL_LAST = ALGO_PROTOCOL + PROTO_SEATS - 1,
-    ALGO_RINGS,    /* rings through all NICs of GPU nodes at once */
-    ALGO_PXN,      /* all-to-all in two hops: within the node, then along the rail */
-    ALGO_SCHEDULE, /* from a file: coll_args.file */
-    ALGO_COUNT,
-    ALGO_AUTO = ALGO_COUNT /* what the model says is fastest; never in a schedule */
-};
-
-/* Algorithms before this one are there on every fabric that can run them; the others where somebody
- * names them. */
-#define ALGO_USUAL     ((unsigned)ALGO_PROTOCOL)
-#define COLL_PROTOCOLS (((1u << PROTO_SEATS) - 1) << ALGO_PROTOCOL)
-static inline bool coll_is_protocol(enum coll_algo a)
-{
-    return a >= ALGO_PROTOCOL && a <= ALGO_PROTOCOL_LAST;
-}
-
-/* The protocol that the algorithm is; NULL: it is none, or the seat is empty. */
-static inline const struct trib_protocol *coll_protocol(enum coll_algo a)
-{
-    return coll_is_protocol(a) ? proto_at(a - ALGO_PROTOCOL) : NULL;
-}
-
-/* Does the protocol reduce these? An average is its sum, divided by the rank. */
-static inline bool coll_protocol_does(const struct trib_protocol *p, enum dtype t, enum redop op)
-{
-    return t <= DT_BF16 && op <= OP_AVG &&
-           p->supports((enum trib_type)t, op == OP_AVG ? TRIB_SUM : (enum trib_sum)op);
-}
 
 struct comm;
 struct comm_sim;
 struct comm_watch;
 struct coll_req;
-
-#define COLL_TREES FAB_JOB_TREES /* aggregation trees of a communicator, at most */
 
 struct comm_cfg {
     unsigned n_ctx; /* this rank's devices, in order of its host's ports */
@@ -214,24 +134,6 @@ int comm_deregister(struct comm *c, const void *buf, size_t bytes);
  * COMM_TEXT bytes. */
 void comm_gpudirect(const struct comm *c, char *text);
 
-struct sched_file; /* host/coll/alg/sched_file.h */
-
-struct coll_args {
-    enum coll_kind kind;
-    enum coll_algo algo;
-    const void *send;
-    void *recv;
-    size_t count;
-    enum dtype type;
-    enum redop op;
-    unsigned root;
-    unsigned sparse; /* all-to-all: so many blocks of each rank are not empty; 0: all */
-    bool mm_self;    /* NVLS: a GPU's own contribution crosses the switch too (F27), so that 16-bit
-                        floats are rounded once; else the GPU adds it itself (F26) */
-    const struct sched_file *file; /* of ALGO_SCHEDULE: the same at all ranks, until the end of the
-                                      operation */
-};
-
 /*
  * Starts an operation. Buffers overlap only as "in place" says above; one that a rank does not use
  * (send of a broadcast that it only gets, recv of a reduce at others than the root) may be NULL.
@@ -262,48 +164,5 @@ enum coll_algo comm_runs_by(struct comm *c, const struct coll_args *a);
 bool coll_as_asked(const struct coll_req *req);
 int coll_test(struct coll_req *req);  /* 0 running, 1 done, -errno failed (comm_error says why) */
 void coll_free(struct coll_req *req); /* a running operation goes on by itself */
-
-/*
- * The predicted time (model/), from the schedule and the fabric, without running anything.
- * time_ps: from the moment at which all ranks start to the one at which the last knows that it is
- * done. busiest_link_bytes: what the busiest direction of a link carries in all, layer-2 frames and
- * 24 bytes each for preamble, FCS and gap, one ACK a message included; so its utilisation is 8 *
- * bytes / (rate * time). busiest_dirlink: link * 2 + direction. handoffs: from process to process,
- * one after the other, on the critical path. No time is below what the payload takes on the links
- * that it has to cross (model/cost_bound.h). window as in comm_cfg; what the
- * switches' quotas leave the trees is applied. 0, -EINVAL, -ENOTSUP (no aggregation node of the
- * tree reaches all ranks), -ENOMEM.
- */
-struct coll_prediction {
-    int64_t time_ps;
-    int64_t
-        next_ps;  /* what an operation adds that follows another at once; 0: as much as the first */
-    bool guessed; /* of a protocol without a formula, or of a schedule that is too long to be looked
-                    at: of use for a dilation, and for nobody to see */
-    bool hashed;  /* ecmp = "hash" chooses among ways, which are taken as balanced ECMP has them */
-    unsigned within_percent; /* of a protocol: what runs without loss differ by; 0: unknown */
-    uint64_t busiest_link_bytes;
-    uint32_t busiest_dirlink;
-    unsigned handoffs;
-    unsigned
-        from_ranks; /* extrapolated from a run of the model with so many; 0: it ran all ranks */
-};
-int coll_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
-                 const uint16_t *host_of_rank, uint16_t tree, uint32_t window,
-                 struct coll_prediction *p);
-/* The same over several trees; each rail takes the first one that reaches its ranks. */
-int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
-                       const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
-                       uint32_t window, struct coll_prediction *p);
-
-/*
- * ALGO_AUTO: the fastest by the model of the algorithms allowed (bit 1 << ALGO_x) that the fabric
- * can run; a->algo is not looked at. *p is its prediction, why (COLL_WHY bytes) says in words what
- * it was compared with. What coll_predict returns; -ENOTSUP: none can.
- */
-#define COLL_WHY 160
-int coll_auto(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
-              const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees, uint32_t window,
-              unsigned allowed, enum coll_algo *algo, struct coll_prediction *p, char *why);
 
 #endif

@@ -5,7 +5,7 @@
 #define TRIB_HOST_COLL_EXEC_H
 
 #include "base/cacheline.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "host/coll/mem.h"
 #include "host/coll/transport/edge.h"
 

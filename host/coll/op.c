@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The user's calls: from arguments to an operation that can run. */
 #include "base/cacheline.h"
-#include "host/coll/gpu/stage.h"
+#include "collective/stage.h"
 #include "host/coll/transport/conn.h"
 
 #include <errno.h>

@@ -2,10 +2,10 @@
 #include "host/launch/msg_read.h"
 
 #include "aggregation/arith.h"
-#include "host/bench/verify/layout.h"
+#include "collective/file/sched_file.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/sampled.h"
-#include "host/coll/alg/sched_file.h"
+#include "host/bench/verify/layout.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * poll() sleeps, longer after 50 ms.
  */
 #include "host/launch/rank.h"
+#include "collective/file/sched_file.h"
 #include "host/bench/dilation_control.h"
-#include "host/coll/alg/sched_file.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
 #include "protocols/host/load.h"

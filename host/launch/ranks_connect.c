@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connects the ranks of a sweep into one communicator. */
-#include "system/credential.h"
-#include "host/coll/alg/sched_file.h"
+#include "collective/file/sched_file.h"
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
+#include "system/credential.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 #define TRIB_HOST_LAUNCH_RANKS_PRIV_H
 
 #include "base/assert.h"
+#include "collective/sched.h"
 #include "host/bench/verify/layout.h"
-#include "host/coll/alg/sched.h"
 #include "host/launch/job_processes.h"
 #include "host/launch/ranks.h"
 #include "machine/rundir.h"

@@ -6,8 +6,6 @@
  * standard input), and the device is that machine's own; so it does on another machine of the conf
  * (--away-rank FABRIC HOST), where the device is the emulated one.
  */
-#include "system/atomic_output.h"
-#include "system/provenance.h"
 #include "host/bench/buffer.h"
 #include "host/bench/host_resources.h"
 #include "host/bench/perf_options.h"
@@ -16,15 +14,17 @@
 #include "host/bench/result_table.h"
 #include "host/bench/schedule_option.h"
 #include "host/bench/sweep.h"
-#include "host/coll/model/memory_need.h"
+#include "host/coll/memory_need.h"
 #include "host/launch/away.h"
 #include "host/launch/job_processes.h"
 #include "host/launch/rank.h"
 #include "host/launch/ranks.h"
 #include "host/launch/ranks_timeline.h"
+#include "machine/shared.h"
 #include "protocols/host/call.h"
 #include "protocols/host/load.h"
-#include "machine/shared.h"
+#include "system/atomic_output.h"
+#include "system/provenance.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,14 +5,14 @@
  * part with its reason, so that nobody waits for it.
  */
 #include "base/assert.h"
-#include "system/credential.h"
+#include "collective/sched.h"
 #include "host/bench/dilation_control.h"
 #include "host/bench/trees.h"
-#include "host/coll/alg/sched.h"
 #include "host/session/agree.h"
 #include "host/session/comm_priv.h"
 #include "host/session/oob.h"
 #include "machine/shared.h"
+#include "system/credential.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,9 +4,10 @@
  * as long as the operation runs.
  */
 #include "base/assert.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "host/session/comm_priv.h"
 #include "machine/shared.h"
+#include "model/predict.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A chaos case, read from a file. The first mistake ends it. */
+#include "collective/sched.h"
 #include "fabric/build.h"
-#include "host/coll/alg/sched.h"
 #include "sim/chaos/case.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A chaos case, written as a file. */
-#include "system/own_path.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "sim/chaos/case.h"
+#include "system/own_path.h"
 
 #include <errno.h>
 #include <inttypes.h>

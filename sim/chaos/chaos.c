@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A case from a seed or a file, its run, and its report. */
 #include "base/events.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "sim/chaos/case.h"
 #include "switch/queue/link_fault.h"
 

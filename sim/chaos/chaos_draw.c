@@ -2,8 +2,9 @@
 /* Draws of a seed besides the fabric: ranks, operations, faults. */
 #include "sim/chaos/chaos_priv.h"
 
+#include "collective/sched.h"
 #include "host/bench/perf_options.h"
-#include "host/coll/alg/sched.h"
+#include "model/predict.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  */
 #include "sim/chaos/chaos_priv.h"
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * Reads a jobs file. A mistake in a job skips the checks that need what was wrong, so that one
  * mistake gives one error.
  */
+#include "collective/sched.h"
 #include "host/bench/trees.h"
-#include "host/coll/alg/sched.h"
 #include "sim/jobs/jobs_conf_priv.h"
 
 #include <errno.h>

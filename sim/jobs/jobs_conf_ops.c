@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations of a job, read from a file and checked against its ranks and the fabric. */
-#include "host/bench/verify/layout.h"
+#include "collective/sched.h"
 #include "host/bench/tolerance.h"
-#include "host/coll/alg/sched.h"
-#include "sim/jobs/jobs_conf_priv.h"
+#include "host/bench/verify/layout.h"
 #include "include/tributary/protocol.h"
+#include "model/predict.h"
+#include "sim/jobs/jobs_conf_priv.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results of several jobs: a line for each, what switches refused, and all of it as JSON. */
+#include "base/table.h"
+#include "collective/sched.h"
+#include "sim/jobs/jobs.h"
 #include "system/atomic_output.h"
 #include "system/provenance.h"
-#include "base/table.h"
-#include "host/coll/alg/sched.h"
-#include "sim/jobs/jobs.h"
 
 #include <errno.h>
 #include <jansson.h>

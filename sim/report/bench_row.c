@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One row in one place: warm-up, timed operations, checks. */
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "sim/report/bench_priv.h"
 #include "sim/report/protocol_counters.h"
 #include "switch/net/net_stats.h"

@@ -2,7 +2,7 @@
 #include "sim/report/link_counters.h"
 
 #include "base/assert.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "switch/net/net_stats.h"
 
 #include <errno.h>

@@ -5,12 +5,12 @@
  */
 #include "sim/step/step.h"
 
+#include "base/table.h"
+#include "collective/sched.h"
+#include "host/bench/perf_options.h"
+#include "host/coll/comm.h"
 #include "system/atomic_output.h"
 #include "system/provenance.h"
-#include "base/table.h"
-#include "host/bench/perf_options.h"
-#include "host/coll/alg/sched.h"
-#include "host/coll/comm.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -5,7 +5,7 @@
  */
 #include "sim/step/step.h"
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "host/coll/comm.h"
 
 #include <errno.h>

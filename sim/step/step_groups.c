@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/step/step_groups.h"
 
+#include "collective/sched.h"
 #include "host/bench/verify/layout.h"
-#include "host/coll/alg/sched.h"
 #include "host/coll/comm.h"
+#include "model/predict.h"
 #include "sim/step/step_load.h"
 
 #include <errno.h>

@@ -15,10 +15,11 @@
 #include "sim/step/step_groups.h"
 
 #include "base/assert.h"
-#include "host/bench/verify/layout.h"
+#include "collective/sched.h"
 #include "host/bench/perf_options.h"
-#include "host/coll/alg/sched.h"
+#include "host/bench/verify/layout.h"
 #include "host/coll/comm.h"
+#include "model/predict.h"
 
 #include <errno.h>
 #include <stdlib.h>

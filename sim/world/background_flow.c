@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world/background_flow.h"
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "host/coll/coll.h"
 #include "sim/world/flow.h"
 

@@ -3,7 +3,7 @@
 #ifndef TRIB_SIM_WORLD_SIM_MEMORY_H
 #define TRIB_SIM_WORLD_SIM_MEMORY_H
 
-#include "host/coll/model/memory_need.h"
+#include "host/coll/memory_need.h"
 
 struct sim_need {
     uint64_t frames, fabric, ranks, data; /* bytes of each */

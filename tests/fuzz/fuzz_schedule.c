@@ -3,8 +3,8 @@
  * Arbitrary schedules: a refusal names at least one mistake. What is accepted has a schedule for
  * every rank, whose steps stay within the buffers and whose messages have two ends of one length.
  */
-#include "host/coll/alg/sched.h"
-#include "host/coll/alg/sched_file.h"
+#include "collective/file/sched_file.h"
+#include "collective/sched.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -22,7 +22,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 # Tests of a room that are not in tests/ROOM.
 ALSO = {
     "host/coll": ["tests/sim/test_failover", "tests/sim/test_rejoin", "tests/sim/test_comms"],
-    "host/coll/model": ["tests/sim/test_model_exact", "tests/sim/test_model_packets"],
+    "model": ["tests/sim/test_model_exact", "tests/sim/test_model_packets"],
     "host/coll/recovery": ["tests/sim/test_failover", "tests/sim/test_rejoin"],
     "host/coll/transport": ["tests/sim/test_protocols", "tests/sim/test_comms", "tests/sim/test_slots", "tests/sim/test_failover"],
     "sim": ["tests/sim/test_faults", "tests/sim/test_gone"],

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/predict.h"
 #include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 

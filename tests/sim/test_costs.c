@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "model/predict.h"
 #include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 

@@ -12,9 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collective/file/sched_file.h"
 #include "host/bench/verify/expected.h"
 #include "host/bench/verify/rule.h"
-#include "host/coll/alg/sched_file.h"
+#include "model/predict.h"
 #include "sim/job/sim_job.h"
 #include "tests/support/draw_schedule.h"
 #include "tests/support/eal.h"

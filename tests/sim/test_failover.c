@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "host/coll/comm.h"
 #include "tests/sim/one_job.h"
 #include "tests/support/eal.h"

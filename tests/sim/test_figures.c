@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "model/predict.h"
 #include "tests/sim/one_job.h"
 #include "tests/support/eal.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "tests/sim/one_job.h"
 #include "tests/support/eal.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 

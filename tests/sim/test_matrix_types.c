@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "sim/job/oracle.h"
 #include "tests/sim/one_job.h"
 #include "tests/support/eal.h"

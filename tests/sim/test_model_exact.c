@@ -4,7 +4,8 @@
  * that store and that cut through, with hosts that ranks share, with costs, with GPU nodes. Where messages meet, the order in
  * which frames of the same instant leave decides; there, and in longer operations, the two are some frames apart.
  */
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
+#include "model/predict.h"
 #include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 

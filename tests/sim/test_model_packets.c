@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predictions of the cost model (host/coll/model/cost_model.h) equal simulated times. */
-#include "host/coll/alg/sched.h"
+/* Predictions of the cost model (model/cost_model.h) equal simulated times. */
+#include "collective/sched.h"
+#include "model/predict.h"
 #include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "host/coll/comm.h"
+#include "model/predict.h"
 #include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 

@@ -3,9 +3,9 @@
  * Runs the schedules of all ranks in any order that their dependencies allow: the content of each
  * message and of each sum does not depend on it.
  */
+#include "collective/topo.h"
 #include "host/bench/verify/expected_priv.h"
 #include "host/bench/verify/rule.h"
-#include "host/coll/transport/agg.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -291,7 +291,7 @@ static void use_trees(struct expected *x)
 
     if (j->n_trees > 1)
         topo_use_trees(&x->topo, j->tree, j->n_trees,
-                       comm_members(j->fab, j->nranks, j->host_of_rank, &members, NULL) ? &members
+                       topo_members(j->fab, j->nranks, j->host_of_rank, &members, NULL) ? &members
                                                                                         : NULL);
 }
 

@@ -5,9 +5,9 @@
 #define TRIB_HOST_BENCH_VERIFY_EXPECTED_PRIV_H
 
 #include "base/arena.h"
+#include "collective/sched.h"
+#include "collective/topo.h"
 #include "host/bench/verify/expected.h"
-#include "host/coll/alg/sched.h"
-#include "host/coll/alg/topo.h"
 
 /* ---- expected_image.c: contents ---- */
 

@@ -4,9 +4,9 @@
  */
 #include "aggregation/narrow.h"
 #include "aggregation/proto.h"
+#include "collective/topo.h"
 #include "host/bench/verify/expected_priv.h"
 #include "host/bench/verify/rule.h"
-#include "host/coll/transport/agg.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,7 +130,7 @@ static int group_make(struct expected *x, struct expected_group *g, bool all, un
             host[g->n] = j->host_of_rank[r];
             g->rank[g->n++] = (uint16_t)r;
         }
-    if (g->n && !comm_members(j->fab, g->n, host, &g->members, g->member))
+    if (g->n && !topo_members(j->fab, g->n, host, &g->members, g->member))
         g->n = 0;
     free(host);
     return g->rank && g->member ? 0 : -ENOMEM;

@@ -6,8 +6,8 @@
  * order, so a lane's steps are: a step is done when its stream has reached the count that it had
  * when the step was queued.
  */
+#include "collective/stage.h"
 #include "host/coll/comm.h"
-#include "host/coll/gpu/stage.h"
 
 #include <errno.h>
 

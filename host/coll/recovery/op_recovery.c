@@ -11,7 +11,7 @@
  * finished the operation takes part again with the input that it kept.
  *
  * An operation by the trees alone is finished by the hosts from the first message on that some rank
- * lacks (alg/repair.c). A rank that has finished it may have given its buffers back, but others
+ * lacks (collective/repair.c). A rank that has finished it may have given its buffers back, but others
  * lack at most a window of what it has. So each edge keeps the last window of a finished operation,
  * and the messages in flight of one whose results overwrite what was sent.
  *

@@ -12,8 +12,8 @@
  * used again as soon as their result is here.
  */
 #include "base/units.h"
+#include "collective/quota.h"
 #include "host/coll/comm.h"
-#include "host/coll/transport/quota.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,32 +22,6 @@
 
 #define SIGNAL_EVERY 8
 #define SEND_SLACK   (2 * SIGNAL_EVERY) /* sends that are not covered by a signaled one yet */
-/* Up to the top of a tree and back takes at most a round trip between hosts of frames that every
- * switch stores; messages go up whole, and a member that is late keeps the others' slots. */
-#define ROUND_TRIPS 2
-#define LEAST_PS    (10 * PS_PER_US)
-#define LEAST_SLOTS 64
-
-uint32_t agg_window(const struct fabric *fab, uint32_t asked)
-{
-    int64_t ps = RTE_MAX(ROUND_TRIPS * fab->transport.stored_round_trip_ps, LEAST_PS);
-    uint64_t rate = 0;
-    double slots;
-
-    if (asked)
-        return RTE_MIN(asked, (uint32_t)AGG_MAX_WINDOW);
-    for (unsigned h = 0; h < fab->n_hosts; h++)
-        for (unsigned p = 0; p < fab->nodes[fab->hosts[h]].n_ports; p++)
-            rate = RTE_MAX(rate, fab->nodes[fab->hosts[h]].ports[p].rate_bps);
-    slots = (double)rate / 8 * (double)ps * 1e-12 / fab->mtu;
-    return (uint32_t)RTE_MIN(RTE_MAX(slots, (double)LEAST_SLOTS), (double)AGG_MAX_WINDOW);
-}
-
-uint32_t agg_slots(uint64_t len, uint32_t mtu)
-{
-    return (uint32_t)((AGG_HDR_BYTES + len + mtu - 1) / mtu);
-}
-
 static struct agg_hdr *sent_hdr(const struct agg *a, uint64_t i)
 {
     return &a->hdr[i % a->depth];
@@ -303,7 +277,7 @@ static int group_create(struct comm *c, struct agg_group *g, unsigned n, const u
     memset(g->member_of_rank, 0xff, c->cfg.nranks * sizeof(*g->member_of_rank));
     for (unsigned i = 0; i < n; i++)
         host[i] = c->cfg.host_of_rank[rank[i]];
-    if (!comm_members(c->cfg.fab, n, host, &g->members, member))
+    if (!topo_members(c->cfg.fab, n, host, &g->members, member))
         g->members.ranks_per_host = 0;
     for (unsigned i = 0; i < n && g->members.ranks_per_host; i++)
         g->member_of_rank[rank[i]] = member[i];

@@ -7,14 +7,13 @@
 #define TRIB_HOST_COLL_TRANSPORT_AGG_H
 
 #include "aggregation/proto.h"
-#include "host/coll/alg/sched.h"
+#include "collective/in_flight.h"
+#include "collective/sched.h"
 #include "host/coll/transport/edge.h"
 #include "protocols/host/registry.h"
 
 struct comm;
 struct coll_req;
-
-#define AGG_MAX_WINDOW 2048u
 
 /* Parts of the in-network path: each fails by itself. */
 enum part { PART_TREES = 1, PART_RAIL = 2, PART_MM = 4 };
@@ -118,10 +117,6 @@ const char *agg_leaf_name(const struct comm *c, const struct agg *a);
 /* True: the cause is a switch, and another algorithm avoids it. False: the cause is a member.
  * AGG_OK (no reason given) counts as a switch's. */
 bool join_recoverable(enum agg_status s);
-/* Member ids of all ranks; id[] may be NULL. Returns the largest number of ranks on one host, or 0:
- * beyond FAB_MAX_MEMBERS. */
-unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
-                      struct fab_members *m, uint16_t *id);
 
 /* Joins the trees that the communicator's algorithms need. */
 int agg_create(struct comm *c, char *err);
@@ -140,12 +135,9 @@ void agg_stop(struct comm *c, unsigned parts);
 void agg_destroy(struct comm *c);
 void agg_complete(struct comm *c, const struct ibv_wc *wc);
 unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
-/* Slots to request: cfg's, or enough for the round trip of the fabric's fastest host link. */
-uint32_t agg_window(const struct fabric *fab, uint32_t asked);
 /* Writes why a JOIN was refused into buf, COMM_TEXT bytes, and returns it. Without the status's
  * meaning where the whole is more than goes round the ranks. */
 const char *agg_refusal(char *buf, const char *leaf, enum agg_status status, const char *words);
-uint32_t agg_slots(uint64_t len, uint32_t mtu); /* of a message with len bytes of elements */
 
 /* ---- what was granted (fit.c) ---- */
 struct fit {

@@ -28,18 +28,9 @@
 #define TRIB_HOST_COLL_TRANSPORT_CONN_H
 
 #include "base/cacheline.h"
+#include "collective/in_flight.h"
 #include "host/coll/comm.h"
 
-#define CONN_AHEAD        16u /* two credits' worth */
-#define CONN_CREDIT_EVERY 8u  /* receives: a credit for each would cost a frame a message */
-#define CONN_SIGNAL_EVERY 8u  /* sends: a completion for each */
-/*
- * Messages and credits in flight together, at most. A credit waits behind the messages before it
- * on the queue pair: if those filled the whole window of the peer's receives at both ends, both
- * would wait for the other's credit word, and idle for a round trip every window. A quarter is left
- * for the credit and its way.
- */
-#define CONN_IN_FLIGHT(depth) ((depth) - (depth) / 4)
 /* Send queue entries for messages: those of a full window, and those whose completion is that of a
  * later one. */
 #define CONN_SENDS(k) ((k)->depth + 8u)

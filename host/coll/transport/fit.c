@@ -4,8 +4,8 @@
  * groups or buffers. The ranks agree on them in a round of failover.c: all use the same trees, with
  * the smallest window granted to any of them, which is the model's input.
  */
+#include "collective/quota.h"
 #include "host/coll/comm.h"
-#include "host/coll/transport/quota.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -34,37 +34,6 @@ static void set_state(struct comm *c, struct agg *a, enum join_state state)
           agg_leaf_name(c, a), state_names[state]);
 }
 
-unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
-                      struct fab_members *m, uint16_t *id)
-{
-    uint16_t *here = calloc(fab->n_hosts, sizeof(*here));
-    unsigned per_host = 1;
-
-    memset(m, 0, sizeof(*m));
-    if (!here)
-        return 0;
-    for (unsigned r = 0; r < nranks; r++) {
-        unsigned local = here[host_of_rank[r]]++;
-
-        per_host = local + 1 > per_host ? local + 1 : per_host;
-    }
-    m->ranks_per_host = (uint16_t)per_host;
-    memset(here, 0, fab->n_hosts * sizeof(*here));
-    for (unsigned r = 0; r < nranks; r++) {
-        unsigned member = host_of_rank[r] * per_host + here[host_of_rank[r]]++;
-
-        if (member >= FAB_MAX_MEMBERS) {
-            per_host = 0;
-            break;
-        }
-        fab_members_add(m, member);
-        if (id)
-            id[r] = (uint16_t)member;
-    }
-    free(here);
-    return per_host;
-}
-
 static void send_ctl(struct comm *c, struct agg *a, enum agg_type type, uint32_t xid)
 {
     struct agg_ctl m = {

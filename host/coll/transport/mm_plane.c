@@ -4,7 +4,7 @@
  * Members are the ranks in the node, in their order. Area 0 of a plane's region is the running
  * operation's send buffer, area 1 its receive buffer; if an operation has other buffers than the
  * one before, they are bound before it begins here, and so before the barrier that begins its
- * schedule (alg/nvls.c). The barrier at its end allows the next one to bind others.
+ * schedule (collective/nvls.c). The barrier at its end allows the next one to bind others.
  */
 #include "host/coll/transport/conn.h"
 #include "host/coll/transport/mm_member.h"

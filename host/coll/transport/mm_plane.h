@@ -3,7 +3,7 @@
 #ifndef TRIB_HOST_COLL_TRANSPORT_MM_PLANE_H
 #define TRIB_HOST_COLL_TRANSPORT_MM_PLANE_H
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "host/coll/transport/edge.h"
 
 struct comm;

@@ -7,18 +7,17 @@
 #ifndef TRIB_HOST_COLL_TRANSPORT_PROTOCOL_H
 #define TRIB_HOST_COLL_TRANSPORT_PROTOCOL_H
 
-#include "host/coll/alg/sched.h"
+#include "collective/in_flight.h"
+#include "collective/protocol_trees.h"
+#include "collective/sched.h"
 #include "host/coll/transport/agg.h"
-#include "host/coll/transport/protocol_trees.h"
 #include "protocols/host/path.h"
 #include "protocols/host/rank_host.h"
 
 struct comm;
 struct coll_req;
 
-#define PROTOCOL_WINDOW 1024u /* receive buffers */
-#define PROTOCOL_SENDS  256u
-#define PROTOCOL_JOBS   32u /* instances of all protocols, at most */
+#define PROTOCOL_JOBS 32u /* instances of all protocols, at most */
 
 /* Another rank, as this protocol sees it. */
 struct protocol_peer {

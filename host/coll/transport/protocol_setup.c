@@ -25,7 +25,7 @@ static int find_members(struct comm *c, struct protocols *s)
     s->member_of_rank = calloc(c->cfg.nranks, sizeof(*s->member_of_rank));
     if (!s->member_of_rank)
         return -ENOMEM;
-    return comm_members(c->cfg.fab, c->cfg.nranks, c->cfg.host_of_rank, &s->members,
+    return topo_members(c->cfg.fab, c->cfg.nranks, c->cfg.host_of_rank, &s->members,
                         s->member_of_rank)
                ? 0
                : -ERANGE;

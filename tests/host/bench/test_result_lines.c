@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of both shapes, and what is told below them, line by line. */
+#include "collective/file/sched_file.h"
 #include "host/bench/result_rows.h"
-#include "host/coll/alg/sched_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
 #include "host/bench/row.h"
 #include "host/bench/tolerance.h"
 
+#include "collective/file/sched_file.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/verify/test_pattern.h"
-#include "host/coll/alg/sched_file.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /* --schedule beside the options that say something else than the file. */
 #include "host/bench/schedule_option.h"
 
-#include "host/coll/alg/sched_file.h"
+#include "collective/file/sched_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

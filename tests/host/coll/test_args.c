@@ -3,7 +3,7 @@
  * Wrong arguments of every collective: refused in words where one rank can know, and the
  * communicator stays usable; named on all ranks where they differ between them.
  */
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "tests/host/coll/coll_fixture.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
  * two trees, on GPU nodes, where links lose frames, where switches have room for few groups. A run is the same every time and in
  * every build, so its frames, times, grants and counts are compared whole. A line that differs is printed as it is now.
  */
+#include "collective/sched.h"
 #include "sim/job/sim_job.h"
-#include "host/coll/alg/sched.h"
 #include "tests/host/coll/jobs.h"
 #include "tests/support/eal.h"
 

@@ -4,7 +4,7 @@
  * right, and times, what is given up, what returns and all frames are compared whole, as a run is the same every time. A line that
  * differs is printed as it is now.
  */
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "sim/job/sim_job.h"
 #include "tests/host/coll/outages.h"
 #include "tests/support/eal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bodies of messages: what a rank or a launcher of another build may send is refused before it is
  * used. */
-#include "host/coll/alg/sched_file.h"
+#include "collective/file/sched_file.h"
 #include "host/launch/msg_read.h"
 
 #include <errno.h>

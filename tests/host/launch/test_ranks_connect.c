@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ranks are sent until they are connected, and what becomes of their answers. */
-#include "host/coll/alg/sched_file.h"
+#include "collective/file/sched_file.h"
 #include "tests/host/launch/far_row.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Operations that chaos draws for a communicator: those that it supports, as often as they should be there,
  * with lengths that fit; and how long they may be.
  */
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "tests/sim/chaos/draws.h"
 #include "tests/support/eal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations of a job: their times (tests/sim/job/expected/), how late ranks start, and that whatever is
  * changed in a buffer is found. */
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "sim/job/sim_job_priv.h"
 #include "tests/sim/one_job.h"
 #include "tests/support/eal.h"

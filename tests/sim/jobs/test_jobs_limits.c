@@ -3,8 +3,8 @@
  * Limits of a jobs file: the last value that is taken and the first that is not, with the whole sentence; what
  * keys that are left out stand for; and what a job's data takes.
  */
+#include "collective/sched.h"
 #include "sim/jobs/jobs.h"
-#include "host/coll/alg/sched.h"
 #include "tests/fabric/load.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #ifndef TRIB_TESTS_SIM_REPORT_BENCH_BED_H
 #define TRIB_TESTS_SIM_REPORT_BENCH_BED_H
 
+#include "model/predict.h"
 #include "sim/report/bench.h"
 #include "tests/fabric/load.h"
 #include "tests/support/eal.h"

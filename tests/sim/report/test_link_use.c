@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "host/bench/op_times.h"
+#include "model/predict.h"
 #include "sim/report/bench.h"
 #include "tests/support/eal.h"
 

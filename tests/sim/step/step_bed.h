@@ -6,7 +6,7 @@
 #ifndef TESTS_SIM_STEP_BED_H
 #define TESTS_SIM_STEP_BED_H
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "host/coll/comm.h"
 #include "sim/step/step.h"
 #include "tests/fabric/load.h"

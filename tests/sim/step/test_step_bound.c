@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "host/coll/comm.h"
 #include "sim/step/step_groups.h"
 #include "sim/step/step_load.h"

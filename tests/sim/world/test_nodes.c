@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "aggregation/proto.h"
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
+#include "model/predict.h"
 #include "roce/wire.h"
 #include "tests/sim/one_job.h"
 #include "tests/support/eal.h"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "host/coll/alg/sched.h"
+#include "collective/sched.h"
 #include "sim/job/sim_job.h"
 #include "sim/world/fault_player.h"
 #include "tests/support/eal.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results at samples: of the switches' trees, of rings, and of whatever schedule there is. */
+#include "collective/sched.h"
 #include "host/bench/verify/expected.h"
 #include "host/bench/verify/rule.h"
-#include "host/coll/alg/sched.h"
 #include "sim/job/oracle.h"
 #include "tests/fabric/load.h"
 
