@@ -145,8 +145,6 @@ USES_sim := base base/shortage system fabric fabric/conf aggregation protocols/h
 # Two that use each other.
 # An aggregation node owns its multimem unit and passes it frames, events and ticks.
 UP_switch/reduce := switch/multimem
-# A stream that ends or a JOIN that is refused is told to the recovery, by host/coll/failover.h and rejoin.h.
-UP_host/coll/transport := host/coll/recovery
 
 # What several tests share.
 USES_tests/support := base fabric fabric/routing fabric/conf aggregation roce switch/queue switch/reduce switch/multimem switch/net io/memif sim/eal

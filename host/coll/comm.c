@@ -335,6 +335,7 @@ static struct comm *allocate(const struct comm_cfg *cfg)
     c->cfg.sim = NULL;
     c->waiting = c->sim.waiting;
     c->watch = cfg->watch;
+    c->tell = &failover_events;
     c->since_ns = -1;
     return c;
 }
@@ -366,6 +367,8 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
     }
     if (!rc && cfg->nranks > 1)
         rc = agg_create(c, err);
+    if (!rc)
+        rc = failover_keep_create(c, err);
     if (!rc && cfg->nranks > 1)
         rc = planes_create(c, err);
     if (!rc && cfg->nranks > 1)

@@ -20,7 +20,7 @@
  *   join.c       datagrams: JOIN, LEAVE, ABORT, PROBE
  *   quota.c      what the switches' quotas leave each tree of the job (quota.h)
  *   protocol.c   LANE_PROTOCOL: an aggregation protocol's packets; protocol_setup.c, protocol_join.c
- *   fit.c        what they did grant: the ranks agree on it
+ *   fit.c        what they did grant: the ranks agree on it; granted.c: what callers see of it
  *   policy.c     which algorithm comes after one that has failed
  *   failover.c   the ranks agree not to use a failed part of the in-network path
  *   rejoin.c     trees that are joined again
@@ -46,6 +46,7 @@
 #include "host/coll/transport/edge.h"
 #include "host/coll/transport/mm_plane.h"
 #include "host/coll/transport/protocol.h"
+#include "host/coll/transport/transport_events.h"
 
 /* Completions of datagrams and aggregation edges in the CQ; connections add theirs. */
 #define COMM_CQE   1024u
@@ -105,6 +106,7 @@ struct comm {
     unsigned generation;     /* of connections: one more with each operation that starts over */
     const uint64_t *waiting; /* cfg.sim's */
     const struct comm_watch *watch; /* cfg.watch; NULL: none */
+    const struct transport_events *tell;
     struct conn **conn;
     struct exec exec;
 

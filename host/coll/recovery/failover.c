@@ -171,6 +171,21 @@ static bool round_goes_on(const struct comm *c, const struct failover_round *f)
     return policy_goes_on(c, follows ? parts & ~PART_TREES : parts);
 }
 
+/* After the agreement on windows: trees that some rank was refused are not used. */
+static int fit_agreed(struct comm *c, const struct failover_round *f, char *err)
+{
+    const struct failover_round all = {.parts = PART_TREES, .whole = true};
+
+    if (!fit_apply(c, f->fit, f->rail, c->failover.why))
+        return 0;
+    c->failover.first = c->failover.trees = agg_in_use(c);
+    if (!c->failover.trees) {
+        snprintf(err, COMM_TEXT, "rank 0 gives up every tree without their failure");
+        return -EPROTO;
+    }
+    return op_recovery(c, &all, err);
+}
+
 static void end_round(struct comm *c)
 {
     T_ASSERT(c->failover.n_rounds < FAILOVER_ROUNDS, "more rounds than a communicator has");
@@ -189,7 +204,7 @@ static void end_round(struct comm *c)
     c->failover.lost = 0;
     if (c->protocols)
         c->protocols->failing = 0;
-    rc = f->parts == PART_FIT    ? fit_apply(c, f, c->failover.why, err)
+    rc = f->parts == PART_FIT    ? fit_agreed(c, f, err)
          : f->parts == PART_BACK ? rejoin_apply(c, f, err)
                                  : give_up_parts(c, f, err);
     if (rc)
@@ -467,3 +482,14 @@ const char *comm_fell_back(const struct comm *c)
 {
     return *c->failover.text ? c->failover.text : NULL;
 }
+
+static void on_failed(struct comm *c, unsigned parts, const char *why)
+{
+    failover_begin(c, parts, "%s", why);
+}
+
+const struct transport_events failover_events = {.failed = on_failed,
+                                                 .joins_answered = failover_fit_known,
+                                                 .lost_answered = rejoin_answered,
+                                                 .lost_left = rejoin_left,
+                                                 .input = failover_input};

@@ -12,6 +12,7 @@
 
 struct agg;
 struct conn;
+struct transport_events;
 
 #define FAILOVER_TEXT 116 /* bytes of a reason that goes round the ranks */
 
@@ -67,15 +68,15 @@ struct failover {
  * has another algorithm, else the communicator fails. */
 void failover_begin(struct comm *c, unsigned parts, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-#define FAILOVER_MAGIC 0x54524246u /* "TRBF" */
+/* What transports tell (transport/transport_events.h). */
+extern const struct transport_events failover_events;
 /* All answers to JOINs are here: a round may wait for them. */
 void failover_fit_known(struct comm *c);
 void failover_input(struct comm *c, const void *msg, size_t len);
 void failover_tick(struct comm *c);
 void failover_destroy(struct comm *c);
-/* For agg.c: before a message is posted, and when an operation has ended. */
-int failover_keep_create(struct comm *c, struct agg *a);
-void failover_keep(struct agg *a, const struct coll_req *r, const struct step *st);
+/* Memory for what edges keep; when an operation has ended. */
+int failover_keep_create(struct comm *c, char *err);
 void failover_keep_end(struct comm *c, const struct coll_req *r);
 /* For exec.c: before an operation begins. */
 void failover_keep_begin(struct comm *c, const struct coll_req *r);

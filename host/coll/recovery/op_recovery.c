@@ -26,31 +26,26 @@
 
 /* ---- what is kept ---- */
 
-static uint8_t *kept_at(const struct agg *a, uint64_t msg, uint32_t mtu)
+static int keep_messages(const struct comm *c, struct agg *a)
 {
-    return a->kept + msg % a->n_kept * AGG_MSG_BYTES(mtu);
-}
-
-int failover_keep_create(struct comm *c, struct agg *a)
-{
-    if (comm_unbacked(c) || c->cfg.device ||
-        (!policy_goes_on(c, agg_part(a)) && c->cfg.n_trees < 2)) /* or others are left */
+    if (!policy_goes_on(c, agg_part(a)) && c->cfg.n_trees < 2) /* no others are left */
         return 0;
     a->n_kept = 2 * a->depth + 2; /* in flight, and of the operation before */
     a->kept = calloc(a->n_kept, AGG_MSG_BYTES(c->mtu));
     return a->kept ? 0 : -ENOMEM;
 }
 
-static bool same_place(const struct coll_req *r, const struct step *st)
+int failover_keep_create(struct comm *c, char *err)
 {
-    return st->dst.buf != BUF_NONE && st->a.buf != BUF_NONE &&
-           exec_addr(r, &st->dst) == exec_addr(r, &st->a);
-}
+    int rc = 0;
 
-void failover_keep(struct agg *a, const struct coll_req *r, const struct step *st)
-{
-    if (a->kept && st->len && (st->agg == AGG_REDUCE || same_place(r, st)))
-        memcpy(kept_at(a, a->posted, r->c->mtu), exec_addr(r, &st->a), st->len);
+    if (comm_unbacked(c) || c->cfg.device)
+        return 0;
+    for (unsigned i = 0; !rc && i < c->n_aggs; i++)
+        rc = keep_messages(c, &c->agg[i]);
+    if (rc)
+        snprintf(err, COMM_TEXT, "out of memory");
+    return rc;
 }
 
 void failover_keep_end(struct comm *c, const struct coll_req *r)
@@ -68,7 +63,7 @@ void failover_keep_end(struct comm *c, const struct coll_req *r)
             const struct ref *ref = st->agg == AGG_ALLREDUCE ? &st->dst : &st->a;
 
             if (st->len && st->agg != AGG_REDUCE && ref->buf != BUF_NONE)
-                memcpy(kept_at(a, a->posted - lane->n + m, c->mtu), exec_addr(r, ref), st->len);
+                memcpy(agg_kept_at(a, a->posted - lane->n + m, c->mtu), exec_addr(r, ref), st->len);
         }
     }
 }
@@ -190,8 +185,8 @@ static void restore(struct comm *c, const struct coll_req *r, const struct failo
             const struct step *st = lane_step(lane, m);
             bool needed = st->agg == AGG_REDUCE || m >= r->lane[l].done;
 
-            if (st->len && needed && same_place(r, st))
-                memcpy(exec_addr(r, &st->a), kept_at(a, a->posted - end + m, c->mtu), st->len);
+            if (st->len && needed && agg_same_place(r, st))
+                memcpy(exec_addr(r, &st->a), agg_kept_at(a, a->posted - end + m, c->mtu), st->len);
         }
     }
 }
@@ -253,7 +248,7 @@ static int help(struct comm *c, struct coll_req *r, const struct failover_round 
 
         for (uint64_t m = a ? how.cut[lane->chan].least : 0; a && a->kept && m < lane->n; m++)
             memcpy(r->tmp->mem.addr + sched_repair_tmp(&was, &how, lane->chan, m),
-                   kept_at(a, a->op_end - lane->n + m, c->mtu), lane_step(lane, m)->len);
+                   agg_kept_at(a, a->op_end - lane->n + m, c->mtu), lane_step(lane, m)->len);
     }
     sched_free(&was);
     if (!rc && exec_add(c, r))

@@ -98,7 +98,7 @@ static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const
                        *bad_send;
 
     T_ASSERT_HOT(a->state == JOIN_GRANTED, "a message goes up a tree that was not granted");
-    failover_keep(a, r, st);
+    agg_keep(a, r, st);
     fill_hdr(a, r, st, AGG_DATA, a->opseq_out, sent_hdr(a, i));
     recv.num_sge = fill_sge(a, r, result_hdr(a, i), &st->dst, st, down);
     send.num_sge = fill_sge(a, r, sent_hdr(a, i), &st->a, st, up);
@@ -180,8 +180,8 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
         return;
     if (wc->status != IBV_WC_SUCCESS) {
         agg_fails(c, a);
-        failover_begin(c, agg_part(a), "%s: %s", agg_leaf_name(c, a),
-                       ibv_wc_status_str(wc->status));
+        transport_failed(c, agg_part(a), "%s: %s", agg_leaf_name(c, a),
+                         ibv_wc_status_str(wc->status));
     } else if (WR_KIND(wc->wr_id) == WR_AGG_SEND) {
         a->tx_done = i + 1;
         exec_wake(c, a->lane);
@@ -229,7 +229,7 @@ static int edge_create(struct comm *c, struct agg *a, uint32_t window)
         a->mr = ibv_reg_mr(a->port->pd, a->hdr, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (a->mr)
         a->qp = rc_create(a->port, &cap, false);
-    if (a->qp && !failover_keep_create(c, a))
+    if (a->qp)
         return 0;
     return errno ? -errno : -ENOMEM;
 }

@@ -77,7 +77,7 @@ struct agg {
     uint32_t opseq_out, opseq_in;   /* operations of the protocol, sent and answered */
     uint64_t posted, done, tx_done; /* messages since JOIN */
     unsigned lane;                  /* of the running operation, LANE_NONE */
-    /* op_recovery.c: what messages [done, posted) sent where results come to the same place, and a
+    /* agg_kept.c: what messages [done, posted) sent where results come to the same place, and a
      * finished operation's last ones: AGG_MSG_BYTES each, by the number of the message. NULL: not
      * kept. */
     uint8_t *kept;
@@ -128,7 +128,7 @@ unsigned agg_in_use(const struct comm *c);
 void agg_use_trees(struct comm *c, unsigned trees);
 /* A new queue pair for a tree that was given up. 0 or -errno. */
 int agg_renew(struct comm *c, struct agg *a);
-/* The tree fails; failover_begin() says why. */
+/* The tree fails; transport_failed() says why. */
 void agg_fails(struct comm *c, const struct agg *a);
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
 void agg_stop(struct comm *c, unsigned parts);
@@ -151,9 +151,20 @@ void fit_answered(struct comm *c, const char *why);
 bool fit_known(const struct comm *c);
 /* The window that was granted on each tree of the list, 0: refused. Returns the rail's. */
 uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES]);
-struct failover_round;
 /* The ranks' agreement: the smallest window of all ranks for each tree, 0: no rank uses it. Drops
- * unused trees. */
-int fit_apply(struct comm *c, const struct failover_round *f, const char *why, char *err);
+ * those trees; true: there were some. */
+bool fit_apply(struct comm *c, const uint32_t fit[COLL_TREES], uint32_t rail, const char *why);
+
+/* ---- messages that may be sent once more (agg_kept.c) ---- */
+
+/* Memory of a kept message. */
+static inline uint8_t *agg_kept_at(const struct agg *a, uint64_t msg, uint32_t mtu)
+{
+    return a->kept + msg % a->n_kept * AGG_MSG_BYTES(mtu);
+}
+/* Whether the step's result comes to where it was sent from. */
+bool agg_same_place(const struct coll_req *r, const struct step *st);
+/* Before a message is posted. */
+void agg_keep(struct agg *a, const struct coll_req *r, const struct step *st);
 
 #endif

@@ -311,7 +311,7 @@ static void rank_input(struct comm *c, uint32_t ip, uint32_t qpn, const uint8_t 
         op_input(c, rank, msg, len);
         break;
     case FAILOVER_MAGIC:
-        failover_input(c, msg, len);
+        c->tell->input(c, msg, len);
         break;
     default:
         break;

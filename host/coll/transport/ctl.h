@@ -13,10 +13,11 @@
 struct comm;
 struct conn;
 
-#define CTL_RECVS     128u
-#define CTL_SENDS     16u /* a bit each in ctl_port.busy */
-#define CTL_GRH       40u
-#define CTL_MSG_BYTES 256u /* of a datagram at most; fits a packet at every MTU */
+#define CTL_RECVS      128u
+#define CTL_SENDS      16u /* a bit each in ctl_port.busy */
+#define CTL_GRH        40u
+#define FAILOVER_MAGIC 0x54524246u /* "TRBF": of recovery's datagrams */
+#define CTL_MSG_BYTES  256u        /* of a datagram at most; fits a packet at every MTU */
 
 /* A rank's phase, told to its linked peers. It only rises. */
 enum phase { PHASE_NONE, PHASE_READY, PHASE_CLOSING, PHASE_FAILED, PHASES };

@@ -128,7 +128,7 @@ void join_probe(struct comm *c)
             send_ctl(c, a, AGG_PROBE, a->xid);
         } else {
             agg_fails(c, a);
-            failover_begin(c, agg_part(a), "%s does not answer any more", agg_leaf_name(c, a));
+            transport_failed(c, agg_part(a), "%s does not answer any more", agg_leaf_name(c, a));
         }
     }
 }
@@ -186,7 +186,7 @@ __attribute__((format(printf, 4, 5))) static void trouble(struct comm *c, const 
     va_end(ap);
     agg_fails(c, a);
     if (join_recoverable(s))
-        failover_begin(c, agg_part(a), "%s", why);
+        transport_failed(c, agg_part(a), "%s", why);
     else
         comm_fail(c, "%s", why);
 }
@@ -226,7 +226,7 @@ static void on_again_reply(struct comm *c, struct agg *a, const struct agg_ctl *
     comm_event(c, granted ? COMM_EV_GRANT : COMM_EV_REFUSE, a->tree, granted ? a->window : status);
     if (status == AGG_OK && !granted)
         join_leave_one(c, a);
-    rejoin_answered(c);
+    c->tell->lost_answered(c);
 }
 
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
@@ -266,10 +266,10 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
     if (rc)
         agg_fails(c, a);
     if (rc == -EMSGSIZE)
-        failover_begin(c, agg_part(a), "%s grants %u slots, less than one message takes (%u)", leaf,
-                       rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
+        transport_failed(c, agg_part(a), "%s grants %u slots, less than one message takes (%u)",
+                         leaf, rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
     else if (rc)
-        failover_begin(c, agg_part(a), "cannot connect to %s: %s", leaf, strerror(-rc));
+        transport_failed(c, agg_part(a), "cannot connect to %s: %s", leaf, strerror(-rc));
     else
         fit_answered(c, a->window < asked ? words : "");
     comm_check_ready(c);
@@ -290,7 +290,7 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
     if (c->failover.stopped & agg_part(a) || agg_is_out(a)) {
         if (a->lost)
             a->next = (uint16_t)(a->attempt + 1); /* switches remember the aborted one */
-        rejoin_left(c, a);
+        c->tell->lost_left(c, a);
         return; /* it is given up already */
     }
     trouble(c, a, status, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
@@ -340,7 +340,7 @@ bool join_input(struct comm *c, uint32_t ip, const struct agg_ctl *m)
     case AGG_LEAVE_REPLY:
         if (a->state == JOIN_LEAVING && rte_be_to_cpu_32(m->xid) == a->xid)
             set_state(c, a, JOIN_LEFT);
-        rejoin_left(c, a);
+        c->tell->lost_left(c, a);
         break;
     case AGG_ABORT:
         on_abort(c, a, m);
@@ -349,7 +349,7 @@ bool join_input(struct comm *c, uint32_t ip, const struct agg_ctl *m)
         a->probes = 0;
         if (m->status && a->state == JOIN_GRANTED && !a->lost) {
             agg_fails(c, a);
-            failover_begin(c, agg_part(a), "%s no longer knows the group", agg_leaf_name(c, a));
+            transport_failed(c, agg_part(a), "%s no longer knows the group", agg_leaf_name(c, a));
         }
         break;
     case AGG_WINDOW:

@@ -131,7 +131,7 @@ static bool check(struct comm *c, struct plane *p)
     if (mmc_state(p->m) != MMC_FAILED || c->closing || c->failover.stopped & PART_MM)
         return false;
     if (join_recoverable(mmc_status(p->m)))
-        failover_begin(c, PART_MM, "multimem: %s", mmc_error(p->m));
+        transport_failed(c, PART_MM, "multimem: %s", mmc_error(p->m));
     else
         comm_fail(c, "multimem: %s", mmc_error(p->m));
     return false;

@@ -265,7 +265,7 @@ void protocol_fail(struct protocol *e, const char *fmt, ...)
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
     e->c->protocols->failing |= (uint8_t)(1u << e->chan);
-    failover_begin(e->c, PART_PROTOCOL(e->seat), "%s", why);
+    transport_failed(e->c, PART_PROTOCOL(e->seat), "%s", why);
 }
 
 static void destroy(struct comm *c, struct protocol *e)

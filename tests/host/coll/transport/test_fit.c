@@ -2,12 +2,12 @@
 /* Grants that are smaller than what was asked for, and what the ranks' agreement makes of them. */
 #include "host/coll/comm.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +52,45 @@ static void grants_are_known_when_all_have_answered(void **state)
     free(c);
 }
 
+/* What fit_answered() has told. */
+static unsigned told_parts, told_answered;
+static char told_why[COMM_TEXT];
+
+static void on_failed(struct comm *c, unsigned parts, const char *why)
+{
+    (void)c;
+    told_parts = parts;
+    snprintf(told_why, sizeof(told_why), "%s", why);
+}
+
+static void on_answered(struct comm *c)
+{
+    (void)c;
+    told_answered++;
+}
+
+/* Nothing is told before the last answer; the first text of a switch that grants less counts. */
+static void less_than_asked_is_told_when_all_have_answered(void **state)
+{
+    static const struct transport_events events = {.failed = on_failed,
+                                                   .joins_answered = on_answered};
+    struct comm *c = two_trees();
+
+    (void)state;
+    told_parts = told_answered = 0;
+    c->tell = &events;
+    c->agg[2].state = JOIN_ASKED;
+    fit_answered(c, "leaf0 has 50 slots");
+    assert_int_equal(told_answered, 0);
+    assert_int_equal(told_parts, 0);
+    c->agg[2].state = JOIN_GRANTED;
+    fit_answered(c, "leaf1 has 40 slots");
+    assert_int_equal(told_answered, 1);
+    assert_int_equal(told_parts, PART_FIT);
+    assert_string_equal(told_why, "leaf0 has 50 slots");
+    free(c);
+}
+
 /* Windows never grow; a rail's 0 is no grant. The first windows are those of agg[0] to agg[2] afterwards. */
 static void windows_shrink_to_what_is_agreed_on(void **state)
 {
@@ -69,11 +108,10 @@ static void windows_shrink_to_what_is_agreed_on(void **state)
     (void)state;
     for (unsigned i = 0; i < DIM(rows); i++) {
         struct comm *c = two_trees();
-        struct failover_round f = {.parts = PART_FIT, .rail = rows[i].rail};
-        char err[COMM_TEXT] = "";
+        uint32_t fit[COLL_TREES] = {0};
 
-        memcpy(f.fit, rows[i].fit, sizeof(rows[i].fit));
-        assert_int_equal(fit_apply(c, &f, "leaf0 has less", err), 0);
+        memcpy(fit, rows[i].fit, sizeof(rows[i].fit));
+        assert_false(fit_apply(c, fit, rows[i].rail, "leaf0 has less"));
         assert_string_equal(c->fit.why, "leaf0 has less");
         assert_int_equal(agg_in_use(c), 3);
         for (unsigned k = 0; k < 3; k++) {
@@ -88,14 +126,14 @@ static void windows_shrink_to_what_is_agreed_on(void **state)
 static void a_tree_that_is_out_or_lost_stays_as_it_is(void **state)
 {
     struct comm *c = two_trees();
-    struct failover_round f = {.parts = PART_FIT, .rail = 50, .fit = {0, 7}};
-    char err[COMM_TEXT] = "", why[AGG_TEXT + 10];
+    const uint32_t fit[COLL_TREES] = {0, 7};
+    char why[AGG_TEXT + 10];
 
     (void)state;
     c->agg[0].out = true;
     memset(why, 'w', sizeof(why));
     why[sizeof(why) - 1] = 0;
-    assert_int_equal(fit_apply(c, &f, why, err), 0);
+    assert_false(fit_apply(c, fit, 50, why));
     assert_int_equal(c->agg[0].window, 100);
     assert_int_equal(c->agg[1].window, 7);
     assert_int_equal(strlen(c->fit.why), AGG_TEXT - 1); /* cut */
@@ -106,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grants_are_known_when_all_have_answered),
+        cmocka_unit_test(less_than_asked_is_told_when_all_have_answered),
         cmocka_unit_test(windows_shrink_to_what_is_agreed_on),
         cmocka_unit_test(a_tree_that_is_out_or_lost_stays_as_it_is),
     };

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What transports tell, and do not decide: that a part of the in-network path fails, and what comes
+ * of JOINs. The communicator passes it on to the recovery, which knows what follows.
+ */
+#ifndef TRIB_HOST_COLL_TRANSPORT_TRANSPORT_EVENTS_H
+#define TRIB_HOST_COLL_TRANSPORT_TRANSPORT_EVENTS_H
+
+#include <stddef.h>
+
+struct agg;
+struct comm;
+
+struct transport_events {
+    /* These parts are refused or fail; why has COMM_TEXT bytes at most. */
+    void (*failed)(struct comm *c, unsigned parts, const char *why);
+    /* All answers to JOINs are here. */
+    void (*joins_answered)(struct comm *c);
+    /* An answer to a JOIN of a tree that was given up is here; such a tree has been left. */
+    void (*lost_answered)(struct comm *c);
+    void (*lost_left)(struct comm *c, struct agg *a);
+    /* A datagram of another rank's recovery. */
+    void (*input)(struct comm *c, const void *msg, size_t len);
+};
+
+/* Text as printf. */
+void transport_failed(struct comm *c, unsigned parts, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
