@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 struct comm;
-struct comm_sim;
+struct comm_hooks;
 struct comm_watch;
 struct coll_req;
 
@@ -46,12 +46,12 @@ struct comm_cfg {
     enum coll_algo policy[ALGO_COUNT];
     /* Buffers of operations are in this GPU's memory, which belongs to the caller: those of all
      * ranks, or of none. Messages are staged through host memory, except those sent from memory
-     * that HCAs reach. Not with sim. NULL: host memory. */
+     * that HCAs reach. Not with hooks. NULL: host memory. */
     struct device *device;
     /* Fabric time, for the timers of protocols. NULL: CLOCK_MONOTONIC. */
     int64_t (*now_ps)(void *ctx);
     void *now_ctx;
-    const struct comm_sim *sim;     /* for simulations only (comm_sim.h); NULL: none */
+    const struct comm_hooks *hooks; /* of the program that runs ranks (comm_hooks.h); NULL: none */
     const struct comm_watch *watch; /* of operations (comm_watch.h); NULL: none */
 };
 

@@ -330,10 +330,10 @@ static struct comm *allocate(const struct comm_cfg *cfg)
     c->cfg = *cfg;
     c->cfg.host_of_rank = hosts;
     c->cfg.ctx = ctx;
-    if (cfg->sim)
-        c->sim = *cfg->sim;
-    c->cfg.sim = NULL;
-    c->waiting = c->sim.waiting;
+    if (cfg->hooks)
+        c->hooks = *cfg->hooks;
+    c->cfg.hooks = NULL;
+    c->waiting = c->hooks.waiting;
     c->watch = cfg->watch;
     c->tell = &failover_events;
     c->since_ns = -1;

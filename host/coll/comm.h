@@ -35,7 +35,7 @@
 #include "collective/sched.h"
 #include "collective/topo.h"
 #include "host/coll/coll.h"
-#include "host/coll/comm_sim.h"
+#include "host/coll/comm_hooks.h"
 #include "host/coll/comm_watch.h"
 #include "host/coll/exec.h"
 #include "host/coll/mem.h"
@@ -104,15 +104,15 @@ struct comm {
     bool closing;
     unsigned n_ports, n_conns;
     unsigned generation;     /* of connections: one more with each operation that starts over */
-    const uint64_t *waiting; /* cfg.sim's */
+    const uint64_t *waiting; /* cfg.hooks' */
     const struct comm_watch *watch; /* cfg.watch; NULL: none */
     const struct transport_events *tell;
     struct conn **conn;
     struct exec exec;
 
-    struct comm_cfg cfg; /* host_of_rank and ctx are our copies */
-    bool usual_policy;   /* the user has given none */
-    struct comm_sim sim; /* copied too: cfg.sim is NULL */
+    struct comm_cfg cfg;     /* host_of_rank and ctx are our copies */
+    bool usual_policy;       /* the user has given none */
+    struct comm_hooks hooks; /* copied too: cfg.hooks is NULL */
     char error[COMM_TEXT];
     struct op_id known[OPS_KNOWN];
     struct topo topo;
@@ -147,7 +147,7 @@ static inline bool comm_has(const struct comm *c, enum coll_algo a)
 /* Payload is carried as lengths: nothing may read or write it. */
 static inline bool comm_unbacked(const struct comm *c)
 {
-    return c->sim.unback != NULL;
+    return c->hooks.unback != NULL;
 }
 
 static inline void comm_event(struct comm *c, enum comm_event kind, uint32_t a, uint32_t b)

@@ -228,19 +228,15 @@ static void begin(struct comm *c, struct coll_req *r)
 /* Whether the time before the first step is over. */
 static bool launch(struct comm *c, const struct coll_req *r)
 {
-    int64_t ps;
+    const struct comm_hooks *h = &c->hooks;
 
-    if (!c->sim.sleep)
+    if (!h->launch)
         return true;
-    if (c->exec.launched)
-        return !c->sim.asleep(c->sim.ctx);
-    c->exec.launched = true;
-    ps = topo_launch_ps(&c->topo, &r->s, c->cfg.rank);
-    if (c->sim.late)
-        ps += c->sim.late(c->sim.ctx);
-    if (ps)
-        c->sim.sleep(c->sim.ctx, ps);
-    return !ps;
+    if (!c->exec.launched) {
+        c->exec.launched = true;
+        h->launch(h->ctx, topo_launch_ps(&c->topo, &r->s, c->cfg.rank));
+    }
+    return h->launched(h->ctx);
 }
 
 static void finish(struct comm *c, struct coll_req *r)

@@ -14,7 +14,7 @@ static int keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct i
     int rc = errno ? -errno : -ENOMEM;
 
     *slot = mr;
-    if (mr && (!comm_unbacked(c) || !c->sim.unback(mr)))
+    if (mr && (!comm_unbacked(c) || !c->hooks.unback(mr)))
         return 0;
     region_drop(r);
     return rc;

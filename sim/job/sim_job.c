@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The run of a job: its ranks' communicators between the world's events. */
 #include "sim/job/sim_job_priv.h"
-#include "host/coll/comm_sim.h"
 
 #include <string.h>
 

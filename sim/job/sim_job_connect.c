@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A job from its first rank's communicator to its last LEAVE. */
-#include "sim/job/sim_job_priv.h"
 #include "host/bench/timeline.h"
-#include "host/coll/comm_sim.h"
+#include "host/coll/comm_hooks.h"
+#include "sim/job/sim_job_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,21 +24,19 @@ static int64_t now_ps(void *ctx)
     return world_now(((const struct job *)ctx)->cfg.w);
 }
 
-static void launch_sleep(void *ctx, int64_t ps)
+/* A rank that is late begins so much later. */
+static void launch(void *ctx, int64_t ps)
 {
-    world_sleep(ctx, ps);
+    struct world_sleep *s = ctx;
+
+    ps += world_late_ps(s->w, s->rank);
+    if (ps)
+        world_sleep(s, ps);
 }
 
-static int64_t launch_late(const void *ctx)
+static bool launched(const void *ctx)
 {
-    const struct world_sleep *s = ctx;
-
-    return world_late_ps(s->w, s->rank);
-}
-
-static bool launch_asleep(const void *ctx)
-{
-    return ((const struct world_sleep *)ctx)->on;
+    return !((const struct world_sleep *)ctx)->on;
 }
 
 static int connect_all(struct job *j, char *err)
@@ -48,12 +46,11 @@ static int connect_all(struct job *j, char *err)
     int rc = blobs ? 0 : -ENOMEM;
 
     for (unsigned r = 0; !rc && r < n; r++) {
-        const struct comm_sim hooks = {.unback = j->cfg.lengths ? hca_mr_unback : NULL,
-                                       .waiting = world_waiting(j->cfg.w, job_world_rank(j, r)),
-                                       .sleep = launch_sleep,
-                                       .late = launch_late,
-                                       .asleep = launch_asleep,
-                                       .ctx = &j->mem[r].launch};
+        const struct comm_hooks hooks = {.unback = j->cfg.lengths ? hca_mr_unback : NULL,
+                                         .waiting = world_waiting(j->cfg.w, job_world_rank(j, r)),
+                                         .launch = launch,
+                                         .launched = launched,
+                                         .ctx = &j->mem[r].launch};
         struct comm_cfg cc = {.fab = j->cfg.fab,
                               .rank = r,
                               .nranks = n,
@@ -66,7 +63,7 @@ static int connect_all(struct job *j, char *err)
                               .n_policy = j->cfg.n_policy,
                               .now_ps = now_ps,
                               .now_ctx = j,
-                              .sim = &hooks,
+                              .hooks = &hooks,
                               .watch = j->cfg.timeline ? timeline_watch(j->cfg.timeline, r) : NULL};
 
         j->mem[r].launch = (struct world_sleep){.w = j->cfg.w, .rank = job_world_rank(j, r)};

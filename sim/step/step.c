@@ -7,8 +7,8 @@
 
 #include "base/table.h"
 #include "collective/sched.h"
+#include "collective/topo.h"
 #include "host/bench/perf_options.h"
-#include "host/coll/comm.h"
 #include "system/atomic_output.h"
 #include "system/provenance.h"
 

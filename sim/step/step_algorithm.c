@@ -6,7 +6,7 @@
 #include "sim/step/step.h"
 
 #include "collective/sched.h"
-#include "host/coll/comm.h"
+#include "collective/topo.h"
 
 #include <errno.h>
 #include <string.h>

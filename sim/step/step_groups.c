@@ -2,8 +2,8 @@
 #include "sim/step/step_groups.h"
 
 #include "collective/sched.h"
+#include "collective/topo.h"
 #include "host/bench/verify/layout.h"
-#include "host/coll/comm.h"
 #include "model/predict.h"
 #include "sim/step/step_load.h"
 

@@ -16,9 +16,9 @@
 
 #include "base/assert.h"
 #include "collective/sched.h"
+#include "collective/topo.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/verify/layout.h"
-#include "host/coll/comm.h"
 #include "model/predict.h"
 
 #include <errno.h>

@@ -91,7 +91,7 @@ static int end_create(struct comm *c, struct conn *k)
     if (!k->mem || port_reserve(k->port, CONN_CQE(k)))
         return -ENOMEM;
     k->mr = ibv_reg_mr(pd, k->mem, scratch_bytes(k), IBV_ACCESS_LOCAL_WRITE);
-    if (k->mr && comm_unbacked(c) && c->sim.unback(k->mr))
+    if (k->mr && comm_unbacked(c) && c->hooks.unback(k->mr))
         return -EINVAL;
     if (k->mr)
         k->word_mr = ibv_reg_mr_iova(pd, k->word, sizeof(uint64_t), 0,
