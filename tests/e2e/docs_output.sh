@@ -31,7 +31,7 @@ echo 4 of 4
 4 of 4
 -->
 END
-says 1 '1 skipped, 4 outputs compared, .* 6 failed' <<'END'
+says 1 '1 skipped, 4 outputs compared, 6 failed' <<'END'
 ```sh
 echo ring 1.75
 ```
