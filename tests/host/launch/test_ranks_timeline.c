@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 static struct far_telemetry process;
-static char path[64];
+static char path[128];
 
 static void answer_question(void *ctx, const char *command, const char *what, char *text,
                             size_t size)
