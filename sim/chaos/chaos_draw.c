@@ -250,10 +250,13 @@ static uint64_t case_draw_below(struct chaos_case *k, uint64_t n)
     return below(k, DRAW_FAULTS, n);
 }
 
-/* From nanoseconds to milliseconds, uniform in the exponent. */
+/* From nanoseconds to milliseconds, uniform in the exponent. Two statements: in one expression the compiler would choose
+ * which draw is first. */
 static int64_t moment(struct chaos_case *k)
 {
-    return (int64_t)(1 + case_draw_below(k, 1000)) * PS_PER_NS << case_draw_below(k, 13);
+    int64_t ns = 1 + (int64_t)case_draw_below(k, 1000);
+
+    return ns * PS_PER_NS << case_draw_below(k, 13);
 }
 
 static int chaos_draw_add(struct chaos_case *k, struct fault_event e)

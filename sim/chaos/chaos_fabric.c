@@ -139,6 +139,8 @@ static int uneven(struct chaos_case *k, struct fab_errors *errs)
              spines = (unsigned)below(k, DRAW_UNEVEN, leaves > 1 ? 3 : 2),
              hosts = 2 + (unsigned)below(k, DRAW_UNEVEN, 5), ports = 0;
     bool scarce = !below(k, DRAW_UNEVEN, 4);
+    unsigned slots = scarce ? 256 + 64 * (unsigned)below(k, DRAW_UNEVEN, 6) : 4096;
+    unsigned mtu = 256u << below(k, DRAW_UNEVEN, 5);
     char text[8192];
     struct fabric_text t = {text, sizeof(text)};
 
@@ -146,8 +148,7 @@ static int uneven(struct chaos_case *k, struct fab_errors *errs)
         &t,
         "name = \"chaos\"; mtu = %u; dilation = 2; link_defaults = { latency = \"300ns\"; };\n"
         "reduce = { groups = %u; slots = %u; window = 256; };\nnodes = (",
-        256u << below(k, DRAW_UNEVEN, 5), scarce ? 2 : 8,
-        scarce ? 256 + 64 * (unsigned)below(k, DRAW_UNEVEN, 6) : 4096);
+        mtu, scarce ? 2 : 8, slots);
     uneven_nodes(&t, "h", hosts, "kind = \"host\"");
     uneven_nodes(&t, "leaf", leaves, "role = \"leaf\"");
     uneven_nodes(&t, "spine", spines, "role = \"spine\"");
@@ -178,7 +179,7 @@ static int uneven(struct chaos_case *k, struct fab_errors *errs)
 static int made_up(struct chaos_case *k, struct fab_errors *errs)
 {
     static const unsigned mtus[] = {256, 512, 1024, 2048, 4096};
-    unsigned mtu = mtus[below(k, DRAW_FABRIC, 5)], hosts, wide;
+    unsigned mtu = mtus[below(k, DRAW_FABRIC, 5)], hosts, wide, last;
     char text[8192];
     size_t room = sizeof(text);
     const char *ecmp = below(k, DRAW_FABRIC, 2) ? "hash" : "balanced";
@@ -214,16 +215,17 @@ static int made_up(struct chaos_case *k, struct fab_errors *errs)
         break;
     }
     case 2:
+        last = 1 + (unsigned)below(k, DRAW_FABRIC, 5);
         hosts = gpu_node(&(struct fabric_text){text + n, room - (size_t)n},
-                         2 + (unsigned)below(k, DRAW_FABRIC, 7),
-                         1 + (unsigned)below(k, DRAW_FABRIC, 5));
+                         2 + (unsigned)below(k, DRAW_FABRIC, 7), last);
         snprintf(k->shape, sizeof(k->shape), "a node of %u GPUs, mtu %u", hosts, mtu);
         break;
     default:
         wide = 1 + (unsigned)below(k, DRAW_FABRIC, 2);
+        last = 8u << below(k, DRAW_FABRIC, 6);
         hosts = three_tiers(&(struct fabric_text){text + n, room - (size_t)n},
                             1 + (unsigned)below(k, DRAW_FABRIC, 3), wide,
-                            scarce ? slots / 8 : slots, 8u << below(k, DRAW_FABRIC, 6));
+                            scarce ? slots / 8 : slots, last);
         snprintf(k->shape, sizeof(k->shape), "three tiers, %u spines a pod, %u hosts, mtu %u", wide,
                  hosts, mtu);
     }

@@ -120,9 +120,10 @@ static void add_job(struct chaos_case *k, enum chaos_start start)
     chaos_jobs_place(k, j);
     if (j->nranks < 2 || !chaos_place(k, j))
         return;
-    if (start != START_AFTER && !below(k, DRAW_JOBS, 2))
-        j->stops_ps = (int64_t)(1 + below(k, DRAW_JOBS, 1000)) * PS_PER_NS
-                      << below(k, DRAW_JOBS, 5);
+    if (start != START_AFTER && !below(k, DRAW_JOBS, 2)) {
+        j->stops_ps = (int64_t)(1 + below(k, DRAW_JOBS, 1000)) * PS_PER_NS;
+        j->stops_ps <<= below(k, DRAW_JOBS, 5);
+    }
     choose_group(k, j);
     choose_algos(k, j);
     j->ops = 1 + (unsigned)below(k, DRAW_JOBS, 2);
