@@ -16,6 +16,7 @@
 /* In place of this process; ends it where there is no such program. */
 static void become(const struct words *command)
 {
+    signals_hand_on();
     execv(command->at[0], (char *const *)(uintptr_t)command->at);
     fprintf(stderr, "trib: cannot run %s: %s\n", command->at[0], strerror(errno));
     _exit(errno == ENOENT ? 127 : 126);

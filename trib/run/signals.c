@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -14,6 +15,7 @@ static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 static const char *stop_keep, *volatile stop_dir;
 static sigset_t taken, before; /* those that are not ignored; the mask of the caller */
 static unsigned holds;
+static bool ends_ignored; /* by the caller */
 
 /* Nothing here may allocate or print: it runs in a signal handler, too. */
 static void fabric_stop(void)
@@ -47,7 +49,7 @@ void signals_begin(void)
 
     sigemptyset(&taken);
     sigprocmask(SIG_BLOCK, NULL, &before);
-    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
+    ends_ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN; /* who ignores it hears of no end */
     sigfillset(&sa.sa_mask);
     for (unsigned i = 0; i < N_ENDING; i++) {
         sigaction(ending[i], NULL, &old);
@@ -109,6 +111,12 @@ void signals_child(void)
         if (sigismember(&taken, ending[i]))
             signal(ending[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+void signals_hand_on(void)
+{
+    if (ends_ignored)
+        signal(SIGCHLD, SIG_IGN);
 }
 
 static int code_of(int status)

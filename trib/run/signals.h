@@ -25,6 +25,8 @@ int signals_next(int ms);
 
 /* What a forked child does before it becomes another program. */
 void signals_child(void);
+/* Before any other program takes this process's place: it ignores SIGCHLD where the caller does. */
+void signals_hand_on(void);
 /* Waits for a child; its exit code, 128 and the number for a signal. Signals to this command wait. */
 int signals_wait(pid_t child);
 /*
