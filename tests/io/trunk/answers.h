@@ -124,9 +124,6 @@ struct json_t *telemetry_client_ask(int fd, const char *cmd, const char *params)
     assert_string_equal(cmd, "/trib/link");
     assert_int_equal(sscanf(params, "s0-s1,seed=%u", &order), 1);
     assert_true(order < ORDERS);
-    if (getenv("SEED"))
-        printf("%.3f m%u life %u executes %u\n", (double)sim.now / 1e9, sim.at,
-               sim.machine[sim.at].life, order);
     sim.machine[sim.at].executed[order]++;
     return NULL;
 }
