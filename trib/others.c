@@ -18,10 +18,7 @@ struct others {
 
 static bool is_meant(const struct others *o, const struct fabric_seen *f)
 {
-    size_t n = strlen(where_base());
-    bool mine = text_begins(f->dir, where_base()) && f->dir[n] == '/';
-
-    return !mine && !(where_run() && !strcmp(f->dir, where_run())) &&
+    return !where_is_in_base(f->dir) && !(where_run() && !strcmp(f->dir, where_run())) &&
            !words_have(&o->seen, f->dir) && (!o->name || !strcmp(text_last(f->dir), o->name));
 }
 

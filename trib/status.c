@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/keep.h"
+#include "system/process.h"
 #include "trib/commands.h"
 #include "trib/run/die.h"
 #include "trib/fabric_of.h"
@@ -12,7 +13,6 @@
 #include "trib/where.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -145,30 +145,20 @@ static void say_head(const struct summary *s)
     putchar('\n');
 }
 
-/* The first line of a file of /proc; "" where it is not there. */
-static char *process_file(int pid, const char *file)
-{
-    int fd = open(text_of("/proc/%d/%s", pid, file), O_RDONLY | O_CLOEXEC);
-    char *text = text_room(512, 1);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, 511);
-
-    text[n > 0 ? n : 0] = 0;
-    if (fd >= 0)
-        close(fd);
-    text_chop(text);
-    return text;
-}
-
 /* Whether the parent of its processes is no trib-keep. */
 static bool has_no_keeper(const struct status_processes *all)
 {
     for (unsigned i = 0; i < all->n; i++) {
-        const char *stat =
-            all->at[i].pid > 0 ? strrchr(process_file(all->at[i].pid, "stat"), ')') : NULL;
-        int parent;
+        char stat[PROCESS_STAT] = "", name[PROCESS_NAME];
+        const char *parent;
 
-        if (stat && sscanf(stat, ") %*c %d", &parent) == 1)
-            return strcmp(process_file(parent, "comm"), "trib-keep") != 0;
+        if (all->at[i].pid > 0)
+            process_file(all->at[i].pid, "stat", stat, sizeof(stat));
+        parent = process_stat_field(stat, PROCESS_STAT_PARENT);
+        if (!parent)
+            continue;
+        process_file(atoi(parent), "comm", name, sizeof(name));
+        return strcmp(name, "trib-keep\n") != 0;
     }
     return false;
 }
@@ -239,10 +229,9 @@ static bool say_summary(const char *dir)
 static void append_removed(void *ctx, const struct fabric_seen *f)
 {
     struct words *dirs = ctx;
-    size_t n = strlen(where_base());
 
-    if (f->uid == geteuid() && text_begins(f->dir, where_base()) && f->dir[n] == '/' &&
-        !where_is_dir(f->dir) && !words_have(dirs, f->dir))
+    if (f->uid == geteuid() && where_is_in_base(f->dir) && !where_is_dir(f->dir) &&
+        !words_have(dirs, f->dir))
         words_append(dirs, text_of("%s", f->dir));
 }
 

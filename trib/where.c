@@ -41,6 +41,11 @@ const char *where_base(void)
     return base;
 }
 
+bool where_is_in_base(const char *dir)
+{
+    return text_begins(dir, where_base()) && dir[strlen(where_base())] == '/';
+}
+
 const char *where_user(void)
 {
     return user;

@@ -16,6 +16,8 @@ void where_begin(void);
 const char *where_run(void);
 /* The directory of this user's run directories. */
 const char *where_base(void);
+/* Whether a run directory is one of these. */
+bool where_is_in_base(const char *dir);
 
 /*
  * Refuses what another user could exchange. root may ask for the status of another user's fabric, and take it down: where_user() names that

@@ -29,9 +29,9 @@ int dir_kind(int fd);
 int dir_remove(const char *dir, int fd);
 /* Removes DIR if it is empty, and then the directory of all fabrics of this user. 0 or -errno. */
 int dir_drop(const char *dir);
-/* Replaces a small file; a failure leaves no file and no message. */
 /* The ports of the hosts of a trib-switch that has ended are down, as sysfs shows them. */
 void keep_lose_ports(int dir, const char *proc);
+/* Replaces a small file; a failure leaves no file and no message. */
 void dir_write(int fd, const char *name, const char *text);
 /* Copies the last lines of a file to stderr. false: it has none. */
 bool dir_tail(int fd, const char *name);

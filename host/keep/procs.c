@@ -17,34 +17,15 @@
 
 /* ---- one process ---- */
 
-static ssize_t read_proc(pid_t pid, const char *file, char *buf, size_t size)
-{
-    char path[64];
-    ssize_t n = -1;
-    int fd;
-
-    T_ASSERT(size, "there is no room for the end of a text");
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        n = read(fd, buf, size - 1);
-        close(fd);
-    }
-    buf[n > 0 ? n : 0] = 0;
-    return n;
-}
-
 uint64_t procs_start_time(pid_t pid)
 {
-    unsigned long long start = 0;
-    char buf[1024], *p;
+    char stat[PROCESS_STAT];
+    const char *start;
 
-    /* The name may hold any characters; behind it field 22 of proc(5) is the 20th. */
-    if (read_proc(pid, "stat", buf, sizeof(buf)) <= 0 || !(p = strrchr(buf, ')')))
+    if (process_file(pid, "stat", stat, sizeof(stat)) <= 0)
         return 0;
-    for (int field = 2; field < 22 && (p = strchr(p + 1, ' ')); field++)
-        ;
-    return p && sscanf(p, "%llu", &start) == 1 ? start : 0;
+    start = process_stat_field(stat, PROCESS_STAT_START);
+    return start ? strtoull(start, NULL, 10) : 0;
 }
 
 static const char *base_name(const char *path)
@@ -58,7 +39,7 @@ static const char *base_name(const char *path)
  * zombie has none. */
 static ssize_t arguments(pid_t pid, char *buf, size_t size)
 {
-    return read_proc(pid, "cmdline", buf, size);
+    return process_file(pid, "cmdline", buf, size);
 }
 
 static bool runs_switch(pid_t pid)
@@ -207,7 +188,7 @@ static pid_t own_number(pid_t pid)
 {
     char buf[4096], *line, *last;
 
-    if (read_proc(pid, "status", buf, sizeof(buf)) <= 0 || !(line = strstr(buf, "\nNSpid:")))
+    if (process_file(pid, "status", buf, sizeof(buf)) <= 0 || !(line = strstr(buf, "\nNSpid:")))
         return pid;
     line++;
     line[strcspn(line, "\n")] = 0;
@@ -309,7 +290,7 @@ static uid_t owner_of_pid(pid_t pid)
     char buf[4096], *line;
     unsigned uid;
 
-    if (read_proc(pid, "status", buf, sizeof(buf)) <= 0 || !(line = strstr(buf, "\nUid:")) ||
+    if (process_file(pid, "status", buf, sizeof(buf)) <= 0 || !(line = strstr(buf, "\nUid:")) ||
         sscanf(line, "\nUid: %u", &uid) != 1)
         return (uid_t)-1;
     return uid;

@@ -2,13 +2,13 @@
 /* Without a descriptor that is kept: programs close those that they do not know, and reuse numbers. */
 #include "host/session/liveness.h"
 
+#include "system/process.h"
+
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define START_FIELD 22 /* proc(5), /proc/PID/stat */
 
 #define UNKNOWN UINT64_MAX
 
@@ -16,25 +16,16 @@
  * no descriptor is left. */
 static uint64_t start_of(int pid)
 {
-    char path[32], text[1024];
-    const char *s;
-    size_t n;
-    FILE *f;
+    char stat[PROCESS_STAT];
+    ssize_t n = process_file(pid, "stat", stat, sizeof(stat));
+    const char *state = process_stat_field(stat, PROCESS_STAT_STATE), *start;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    f = fopen(path, "re");
-    if (!f)
-        return errno == ENOENT ? 0 : UNKNOWN;
-    n = fread(text, 1, sizeof(text) - 1, f);
-    fclose(f);
-    text[n] = 0;
-    s = strrchr(text, ')'); /* a name may contain anything; nothing to read: it is gone by now */
-    if (!s || s[1] != ' ' || !s[2] || strchr("ZXx", s[2]))
+    if (n < 0)
+        return n == -ENOENT || n == -ESRCH ? 0 : UNKNOWN;
+    if (!state || !*state || strchr("ZXx", *state)) /* nothing to read: it is gone by now */
         return 0;
-    for (unsigned field = 2; s && field < START_FIELD; field++)
-        s = strchr(s + 1, ' ');
-    unsigned long long start = 0;
-    return s && sscanf(s, " %llu", &start) == 1 ? start : 0;
+    start = process_stat_field(stat, PROCESS_STAT_START);
+    return start ? strtoull(start, NULL, 10) : 0;
 }
 
 static uint64_t own_space(void)

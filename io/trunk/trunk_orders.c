@@ -7,6 +7,7 @@
 #include "fabric/link_terms.h"
 #include "io/link_change.h"
 #include "machine/telemetry_client.h"
+#include "system/process.h"
 #include "io/trunk/trunk_priv.h"
 
 #include <endian.h>
@@ -169,15 +170,9 @@ static void begin_change(const struct trunk *t, const uint8_t *text, size_t byte
 /* The keeper ends all processes of its fabric (host/keep); without one, trib down does. */
 static void take_down(const struct trunk *t, unsigned from)
 {
-    char name[32] = "", path[64];
-    FILE *f;
+    char name[PROCESS_NAME];
 
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
-    f = fopen(path, "re");
-    if (f && !fgets(name, sizeof(name), f))
-        *name = 0;
-    if (f)
-        fclose(f);
+    process_file(getppid(), "comm", name, sizeof(name));
     fprintf(stderr, "trib-switch: machine %s takes the fabric down\n", t->fab->machines[from].name);
     if (!strncmp(name, "trib-keep", 9))
         kill(getppid(), SIGTERM);

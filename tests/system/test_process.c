@@ -114,12 +114,44 @@ static void a_stopped_process_is_known(void **state)
     close(fd);
 }
 
+/* Numbers are those of proc(5). */
+static void a_field_of_stat_is_found_behind_any_name(void **state)
+{
+    static const char stat[] = "7 (a ) b) (c)) S 5 6 7 8";
+
+    (void)state;
+    assert_string_equal(process_stat_field(stat, PROCESS_STAT_STATE), "S 5 6 7 8");
+    assert_string_equal(process_stat_field(stat, PROCESS_STAT_PARENT), "5 6 7 8");
+    assert_string_equal(process_stat_field(stat, 7), "8");
+    assert_null(process_stat_field(stat, 8));
+    assert_null(process_stat_field(stat, PROCESS_STAT_START));
+    assert_null(process_stat_field("", PROCESS_STAT_STATE));
+    assert_null(process_stat_field("7 (name)", PROCESS_STAT_STATE));
+}
+
+static void a_file_of_proc_is_read_as_far_as_there_is_room(void **state)
+{
+    char stat[PROCESS_STAT], name[PROCESS_NAME], part[4];
+
+    (void)state;
+    assert_true(process_file(getpid(), "stat", stat, sizeof(stat)) > 40);
+    assert_int_equal(strtol(process_stat_field(stat, PROCESS_STAT_PARENT), NULL, 10), getppid());
+    assert_int_equal(process_file(getpid(), "comm", name, sizeof(name)), 13);
+    assert_string_equal(name, "test_process\n");
+    assert_int_equal(process_file(getpid(), "comm", part, sizeof(part)), 3);
+    assert_string_equal(part, "tes");
+    assert_int_equal(process_file(getpid(), "nothing", part, sizeof(part)), -ENOENT);
+    assert_string_equal(part, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_holder_of_a_lock_is_named),
         cmocka_unit_test(a_holder_of_another_pid_namespace_is_away),
         cmocka_unit_test(a_stopped_process_is_known),
+        cmocka_unit_test(a_field_of_stat_is_found_behind_any_name),
+        cmocka_unit_test(a_file_of_proc_is_read_as_far_as_there_is_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
