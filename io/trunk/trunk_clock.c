@@ -11,6 +11,7 @@
  */
 #include "io/trunk/trunk_priv.h"
 
+#include "base/assert.h"
 #include "base/log.h"
 
 #include <endian.h>
@@ -179,6 +180,7 @@ static void speed_set(struct trunk *t)
     struct clock_state s = clock_state_of(t->sh->clock);
     int64_t now = clock_mono_ns();
 
+    T_ASSERT(t->dilation, "a clock runs without a dilation");
     if ((s.dilation == t->dilation && !s.skew_ppb) || s.change_ns > now)
         return;
     clock_follow(t->sh->own_clock, now + DILATE_NS, t->dilation, 0);

@@ -102,6 +102,7 @@ static void machine_start(unsigned i)
     for (unsigned p = 0; p < MACHINES; p++)
         t->peer[p].at = w.at[p];
     t->sh = i ? NULL : w.rd.sh; /* one process here has the pages of one machine */
+    t->dilation = 100;          /* of the page server's clock */
     w.t[i] = t;
 }
 
