@@ -14,11 +14,8 @@ host/bench/host_resources.c /sys, /proc
 host/launch/ranks_timeline_ports.c /sys of the machine, or the run directory
 host/sandbox/clock_reach.c /proc, programs that are run
 host/sandbox/namespace.c files in namespaces of its own
-host/session/liveness.c /proc
-host/keep/procs.c /proc
 io/live/live_read.c /proc
 io/port/port_pci.c /sys
-io/trunk/trunk_orders.c /proc
 system/shared_object.c a shared object, by O_NONBLOCK
 scripts/docs_links.py documents of the tree
 scripts/docs_text.py documents and sources of the tree
