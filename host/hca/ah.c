@@ -119,9 +119,9 @@ static int addr_get(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *
 /* ---- handles ---- */
 
 /*
- * A send with a destroyed handle is refused instead of going to whatever address the memory holds
- * by then: handles live in chunks that stay until the HCA goes, and an entry is reused only after
- * QUARANTINE others.
+ * A send with a destroyed handle is refused. Handles live in chunks that stay allocated until the
+ * HCA is destroyed, and an entry is reused only after QUARANTINE others, so a stale handle reads as
+ * destroyed and does not send to another handle's address.
  */
 #define CHUNK      64
 #define QUARANTINE (CHUNK - 1)
@@ -336,7 +336,7 @@ static int mcast_ip(struct ibv_qp *v, const union ibv_gid *gid, uint32_t *ip)
     return v->qp_type == IBV_QPT_UD ? 0 : EINVAL;
 }
 
-/* Whether the queue pair was attached to the group; it is not any more. */
+/* Detaches the queue pair from the group. Returns whether it was attached. */
 static bool forget_mcast(struct hca_qp *qp, uint32_t ip)
 {
     for (unsigned i = 0; i < qp->n_mcast; i++)
@@ -368,7 +368,7 @@ EXPORT int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t
              "a queue pair is attached to more groups than it can list");
     rc = qp->n_mcast == ROCE_MAX_MCAST ? ENOMEM : -qp_attach_mcast(qp->qp, ip);
     if (!rc) {
-        qp->mcast[qp->n_mcast++] = ip; /* before the wait, in which other threads may attach */
+        qp->mcast[qp->n_mcast++] = ip; /* igmp_join() drops the lock, and others may attach */
         rc = -igmp_join(c->hca, ip);
         if (rc)
             forget_mcast(qp, ip);

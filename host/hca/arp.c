@@ -16,7 +16,7 @@
 #define WAIT_PS  (2000 * PS_PER_MS) /* for the first reply */
 #define AGAIN_PS (100 * PS_PER_MS)  /* between two requests */
 #define AGE_PS                                                                                     \
-    (60000 * PS_PER_MS) /* after this, a call that names the neighbour requests it again */
+    (60000 * PS_PER_MS) /* a known MAC is used so long; then the next call requests it again */
 
 #define ETHERTYPE_ARP 0x0806
 enum { ARP_REQUEST = 1, ARP_REPLY = 2 };
@@ -39,8 +39,8 @@ static struct hca_neighbour *arp_find(struct hca *h, uint32_t ip)
     return NULL;
 }
 
-/* A free entry, or the least recently resolved one. One that a call waits for is taken only if all
- * are. */
+/* Reuses a free entry, or the least recently resolved one. An entry that a call waits for is reused
+ * only if calls wait for all of them. */
 static struct hca_neighbour *find_or_make(struct hca *h, uint32_t ip)
 {
     struct hca_neighbour *n = arp_find(h, ip), *oldest = &h->neighbour[0];
@@ -99,7 +99,7 @@ int arp_resolve(struct hca *h, uint32_t ip)
     hca_kick(h); /* which also brings h->now_ps up to date */
     until = h->now_ps + WAIT_PS;
     for (;;) {
-        n = find_or_make(h, ip); /* looked up again each time: the lock was dropped */
+        n = find_or_make(h, ip); /* hca_wait() drops the lock, and the entry may be reused */
         if (is_known(h, n))
             break;
         if (h->now_ps > until) {

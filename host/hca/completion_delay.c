@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The cost of a received message on a GPU (hca_cfg.notice): the program sees the completion that
- * much later than the port received the message, as a kernel that polls a flag in memory does, or
- * one that a proxy thread wakes. Completions of the program's own READs are not delayed. Errors are
- * delayed only behind a delayed message: a receive queue's completions stay in order.
+ * The cost of a received message on a GPU (hca_cfg.notice). It stands for a kernel that polls a
+ * flag in memory, or waits for a proxy thread: the program sees the completion that much later than
+ * the port received the message. Completions of the program's own READs are not delayed. An error
+ * is delayed only behind a delayed message, so a receive queue's completions stay in order.
  *
- * A sender asks for the delay of long operations by a solicited event; of other messages short ones
- * may have a shorter delay, and overtake long ones of other queue pairs. So the ring
- * is in order of the times at which completions become due; most are put at its end.
+ * A solicited event asks for the delay of long operations. Short messages without one may have a
+ * shorter delay, and overtake long messages of other queue pairs. So the ring is sorted by due
+ * time; most completions are appended at its end.
  */
 #include "host/hca/hca_priv.h"
 
@@ -42,8 +42,8 @@ static bool delayed_grow(struct hca *h)
     return true;
 }
 
-/* Where a completion belongs that is due at *due_ps: behind all that are due by then, and behind
- * those of its queue pair, whose last one it waits for. */
+/* The place in the ring of a completion that is due at *due_ps: behind all that are due earlier. If
+ * its queue pair has a later one, the completion goes behind that and *due_ps becomes its time. */
 static uint32_t completion_delay_place(const struct hca *h, const struct hca_cqe *e,
                                        int64_t *due_ps)
 {

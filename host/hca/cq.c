@@ -37,7 +37,7 @@ static void notify(struct hca_cq *cq, bool solicited)
         channel_push(cq);
 }
 
-/* Keeps the owner's bit up to date. A queue that overran has an error to poll for ever. */
+/* Updates the owner's bit. A queue that overran keeps it set: each poll of it returns an error. */
 static void publish_waiting(struct hca *h)
 {
     uint64_t bit = 1ull << h->cfg.port;
@@ -48,13 +48,13 @@ static void publish_waiting(struct hca *h)
     *h->cfg.waiting |= h->n_waiting || h->overrun ? bit : 0;
 }
 
-/* After every change of a ring: counts the queues that have completions to poll. */
+/* Called after every change of a ring: counts the queues that have completions to poll. */
 static void count_waiting(struct hca_cq *cq)
 {
     bool waits = cq->head != cq->tail;
 
     T_ASSERT_HOT(cq->tail - cq->head <= cq->cap, "more completions than the queue holds");
-    if (!waits) /* an empty ring starts again at its first, warm cache lines */
+    if (!waits) /* restart an empty ring at its first entries, which are in the cache */
         cq->head = cq->tail = 0;
     if (waits == cq->waits)
         return;
@@ -249,8 +249,8 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
         delayed_clean(cq, qpn);
 }
 
-/* Adds the lines that producer and pollers read; an empty ring starts again at its
- * first entries. */
+/* Adds the cache lines that producer and pollers read. Of the ring these are the first entries, at
+ * which an empty ring starts again. */
 static void list_cachelines(struct hca_cq *cq)
 {
     struct cacheline_list *l = rnic_cachelines(cq->hca->rnic);

@@ -31,7 +31,7 @@ void channel_purge(struct hca_cq *cq)
         notify_cancel(cq->channel->v.fd);
 }
 
-/* The number by which the ring of events names an event's object: a QPN, or 0. */
+/* QPN of the event's object, for the ring of events; 0 if it is no queue pair. */
 static uint32_t qpn_of(const struct ibv_async_event *e)
 {
     switch (e->event_type) {
@@ -159,7 +159,7 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *v)
     return 0;
 }
 
-/* Waits for one post of fd. In virtual time the only thread would wait for itself: EAGAIN. */
+/* Waits for one post of fd. EAGAIN in virtual time, where the only thread would wait for itself. */
 static int wait_for(struct hca *h, int fd, bool pending)
 {
     int rc;
@@ -178,7 +178,7 @@ static int wait_for(struct hca *h, int fd, bool pending)
     return rc;
 }
 
-/* Whether a CQ of the channel has events, by their counts and not by the channel's list. */
+/* Whether a CQ of the channel has events: reads the CQs' counts, not the channel's list. */
 static bool has_events(const struct hca_channel *ch)
 {
     hlist_for(l, &ch->ctx->cqs)
@@ -295,7 +295,7 @@ EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_eve
     }
 }
 
-/* Only its object tells which context an event belongs to. */
+/* The event's context. An event holds no context itself; its object does. */
 static struct ibv_context *context_of(const struct ibv_async_event *e)
 {
     switch (e->event_type) {

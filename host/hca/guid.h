@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the verbs and sysfs say of an HCA port: its GUID, EUI-64 of its MAC, in the order of the wire;
- * and its capabilities. */
+/* Properties of an HCA port that both verbs and sysfs report: its capabilities, and its GUID (the
+ * EUI-64 of its MAC, in network byte order). */
 #ifndef TRIB_HOST_HCA_GUID_H
 #define TRIB_HOST_HCA_GUID_H
 

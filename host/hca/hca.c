@@ -34,7 +34,7 @@ static void check_port(const struct hca *h)
              "the port's state is not its NIC's and link's");
 }
 
-/* Every entry of the endpoint: the state between entries is consistent. */
+/* Begins every call of the endpoint: checks that the last one left a consistent state. */
 static void hca_enter(struct hca *h, int64_t now_ps)
 {
     T_ASSERT_HOT(h->deferred || hlist_empty(&h->overrun_cqs),
@@ -326,7 +326,7 @@ void hca_destroy(struct hca *h)
 {
     if (!h)
         return;
-    while (!hlist_empty(&h->ctxs)) /* imports before what they share */
+    while (!hlist_empty(&h->ctxs)) /* imported contexts go before those whose objects they share */
         hca_ctx_free(hlist_entry(h->ctxs.prev, struct hca_ctx, link));
     T_ASSERT(!hca_objects(h), "the contexts are gone, and objects are still counted");
     T_ASSERT(!h->dm_bytes, "the contexts are gone, and device memory is still counted");

@@ -31,9 +31,9 @@
 #define HCA_IGMP_QUEUE  (2 * ROCE_MAX_MCAST)
 #define HCA_NEIGHBOURS  64                           /* cached MACs of hosts outside the fabric */
 #define HCA_PORT        1                            /* a device has one port */
-enum { HCA_GID_IPV4, HCA_GID_LINK_LOCAL, HCA_GIDS }; /* its GID table */
+enum { HCA_GID_IPV4, HCA_GID_LINK_LOCAL, HCA_GIDS }; /* GID table of the port */
 #define HCA_PKEY 0xffff
-#define HCA_DSCP 26 /* the lossless class, as RoCE deployments have it (AF31) */
+#define HCA_DSCP 26 /* AF31: the usual DSCP of the lossless class in RoCE networks */
 
 /* What ibv_get_device_list returns. Where open() creates the HCA (io/process.c), hca is NULL until
  * the first open. */
@@ -49,37 +49,37 @@ struct hca_device {
 /* What an HCA records in its ring; hca.c has the names. */
 enum hca_event {
     HCA_EV_QP_CREATED,   /* QPN, type */
-    HCA_EV_QP_STATE,     /* QPN, state: set by the program */
+    HCA_EV_QP_STATE,     /* QPN, state that the program set */
     HCA_EV_QP_DESTROYED, /* QPN, state */
     HCA_EV_ASYNC,        /* enum ibv_event_type, QPN or 0 */
     HCA_EV_ASYNC_LOST,   /* the same */
     HCA_EV_PORT,         /* active, NIC connected */
-    HCA_EV_CQ_OVERRUN,   /* entries, queue pairs and others that refer to it */
+    HCA_EV_CQ_OVERRUN,   /* entries, references to the queue */
     HCA_EV_MR,           /* lkey, access */
     HCA_EV_MR_REFUSED,   /* errno, access */
     HCA_EV_MR_GONE,      /* lkey, windows */
     HCA_EV_KINDS
 };
 
-/* Fields are in order of use: a simulation has thousands of HCAs, and each cache line of a cold one
- * costs a miss. */
+/* Fields are in order of use: a simulation has thousands of HCAs, and each cache line that it
+ * touches of one is a miss. */
 struct hca {
     struct endpoint ep; /* of the rnic */
     int64_t now_ps;
     uint64_t completions, written; /* written: accesses of peers that write memory */
 
-    bool deferred;                       /* work waits that callbacks of the engine must not do */
-    bool nic_up, link_up, port_up, dead; /* port_up: both, as reported */
-    bool overrun;                        /* some CQ has */
+    bool deferred;                       /* work waits that the engine's callbacks must not do */
+    bool nic_up, link_up, port_up, dead; /* port_up: nic_up and link_up, as last reported */
+    bool overrun;                        /* a CQ has overrun */
     bool delays;                         /* cfg.notice is not zero */
     uint32_t n_waiting;                  /* CQs with completions to poll */
-    unsigned igmp_n, arp_asks, arp_waiters, igmp_groups; /* igmp_groups: of group[], in use */
+    unsigned igmp_n, arp_asks, arp_waiters, igmp_groups; /* igmp_groups: used entries of group[] */
     struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
     uint32_t key_cap;
     /* Receive completions that the program does not see yet, oldest first (completion_delay.c). */
     uint32_t delayed_cap, delayed_head, delayed_tail; /* free-running; cap is a power of two */
-    int64_t short_free_ps;   /* until when short protocols are busy (fab_noticed_ps()) */
-    struct hlist limit_srqs; /* deferred */
+    int64_t short_free_ps;   /* when short protocols are free again (fab_noticed_ps()) */
+    struct hlist limit_srqs; /* SRQs whose limit is armed */
 
     struct hca_cfg cfg CACHELINE_ALIGNED;
     struct hca_delayed *delayed;
@@ -92,11 +92,11 @@ struct hca {
     struct hca_ah_chunk *ah_chunks;
     struct hca_ah *ah_free_head, *ah_free_tail;
     uint32_t ah_free;
-    struct hlist overrun_cqs; /* deferred */
+    struct hlist overrun_cqs; /* until hca_run_deferred() */
     /* Multicast groups with members here, and IGMP messages that wait to be sent. */
     struct hca_group {
         uint32_t ip, refs;
-        uint8_t answer; /* enum igmp_answer: of the NIC */
+        uint8_t answer; /* the NIC's: enum igmp_answer */
     } group[ROCE_MAX_MCAST];
     struct hca_igmp {
         uint32_t group;
@@ -114,9 +114,9 @@ struct hca {
 
 /* All that a packet needs of a region, in one cache line. */
 struct hca_key {
-    struct hca_mr *mr; /* a region, or */
-    struct hca_mw *mw; /* a window; both NULL: free */
-    uint32_t next;     /* of the free list; UINT32_MAX: the last */
+    struct hca_mr *mr; /* NULL: the key is a window's, or free */
+    struct hca_mw *mw; /* NULL: the key is a region's, or free */
+    uint32_t next;     /* next free entry; UINT32_MAX: this is the last */
     uint8_t tag;
     /* Copied from the region (mr_settle). */
     bool unbacked;
@@ -130,7 +130,8 @@ struct hca_ctx {
     struct verbs_context v;
     char zero[256];
     struct hca *hca;
-    /* Imported: the context whose objects it shares, which stays until the last import closes. */
+    /* Of an imported context: the one that owns the objects. It stays until the last import closes.
+     */
     struct hca_ctx *origin;
     uint32_t imports;
     bool closed;
@@ -143,8 +144,8 @@ struct hca_ctx {
 struct hca_pd {
     struct ibv_pd v;
     char zero[64];
-    struct hca_pd *base; /* itself; of a parent or imported domain the one behind it */
-    struct hca_td *td;   /* of a parent domain, or NULL */
+    struct hca_pd *base; /* the domain behind a parent or imported domain; else itself */
+    struct hca_td *td;   /* thread domain of a parent domain, or NULL */
     struct hca_ctx *ctx;
     struct hlist link;
     uint32_t refs;
@@ -164,8 +165,8 @@ struct hca_dm {
     struct hlist link;
     char *mem;
     size_t bytes;
-    struct hca_dm *base; /* the imported one, else NULL */
-    uint32_t refs;       /* regions of it, and imports */
+    struct hca_dm *base; /* of an import: the original; else NULL */
+    uint32_t refs;       /* regions and imports of it */
 };
 
 struct hca_mr {
@@ -173,8 +174,8 @@ struct hca_mr {
     char zero[64];
     struct hca *hca;
     struct hca_pd *pd;
-    uint32_t windows; /* open on it */
-    void *map;        /* of a dma-buf, else NULL */
+    uint32_t windows; /* open windows on the region */
+    void *map;        /* mapping of a dma-buf, else NULL */
     size_t map_bytes;
     struct hca_dm *dm; /* NULL: the region is the program's memory */
     bool imported;     /* another name of a region (import.c) */
@@ -200,17 +201,17 @@ struct hca_channel {
     uint32_t refs;
 };
 
-/* What a program polls, in less than a struct ibv_wc has: rings are long. */
+/* A completion, smaller than struct ibv_wc because rings are long. */
 struct hca_cqe {
     uint64_t wr_id;
     int64_t ts_ps;
-    /* Where the request came from: its queue's count of free slots, and how many a poll frees. A
-     * completion frees the slots of unsignaled requests before it, too. */
+    /* The request's queue: its count of free entries, to which a poll adds `slots`: the request's
+     * entry and those of the unsignaled requests before it. */
     uint16_t *free;
     uint32_t qp_num, src_qp, byte_len;
-    uint32_t imm; /* or the key that was invalidated */
+    uint32_t imm; /* immediate data, or the invalidated key */
     uint16_t slots;
-    uint8_t status, opcode, wc_flags, sl; /* of verbs */
+    uint8_t status, opcode, wc_flags, sl; /* as in struct ibv_wc */
     bool solicited;
 };
 _Static_assert(sizeof(struct hca_cqe) == 48, "four entries lie in three cache lines");
@@ -237,7 +238,7 @@ struct hca_cq {
     uint32_t events;  /* pending in the channel */
     uint32_t unacked; /* fetched, not acknowledged */
     uint32_t async_unacked;
-    struct hca_cqe cur; /* of an extended poll */
+    struct hca_cqe cur; /* current entry of an extended poll */
 };
 
 struct hca_srq {
@@ -249,7 +250,7 @@ struct hca_srq {
     struct hlist link, limit_link;
     uint32_t max_wr, max_sge, limit;
     uint32_t refs, async_unacked;
-    uint16_t free; /* slots, as hca_qp.rq_free */
+    uint16_t free; /* free entries, as hca_qp.rq_free */
     uint8_t slot;
 };
 
@@ -273,19 +274,19 @@ struct hca_qp {
     struct hca_cq *scq, *rcq;
     struct rq *rq; /* the SRQ's, or its own */
     struct qp *qp;
-    /* Slots of each queue without a request whose completion, or a later one, is still to be
-     * polled. */
+    /* Free entries of each queue. A request occupies its entry until its completion, or a later
+     * one, is polled. */
     uint16_t sq_free, rq_free;
-    uint8_t slot;                /* that a request takes: 1, or 0 if the engine's depth limits */
+    uint8_t slot;                /* entries that a request takes: 1; with early_slots 0 */
     bool sig_all, is_ex, shared; /* shared: has an SRQ */
     struct ibv_qp_cap cap;
     struct hca_srq *srq;
     struct hca_ctx *ctx;
     struct hca_pd *pd;
     struct hlist link;
-    struct ibv_qp_attr attr; /* as modify_qp set them, for query_qp */
+    struct ibv_qp_attr attr; /* as ibv_modify_qp set them, for ibv_query_qp */
     uint32_t async_unacked;
-    uint32_t windows; /* of type 2, bound here */
+    uint32_t windows; /* open windows of type 2 that this queue pair bound */
     bool drain_event; /* requested with en_sqd_async_notify */
     uint32_t mcast[ROCE_MAX_MCAST];
     unsigned n_mcast;

@@ -49,7 +49,7 @@ static inline void hca_unlock(struct hca *h)
         h->cfg.drv.unlock(h->cfg.drv.ctx);
 }
 
-/* EIO, in errno too, if the HCA is a forked parent's; the first time with a message. Else 0. */
+/* Returns EIO and sets errno. The first call prints that the parent opened the device. */
 int hca_say_dead(void);
 static inline int hca_dead(const struct hca *h)
 {
@@ -82,7 +82,7 @@ bool hca_device_ours(const struct ibv_device *d);
 /* ---- contexts (verbs_device.c) ---- */
 struct hca_ctx *hca_ctx_of(struct ibv_context *c); /* NULL: another driver's */
 void hca_ctx_free(struct hca_ctx *c);
-struct hca_ctx *ctx_make(struct hca *h); /* not in the HCA's list yet; NULL and errno */
+struct hca_ctx *ctx_make(struct hca *h); /* the caller lists it; NULL: see errno */
 
 /* ---- imported objects (import.c) ---- */
 struct ibv_context *hca_import_ctx(struct hca_ctx *of, int fd);
@@ -153,7 +153,7 @@ void hca_complete(void *user, const struct cqe *c);
 void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited);
 bool cq_pop(struct hca_cq *cq, struct hca_cqe *e);
 void cq_clean(struct hca_cq *cq, uint32_t qpn);
-/* With a completion that is polled, or that nobody will poll. */
+/* Frees queue entries when a completion is polled, or is dropped because nobody will poll it. */
 static inline void slots_free(const struct hca_cqe *e)
 {
     *e->free = (uint16_t)(*e->free + e->slots);
@@ -197,15 +197,15 @@ struct ibv_qp *hca_create_qp_ex(struct ibv_context *v, struct ibv_qp_init_attr_e
 void qp_ex_init(struct hca_qp *qp);
 int post_check(const struct hca_qp *qp, unsigned opcode);
 int post_engine(struct hca_qp *qp, const struct wqe *w); /* 0 or -errno */
-void post_say_stuck(const struct hca_qp *qp);            /* where no poll can make room */
+void post_say_stuck(const struct hca_qp *qp);            /* for a queue that no poll can empty */
 int rwqe_from_wr(struct rwqe *w, const struct ibv_recv_wr *wr, uint32_t max_sge);
 void srq_free(struct hca_srq *s);
 struct ibv_srq *hca_create_srq_ex(struct ibv_context *v, struct ibv_srq_init_attr_ex *a);
 void srq_check_limits(struct hca *h);
 
 /* ---- addresses (ah.c) ---- */
-/* With the lock held, after addr_resolve(), which is called without the lock because it may wait.
- * 0, -EINVAL, -EHOSTUNREACH. */
+/* Call addr_resolve() first, without the lock, because it may wait; then the others with the lock.
+ * Those that return int return 0, -EINVAL or -EHOSTUNREACH. */
 bool addr_is_foreign(const struct hca *h, uint32_t ip); /* a host outside the fabric, or unknown */
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to);
 int addr_resolve(struct hca *h, const struct ibv_ah_attr *a);
@@ -220,15 +220,15 @@ void addr_mac_of_ip(uint32_t ip, uint8_t mac[6]);
 int arp_resolve(struct hca *h, uint32_t ip);
 bool arp_lookup(const struct hca *h, uint32_t ip, uint8_t mac[6]); /* with the lock held */
 uint16_t arp_output(struct hca *h, struct rte_mbuf **m, uint16_t n);
-/* Takes awaited ARP replies out of m; returns the number of frames left. */
+/* Removes awaited ARP replies from the burst m. Returns the number of frames left in m. */
 uint16_t arp_input(struct hca *h, struct rte_mbuf **m, uint16_t n);
 
 /* ---- membership of multicast groups (igmp.c) ---- */
 uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n);
-/* Takes the NIC's answers out of a burst; returns the number of frames left in m. */
+/* Removes the NIC's answers from the burst m. Returns the number of frames left in m. */
 uint16_t igmp_input(struct hca *h, struct rte_mbuf **m, uint16_t n);
-/* Joins, and waits for the NIC's answer where another thread takes frames. 0, or a negative errno:
- * -ENOSPC: refused, the host or this process has its share of groups. */
+/* Joins a group, and waits for the NIC's answer where another thread receives frames. 0 or -errno;
+ * -ENOSPC: the NIC refused, because the host or this process is in as many groups as it may be. */
 int igmp_join(struct hca *h, uint32_t group);
 void igmp_leave(struct hca *h, uint32_t group);
 void igmp_repeat(struct hca *h);
@@ -248,8 +248,8 @@ int notify_open(void); /* fd or -errno */
 void notify_close(int fd);
 void notify_post(int fd);
 int notify_wait(int fd);    /* 0 or -errno; blocks unless the program made the fd non-blocking */
-void notify_cancel(int fd); /* takes back one post, unless a reader took it first */
-void notify_detach(int fd); /* in a forked child: no longer the parent's descriptor */
+void notify_cancel(int fd); /* takes one post back, unless a reader has already read it */
+void notify_detach(int fd); /* in a forked child: replaces the parent's descriptor by its own */
 
 /* ---- the fabric that the environment names (io/process.c) ---- */
 bool process_on_fabric(void);

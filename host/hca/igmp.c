@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Membership of multicast groups, announced to the fabric by IGMP version 2 (RFC 2236): a report
+ * Announces membership of multicast groups to the fabric by IGMP version 2 (RFC 2236): a report
  * when the first queue pair of this HCA attaches to a group, a leave when the last one detaches.
- * Switches snoop; there are no queriers. The NIC answers a report by the same report, or by a leave
- * where it refuses: then the host, or this process, has its share of groups.
+ * Switches snoop; there are no queriers. The NIC answers a report with the same report, or with a
+ * leave to refuse it: the host, or this process, is then in as many groups as it may be.
  */
 #include "base/log.h"
 #include "host/hca/hca_priv.h"
@@ -108,7 +108,7 @@ static void drop_ref(struct hca *h, struct hca_group *g)
         h->igmp_groups--;
 }
 
-/* The lock is dropped meanwhile, so the group is looked up again. */
+/* Waits for the NIC's answer. hca_wait() drops the lock, so the group is looked up again. */
 static int await(struct hca *h, uint32_t group)
 {
     struct hca_group *g = igmp_find(h, group);
@@ -157,7 +157,7 @@ void igmp_leave(struct hca *h, uint32_t group)
         igmp_announce(h, group, true);
 }
 
-/* The port came up again: the NIC behind it may be a new one without any membership. */
+/* Called when the port comes up again: the NIC may be a new one, which knows no membership. */
 void igmp_repeat(struct hca *h)
 {
     for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
@@ -184,7 +184,7 @@ static void igmp_answered(struct hca *h, uint8_t type, uint32_t group)
     g->answer = type == IGMP_LEAVE ? IGMP_REFUSED : IGMP_GRANTED;
 }
 
-/* As the NIC builds them: from the own address, with one option. */
+/* Consumes an IGMP answer of the NIC: from this HCA's address, with one IP option. */
 static bool igmp_take(struct hca *h, struct rte_mbuf *m)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *ip = p + 14, *igmp = ip + IP_BYTES;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls of libibverbs that are newer than the header that this is compiled with (v44 to v65).
- * libibverbs would take a device of ours for one of its own drivers' and jump through the driver's
- * private table, which ours do not have. So each call that takes an object of ours is here: done
- * where that is easy, else refused by name. tests/e2e/verbs_symbols.sh compares them with what
- * libibverbs exports.
+ * Calls of libibverbs that are newer than the oldest header that this compiles with (v44 to v65).
+ * libibverbs would treat our device as one of its drivers' and jump through the driver's private
+ * table, which our devices lack. So this file defines each call that takes one of our objects: it
+ * does the easy ones and refuses the others by name. tests/e2e/verbs_symbols.sh compares them with
+ * the exports of libibverbs. newer_unknown.c handles calls that are newer still.
  *
- * Calls that are newer still: newer_unknown.c.
- *
- * Functions have their names by asm labels, because newer headers declare them, with types that
- * older ones lack.
+ * Asm labels name the functions, because newer headers declare them with types that older headers
+ * lack.
  */
 #include "host/hca/hca_priv.h"
 
@@ -18,7 +16,7 @@
 
 #define NAMED(name) __asm__(#name) EXPORT
 
-/* The system's own, for other drivers' devices; NULL: its libibverbs is older. */
+/* The call in the system's libibverbs, for devices of other drivers. NULL: that one lacks it. */
 static void *real_of(const char *name)
 {
     void *fn = dlsym(RTLD_NEXT, name), *lib;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls of libibverbs that nobody knew when this was written. They end in a driver's private table, and
- * that of our contexts refuses every slot: a message with the call's name, and what such a call returns
- * when it fails, instead of a fault.
+ * Calls of future versions of libibverbs. Such a call jumps through a driver's private table. In
+ * our contexts every entry of that table prints a message with the call's name and returns an
+ * error, instead of a fault.
  *
- * What it returns, its name says: libibverbs' makers (ibv_alloc_*, ibv_create_*, ...) return objects, all
- * others 0 or an errno. The name is that of the function that calls the slot; where that one has jumped
- * instead (a tail call, as most of libibverbs' do), that of the only exported function whose code has
- * the slot's place in the table in a jump or call. Of one without a name an errno is returned: most are
- * of that kind, and 0 would be taken for success.
+ * The name tells the kind of error: ibv_alloc_*, ibv_create_* and the like return NULL, all others
+ * an errno (calls that end in _fd: -1). The name is that of the function to which the entry
+ * returns. Most of libibverbs' functions make a tail call, so that their caller is found instead:
+ * then it is the name of the only exported function whose code jumps through or calls this entry.
+ * If no name is found, the call returns an errno, because most calls do and 0 would mean success.
  */
 #include "host/hca/hca_priv.h"
 
@@ -21,7 +21,7 @@
 
 #define SLOTS 512
 
-/* ---- an entry for each slot, with the slot as its argument ---- */
+/* ---- an entry point for each place of the table, with its index as argument ---- */
 
 __attribute__((used, visibility("hidden"))) void *newer_unknown(unsigned slot);
 
@@ -46,7 +46,7 @@ static void *no_slot(void)
 
 /* ---- which call it is ---- */
 
-/* Whether the instruction at p calls, jumps to or loads what is at this place of a table. */
+/* Whether the instruction at p calls, jumps to or loads the pointer at this offset of a table. */
 #if defined(__x86_64__)
 static bool has_place(const uint8_t *p, size_t left, uint32_t place)
 {
@@ -58,7 +58,7 @@ static bool has_place(const uint8_t *p, size_t left, uint32_t place)
         return false;
     mod = p[1] >> 6;
     kind = p[1] >> 3 & 7;
-    at += (p[1] & 7) == 4; /* an index byte */
+    at += (p[1] & 7) == 4; /* a SIB byte follows */
     if (kind != 2 && kind != 4)
         return false;
     if (mod == 1)
@@ -108,7 +108,7 @@ static unsigned symbols_of(const uint32_t *gnu_hash)
     return last + 1;
 }
 
-/* Those that are ours are called in place of libibverbs' own. */
+/* Whether programs call our definition of the name instead of libibverbs'. */
 static bool is_ours(const char *name, const void *theirs)
 {
     const void *used = dlsym(RTLD_DEFAULT, name);
@@ -159,7 +159,7 @@ static int search_object(struct dl_phdr_info *o, size_t size, void *ctx)
     return 0;
 }
 
-/* NULL: it has none, or several fit. */
+/* Name of the call whose entry returns to `back`. NULL: no function fits, or several do. */
 static const char *name_of(unsigned slot, const void *back)
 {
     struct word_search s = {.place = slot * (uint32_t)sizeof(void *)};
@@ -194,7 +194,7 @@ void *newer_unknown(unsigned slot)
     const char *name = name_of(slot, __builtin_return_address(0));
     const char *call = name ? name : "a call of libibverbs";
 
-    if (atomic_exchange(&said, call) != call) /* a program may try it in a loop */
+    if (atomic_exchange(&said, call) != call) /* once: a program may call in a loop */
         fprintf(stderr,
                 "tributary: %s: not supported by the emulated HCA: libibverbs is newer than "
                 "libtribverbs\n",
@@ -208,7 +208,7 @@ void newer_fill(struct verbs_context *v)
     static const void *table[SLOTS];
 
     if (!table[0])
-        for (unsigned i = SLOTS; i-- > 0;) /* the first one last: then it is whole */
+        for (unsigned i = SLOTS; i-- > 0;) /* table[0] last: if it is set, all are */
 #ifdef ENTRY
             table[i] = newer_entries + (size_t)i * ENTRY_SIZE;
 #else

@@ -50,7 +50,8 @@ int post_check(const struct hca_qp *qp, unsigned opcode)
     return s == QP_RESET || s == QP_INIT || s == QP_RTR ? EINVAL : 0;
 }
 
-/* Of a queue that no poll can make room in: all of its requests have ended without a completion. */
+/* Reports a send queue that no poll can empty: all of its requests have ended without a completion.
+ */
 void post_say_stuck(const struct hca_qp *qp)
 {
     const struct hca_cq *cq = qp->scq;
@@ -68,7 +69,8 @@ void post_say_stuck(const struct hca_qp *qp)
         qp->cap.max_send_wr);
 }
 
-/* A send queue of depth 0 takes nothing, while the engine's depth is at least 1. */
+/* Posts w. The check of sq_free also refuses requests of a queue of depth 0, for which the engine
+ * has one entry. */
 int post_engine(struct hca_qp *qp, const struct wqe *w)
 {
     int rc = qp->sq_free ? qp_post_send(qp->qp, w) : -ENOMEM;
@@ -80,7 +82,7 @@ int post_engine(struct hca_qp *qp, const struct wqe *w)
     return rc;
 }
 
-/* Everything but the payload, into *w. 0 or errno. */
+/* Translates everything but the payload into *w. 0 or errno. */
 static int head_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const struct hca_qp *qp)
 {
     memset(w, 0, offsetof(struct wqe, sge));

@@ -35,14 +35,15 @@ void qp_list_cachelines(struct hca_qp *qp, bool on)
     }
 }
 
-/* Nothing is posted, as after creation and reset. */
+/* Makes all entries of both queues free, as after creation and reset. */
 void qp_all_slots(struct hca_qp *qp)
 {
     qp->sq_free = (uint16_t)qp->cap.max_send_wr;
     qp->rq_free = (uint16_t)qp->cap.max_recv_wr;
 }
 
-/* Before the engine forgets a message that has begun to arrive, whose receive will not complete. */
+/* Frees the SRQ entry of a receive that will not complete, because the engine is about to drop a
+ * message that has begun to arrive. */
 void qp_return_receive(struct hca_qp *qp)
 {
     if (qp->shared && qp_holds_receive(qp->qp))

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* An alternate path may be loaded where migration may be armed, and before that on the way
- * to RTR. */
+/* An alternate path may be loaded wherever migration may be armed, and also on the way to RTR. */
 #define ALT_OPT (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 
 /* A transition of one transport. Masks exclude IBV_QP_STATE. */
@@ -88,13 +87,13 @@ static bool values_ok(struct hca *h, const struct ibv_qp_attr *a, int mask)
         BAD(IBV_QP_MAX_QP_RD_ATOMIC, a->max_rd_atomic > ROCE_MAX_RD_ATOMIC) ||
         BAD(IBV_QP_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic > ROCE_MAX_RD_ATOMIC) ||
         BAD(IBV_QP_AV, addr_from_ah_attr(h, &a->ah_attr, &to) || to.ip >> 28 == 0xe) ||
-        BAD(IBV_QP_ALT_PATH, true)) /* path migration: no capability of this device */
+        BAD(IBV_QP_ALT_PATH, true)) /* this device has no path migration */
         return false;
 #undef BAD
     return true;
 }
 
-/* Keeps the attributes that query_qp answers from. */
+/* Stores the attributes that ibv_query_qp returns. */
 static void remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *a, int mask)
 {
 #define KEEP(bit, field)                                                                           \
@@ -176,7 +175,7 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
     e.state = to;
     e.exact = true;
     if (qp->v.qp_type == IBV_QPT_UD)
-        e.mtu = h->cfg.mtu; /* never given: its packets are as long as the port allows */
+        e.mtu = h->cfg.mtu; /* UD has no path MTU: packets are as long as the port allows */
     if (to == QP_SQD && from == QP_RTS) /* before qp_modify: the event may come at once */
         qp->drain_event = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
     if (to == QP_RESET)

@@ -27,7 +27,7 @@ int hca_post_srq_recv(struct ibv_srq *v, struct ibv_recv_wr *wr, struct ibv_recv
     return rc;
 }
 
-/* After received frames: a limit fires once and is disarmed (IBTA 10.2.9.3). */
+/* Raises the limit events that are due. Each event disarms its limit (IBTA 10.2.9.3). */
 void srq_check_limits(struct hca *h)
 {
     struct hlist *l = h->limit_srqs.next;
@@ -112,8 +112,8 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     return &s->v;
 }
 
-/* Sets the depth, which must hold the requests that are not polled yet and reach the limit. Without
- * IBV_SRQ_MAX_WR it only checks the limit. */
+/* Sets the depth: at least the number of unpolled requests and the limit. Without IBV_SRQ_MAX_WR it
+ * only checks the limit. */
 static int srq_resize(struct hca_srq *s, const struct ibv_srq_attr *a, int mask)
 {
     uint32_t max = mask & IBV_SRQ_MAX_WR ? a->max_wr : s->max_wr;

@@ -94,8 +94,7 @@ int hca_say_dead(void)
     return EIO;
 }
 
-/* No page is pinned, so copy-on-write does not move memory away from the HCA: fork needs
- * no care. */
+/* Does nothing: no page is pinned, so copy-on-write moves no memory away from the HCA. */
 EXPORT int ibv_fork_init(void)
 {
     return process_on_fabric() ? 0 : REAL(ibv_fork_init)();

@@ -62,7 +62,7 @@ int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a)
         .max_qp_init_rd_atom = ROCE_MAX_RD_ATOMIC,
         .atomic_cap = IBV_ATOMIC_HCA,
         .max_mcast_grp = ROCE_MAX_MCAST,
-        /* The engine counts attachments: all groups of one queue pair, or one group of many. */
+        /* The engine limits attachments in all, be it of one queue pair or of one group. */
         .max_mcast_qp_attach = ROCE_MAX_MCAST,
         .max_total_mcast_qp_attach = ROCE_MAX_MCAST,
         .max_ah = HCA_MAX_AH,
@@ -77,7 +77,8 @@ int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a)
     return 0;
 }
 
-/* From Linux's interface; libibverbs' header has the name in later versions. */
+/* IB_UVERBS_DEVICE_ATOMIC_WRITE of Linux; later versions of libibverbs' header have a name for it.
+ */
 #define ATOMIC_WRITE_CAP (1ull << 40)
 
 int hca_query_device_ex(struct ibv_context *v, const struct ibv_query_device_ex_input *in,
@@ -111,7 +112,7 @@ int hca_query_rt_values(struct ibv_context *v, struct ibv_values_ex *values)
     if (!values->comp_mask)
         return 0;
     hca_lock(h);
-    hca_kick(h); /* which brings h->now_ps up to date, also of an HCA that has nothing to do */
+    hca_kick(h); /* updates h->now_ps, also of an idle HCA */
     values->raw_clock.tv_sec = h->now_ps / PS_PER_S;
     values->raw_clock.tv_nsec = h->now_ps % PS_PER_S / PS_PER_NS;
     hca_unlock(h);
@@ -161,7 +162,7 @@ int hca_query_port(struct ibv_context *v, uint8_t port, struct ibv_port_attr *a,
     return 0;
 }
 
-/* Programs built before the structure grew. */
+/* For programs that were built before struct ibv_port_attr grew. */
 int hca_query_port_compat(struct ibv_context *v, uint8_t port, struct _compat_ibv_port_attr *a)
 {
     return hca_query_port(v, port, (struct ibv_port_attr *)a,
@@ -233,7 +234,7 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *v, struct ibv_gid_entry 
     return HCA_GIDS;
 }
 
-/* Private to rdma-core, but ibv_devinfo asks. 1: RoCE v2. */
+/* Private to rdma-core, but ibv_devinfo calls it. *type 1: RoCE v2. */
 int ibv_query_gid_type(struct ibv_context *v, uint8_t port, unsigned int index, int *type);
 
 EXPORT int ibv_query_gid_type(struct ibv_context *v, uint8_t port, unsigned int index, int *type)

@@ -25,7 +25,7 @@
 #define LINGER_MAX_NS 250000000LL
 #define FORK_WAIT_NS  200000000LL
 
-/* No caller hands a context to a preloaded library: this is the process's. */
+/* State of this process: callers of a preloaded library pass no context of ours. */
 static struct {
     pthread_mutex_t lock;
     bool opened;
@@ -37,7 +37,7 @@ static struct {
     struct process_hca *port[FAB_MAX_HOST_PORTS];
     unsigned forks; /* generations of fork between the first process and this one */
     bool spoiled;   /* forked while another thread was opening a device */
-    bool held, held_port[FAB_MAX_HOST_PORTS]; /* across a fork */
+    bool held, held_port[FAB_MAX_HOST_PORTS]; /* locks that before_fork() got */
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct process_hca *process_hca_at(unsigned port)
@@ -68,8 +68,8 @@ static void nap_ms(long ms)
     nanosleep(&ts, NULL);
 }
 
-/* A program polls its ports in turn and sleeps in any one of these polls, while the next frame may
- * come to another port: so it always sleeps on the bell of the port that it opened first. Ports
+/* Makes all ports sleep on the bell of the port that the program opened first: a program polls its
+ * ports in turn and sleeps in one of these polls, and the next frame may come to any port. Ports
  * start one at a time. */
 static void share_bell(struct process_hca *p)
 {
@@ -217,9 +217,8 @@ int process_start(struct process_hca *p)
 /* ---- end ---- */
 
 /*
- * The last ACK of a program that ends may still be in the ring, and the NIC drops the ring with the
- * process. So a process that has sent a moment ago waits for as long as the link needs for a full
- * ring.
+ * A process that ends may still have its last ACK in the ring, and the NIC drops the ring with the
+ * process. So a process that has just sent waits for the time in which the link sends a full ring.
  */
 static void at_exit(void)
 {
@@ -243,8 +242,8 @@ static void at_exit(void)
 
 /* ---- fork ---- */
 
-/* Only opening a device holds these locks for long. The wait is bounded because a signal handler
- * may fork in a thread that holds one. */
+/* Locks m, and gives up after FORK_WAIT_NS: a signal handler may fork in a thread that holds the
+ * lock. Otherwise only opening a device holds it for long. */
 static bool lock_for_fork(pthread_mutex_t *m)
 {
     struct timespec until;

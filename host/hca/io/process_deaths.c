@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A trib-switch that dies is named on the program's standard error, once: hardware has no fabric that
- * dies, so verbs have no word for it. The asynchronous event of the port (IBV_EVENT_PORT_ERR) tells
- * only of the process that runs this host's NIC or the switch next to it, and retries end long after
- * the death of another one.
+ * Names each trib-switch that dies on the program's standard error, once. Verbs cannot report it:
+ * IBV_EVENT_PORT_ERR covers only the processes that run this host's NIC and the switch next to it,
+ * and retries to others end long after a death.
  *
- * The keeper of the port that was opened first looks, since it may open files; a thread that has the
- * program's descriptors prints (process_check_port). Launchers of jobs, which look themselves, say so
- * in the environment.
+ * The keeper thread of the port that was opened first looks, because it may open files. A thread
+ * that has the program's descriptors prints (process_check_port). A launcher that looks itself sets
+ * PROCESS_MONITOR_ENV, and then nobody looks here.
  */
 #include "host/hca/io/process_priv.h"
 #include "machine/process_monitor.h"
@@ -22,16 +21,15 @@
 #define LOOK_NS 1000000000LL
 
 static struct {
-    _Atomic(struct process_hca *) by; /* whose keeper looks; NULL: nobody's yet */
-    struct process_monitor *watch;    /* NULL: there is nothing to see, as in a sandbox */
+    _Atomic(struct process_hca *) by; /* the port whose keeper looks; NULL: none yet */
+    struct process_monitor *watch;    /* NULL: nothing can be seen (in a sandbox) or nobody looks */
     int64_t looked_ns;
 } deaths;
 
 void process_deaths_forked(void)
 {
     atomic_store(&deaths.by, NULL);
-    deaths.watch =
-        NULL; /* the child's copy is small, and its parent's thread may have been in it */
+    deaths.watch = NULL; /* leaked, as the parent's thread may have been changing it at the fork */
 }
 
 static void process_deaths_begin(struct process_hca *p)
@@ -65,7 +63,7 @@ void process_look_for_deaths(struct process_hca *p)
         return;
     deaths.looked_ns = now;
     pthread_mutex_lock(&p->lock);
-    needed = !*p->death; /* the last one has been printed */
+    needed = !*p->death; /* the last death has been printed */
     pthread_mutex_unlock(&p->lock);
     if (!needed || !process_monitor_died(deaths.watch, text, sizeof(text), &needed))
         return;
@@ -75,7 +73,7 @@ void process_look_for_deaths(struct process_hca *p)
     pthread_mutex_lock(&p->lock);
     memcpy(p->death, text, sizeof(p->death));
     pthread_mutex_unlock(&p->lock);
-    if (access(p->rd->path, F_OK)) { /* the others of it need no word */
+    if (access(p->rd->path, F_OK)) { /* the fabric is down: name no further process */
         process_monitor_stop(deaths.watch);
         deaths.watch = NULL;
     }

@@ -38,11 +38,11 @@ static void pass_on(int sig, siginfo_t *si, void *context)
         return;
     if (plain && (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)) {
         sigaction(sig, &dfl, NULL);
-        if (sent) /* sent by a process: it does not recur by itself */
+        if (sent) /* a process sent the signal, so returning does not repeat it */
             raise(sig);
         return;
     }
-    own = old->sa_mask; /* the kernel restores the mask when all of this returns */
+    own = old->sa_mask; /* the kernel restores the mask when this handler returns */
     if (!(old->sa_flags & SA_NODEFER))
         sigaddset(&own, sig);
     pthread_sigmask(SIG_BLOCK, &own, NULL);
@@ -57,7 +57,7 @@ static void pass_on(int sig, siginfo_t *si, void *context)
 static void on_fault(int sig, siginfo_t *si, void *context)
 {
     if (si->si_code > 0) {
-        /* The kernel reports no address where the processor gave none. */
+        /* The kernel reports no address if the processor gave none (a non-canonical one on x86). */
         const void *at =
             si->si_code == SI_KERNEL && !si->si_addr ? guard_fault_address() : si->si_addr;
 
@@ -84,8 +84,8 @@ void process_fault_init(void)
     }
 }
 
-/* Names the smallest region that holds the address: larger ones may overlap it, an implicit one
- * always does. */
+/* Reports the smallest region that holds the address. Larger regions may overlap it, and an
+ * implicit one always does. */
 static void fault_report(const struct hca *h, uintptr_t at, int sig)
 {
     const char *why =

@@ -9,7 +9,7 @@
 
 #define RETRY_MIN_NS 50000LL
 #define RX_BURSTS    4
-#define AHEAD_NS     300000LL /* in which a process that is woken has handed over its next frame */
+#define AHEAD_NS     300000LL /* from waking a process until it has handed over its next frame */
 #define RETRY_MAX_NS 1000000LL
 
 static unsigned process_frames_receive(struct process_hca *p, int64_t now_ps)
@@ -31,7 +31,7 @@ static unsigned process_frames_receive(struct process_hca *p, int64_t now_ps)
             if (n < PORT_BURST)
                 break;
         }
-    /* A bell that rang before an empty receive was served by an earlier one. */
+    /* Also after an empty receive: an earlier one then got the frames for which the bell rang. */
     late = bell_served(p->bell);
     process_record_lateness(p, late);
     return total;
@@ -62,9 +62,9 @@ static int64_t waiting_ps(const struct process_hca *p, uint16_t waiting)
 }
 
 /*
- * Data frames that may still be handed to the NIC. Which queue pair sends next is to be decided
- * when the link is free, as in virtual time: so one frame waits, chosen when the link started the
- * one before, and as many more as the link sends in the AHEAD_NS that waking up takes.
+ * Number of data frames that may still be handed to the NIC. As in virtual time, the HCA chooses
+ * the queue pair that sends next when the link becomes free. So only one frame waits in the ring,
+ * and as many more as the link sends in AHEAD_NS, the time that waking up takes.
  */
 static uint16_t data_room(const struct process_hca *p)
 {
@@ -80,7 +80,7 @@ static uint16_t data_room(const struct process_hca *p)
                              (int64_t)PORT_RING - waiting);
 }
 
-/* Notes the length of data frames that are offered to the port. */
+/* Records the lengths of n data frames that are offered to the port. */
 static void note_lengths(struct process_hca *p, uint16_t n)
 {
     for (uint16_t i = 0; i < n; i++)
@@ -119,7 +119,7 @@ static unsigned send_queue(struct process_hca *p, enum endpoint_queue q, unsigne
     }
 }
 
-/* Sends data frames while they may be handed to the NIC. *held: there are more of them. */
+/* Sends data frames while the NIC may have more. *held: some remain. */
 static unsigned send_data(struct process_hca *p, int64_t now_ps, bool *held)
 {
     unsigned sent = 0, n;
@@ -131,7 +131,7 @@ static unsigned send_data(struct process_hca *p, int64_t now_ps, bool *held)
         n = send_queue(p, ENDPOINT_DATA, room, now_ps);
         sent += n;
         *held = n >= room && p->ep.next(p->ep.ctx) <= now_ps;
-        if (*held) /* before the NIC's progress is read again */
+        if (*held) /* set before data_room() reads the NIC's progress again */
             atomic_store(&p->page->wants_room, 1);
     } while (*held && room);
     return sent;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How late loops of the fabric ran: switch processes and their slots by their pages, this process by
- * its own log.
- * Acknowledgement timers discount the time in which a process on the way to the peer did not run.
+ * How late the loops of the fabric ran: shared pages tell it of switch processes and of other
+ * processes in slots, a log of its own of this process. ACK timers discount the time in which a
+ * process on the path to the peer did not run.
  */
 #include "host/hca/io/process_priv.h"
 

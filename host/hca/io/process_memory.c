@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether a program's memory can be registered: mapped, readable, and writable where the HCA
- * writes. Adapters pin the pages and answer EFAULT if they cannot. Nothing is pinned here: the
- * check reads the list of mappings and one byte of each, however large it is.
+ * Checks that a program's memory can be registered: mapped, readable, and writable where the HCA
+ * writes. Adapters pin the pages, and fail with EFAULT if they cannot. This HCA pins nothing: it
+ * checks the list of mappings and reads one byte of each.
  *
- * Rejected: MADV_POPULATE_WRITE, which finds out as much but allocates every page of a gigabyte;
- * mincore, which does not report access rights.
+ * Rejected: MADV_POPULATE_WRITE, which finds out the same but allocates all pages; mincore, which
+ * does not report access rights.
  */
 #include "host/hca/io/process_priv.h"
 
@@ -18,9 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Whether this process can read the address. The system call copies the signal set before it finds
- * its first argument invalid. Pages mapped beyond the end of their file cannot be read, nor can
- * some devices' memory. */
+/* Whether this process can read the address: the system call copies the signal set before it
+ * rejects its first argument, so it fails with EFAULT if not. Pages mapped beyond the end of their
+ * file cannot be read, nor can the memory of some devices. */
 static bool readable(uintptr_t at)
 {
     return syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) == 0 || errno != EFAULT;
@@ -31,7 +31,8 @@ struct mapping {
     bool r, w;
 };
 
-/* Linux 6.11 looks up one address; the installed kernel header may be older. */
+/* struct procmap_query of Linux 6.11, which looks up one address; installed headers may be older.
+ */
 struct memory_query {
     uint64_t size, flags, addr, from, to, vma_flags, page_size, offset, inode;
     uint32_t major, minor, name_bytes, id_bytes;
@@ -51,14 +52,14 @@ static int query_mapping(int fd, uintptr_t at, struct mapping *m)
     return 0;
 }
 
-/* A walk over a range, one mapping after the other in order of address. */
+/* A walk over the mappings of a range, in order of address. */
 struct memory_walk {
     uintptr_t at, end; /* [at, end) is still to be checked */
     bool write;
     int rc;
 };
 
-/* Checks the part of the range that m covers. Returns whether more is to be checked. */
+/* Checks the part of the range that m covers. Returns whether the walk goes on. */
 static bool walk_over(struct memory_walk *k, const struct mapping *m)
 {
     uintptr_t to = m->to < k->end ? m->to : k->end;

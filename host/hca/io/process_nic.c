@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The process that runs the NIC: which one it is, its bell, and that it has accepted this one. */
+/* The process that runs the NIC: finds it, rings its bell, waits until it accepts this process. */
 #include "host/hca/io/process_priv.h"
 #include "machine/silent.h"
 
@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #define UP_WAIT_MS      5000
-#define LOOK_MS         100 /* at what has become of the NIC's process */
+#define LOOK_MS         100 /* interval of looks at the state of the NIC's process */
 #define STOPPED_WAIT_MS 1000
 #define BUSY_WAIT_MS                                                                               \
-    15000 /* for one that listens: on a machine of many more processes than cores it answers late */
+    15000 /* if it listens: on a machine of many more processes than cores it answers late */
 
-/* One thread of the process at a time calls shared_refresh(). */
+/* Held around shared_refresh(), which is not thread-safe. */
 static pthread_mutex_t view_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void process_nic_forked(void)
@@ -73,7 +73,7 @@ const char *process_nic_name(const struct process_hca *p)
                                              : NULL;
 }
 
-/* How long to wait for the NIC in all, by what is known of its process now. */
+/* Total time to wait for the NIC. It depends on the present state of the NIC's process. */
 static int wait_ms(const struct process_hca *p)
 {
     const char *name = process_nic_name(p);

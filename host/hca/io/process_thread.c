@@ -34,7 +34,7 @@
 #define IDLE_SLEEP_NS   10000000LL
 #define SPIN_SHARE      256 /* spinning costs an idle program under half a percent of a core */
 
-/* Wall ns until the next deadline, or max_ns: what ends a sleep without a bell. */
+/* Wall ns until the next deadline, at most max_ns: the time after which a sleep ends by itself. */
 static int64_t until_next(struct process_hca *p, int64_t max_ns)
 {
     int64_t ns = max_ns, next, d;
@@ -43,7 +43,7 @@ static int64_t until_next(struct process_hca *p, int64_t max_ns)
         d = p->retry_ns - clock_mono_ns();
         return d < 1    ? 1
                : d < ns ? d
-                        : ns; /* the engine may have more frames, but the ring is full */
+                        : ns; /* the ring is full: the engine's deadline does not count */
     }
     next = p->ep.next(p->ep.ctx);
     if (next == PS_NEVER)
@@ -129,13 +129,13 @@ static bool poll_once(struct process_hca *p)
     n = process_progress(p);
     done = hca_completions(p->hca);
     again = n || done != p->seen;
-    /* The new completions may be for another thread, which sleeps on the bell. */
+    /* Wake sleepers: the new completions may be for another thread. */
     if (done != p->seen && atomic_load_explicit(&p->sleepers, memory_order_relaxed))
         process_wake(p);
     p->seen = done;
     if (again)
         set_busy(p);
-    else if (hca_waiting(p->hca)) /* in another queue, which the program may poll next */
+    else if (hca_waiting(p->hca)) /* another queue, which the program may poll next, has some */
         again = clock_mono_ns() - p->busy_ns < ELSEWHERE_NS;
     pthread_mutex_unlock(&p->lock);
     return again;
@@ -148,8 +148,8 @@ static void lease(struct process_hca *p, int64_t now, int64_t ns)
     atomic_store_explicit(&p->lease_ns, now + ns + HANDOVER_NS, memory_order_relaxed);
 }
 
-/* The longest sleep of an empty poll. It grows with the time without a completion: such a program
- * can wait longer for its work other than verbs. */
+/* The longest sleep of an empty poll. It grows with the time since a poll found something: a
+ * program without traffic may notice its other work later. */
 static int64_t poll_sleep(const struct process_hca *p, int64_t now)
 {
     int64_t ns = (now - p->busy_ns) / 32;
@@ -158,9 +158,9 @@ static int64_t poll_sleep(const struct process_hca *p, int64_t now)
 }
 
 /*
- * Programs rely on a cheap empty poll: a loop that also serves sockets or shared memory, or the
+ * Programs rely on cheap empty polls: loops that also serve sockets or shared memory, or the
  * passive side of ucx_perftest, which polls as often as the other side has requests. So after a
- * sleep polls return at once for a small share of the time slept.
+ * sleep, polls return at once for a small fraction of the time slept.
  */
 static void earn_spin(struct process_hca *p, int64_t slept_from)
 {
@@ -201,7 +201,7 @@ static bool others_moved(struct process_hca *p, int64_t *ns)
     return again;
 }
 
-/* Extends the lease of other ports that the program polls: it polls them as often as this one. */
+/* Extends the leases of the other ports that the program polls, as it polls all equally often. */
 static void lease_others(struct process_hca *p, int64_t now, int64_t ns)
 {
     struct process_hca *q;
@@ -211,7 +211,7 @@ static void lease_others(struct process_hca *p, int64_t now, int64_t ns)
             lease(q, now, ns);
 }
 
-/* A program that polls all of its ports in turn sleeps once a turn: the sleep was for all of them. */
+/* Tells the other ports of a sleep: a program that polls its ports in turn sleeps once a turn. */
 static void slept_for_others(struct process_hca *p)
 {
     struct process_hca *q;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What runtimes of sanitizers ask a process for, in programs that are built with one: they look these
- * functions up in the order of the loader, so a program's own come first.
+ * Default options for programs that are built with a sanitizer. The sanitizer's runtime looks these
+ * functions up in the loader's order, so a program's own definitions win.
  *
- * The address sanitizer ends a program whose runtime is not the first library, and a preloaded
- * library is before those that a program needs. Nothing here is in its way: of what it intercepts
- * this library has dlopen alone, which calls the next one. machine/preload.c says the same by
- * ASAN_OPTIONS, for programs that have options of their own built in.
+ * AddressSanitizer ends a program whose runtime is not the first library, and a preloaded library
+ * comes before it. That is harmless here: the only intercepted function that this library defines
+ * is dlopen, and it calls the next one. machine/preload.c sets the same option in ASAN_OPTIONS, for
+ * programs that have options of their own built in.
  *
- * This library's threads take turns by locks and doorbells that the thread sanitizer does not see,
- * since the library is not built with it.
+ * ThreadSanitizer sees neither the locks nor the doorbells of this library's threads, because the
+ * library is not built with it.
  */
 #include "host/hca/hca_priv.h"
 

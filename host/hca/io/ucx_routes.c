@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UCX from 1.18 on takes a RoCE address for reachable only if the kernel's routing table has a route
- * to it through the device's network interface. Hosts of a fabric have neither, so connections would
- * end with "no route to 10.0.0.6". UCX_IB_ROCE_REACHABILITY_MODE=all leaves that question out.
+ * UCX 1.18 and later reaches a RoCE address only if the kernel's routing table has a route to it
+ * through the device's network interface. Hosts of a fabric have neither, so connections would fail
+ * with "no route to 10.0.0.6". UCX_IB_ROCE_REACHABILITY_MODE=all turns that check off.
  *
- * It is set here and not by `trib exec`, since an older UCX warns about variables that it does not
- * know. When a port is opened, UCX is loaded and has not read this variable yet.
+ * It is set here and not by `trib exec`, because an older UCX warns about unknown variables. When a
+ * port is opened, UCX is loaded and has not read this variable yet.
  */
 #include "host/hca/io/process_priv.h"
 

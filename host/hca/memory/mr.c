@@ -44,7 +44,7 @@ static const unsigned known_access =
     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |
     IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE;
 
-/* IBTA 10.6.3.1: remote write access requires local write access. */
+/* IBTA 10.6.3.1: remote write and atomic access require local write access. */
 static int check_access(struct hca *h, unsigned access)
 {
     if ((access & IBV_ACCESS_ON_DEMAND) && !odp_has(h))
@@ -57,7 +57,7 @@ static int check_access(struct hca *h, unsigned access)
     return 0;
 }
 
-/* Whether Linux would pin the pages for writing: a window may be opened for writing later. */
+/* Whether Linux would pin the pages for writing; also for windows, which may open for writing. */
 static bool writes(unsigned access)
 {
     return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
@@ -70,9 +70,8 @@ static bool is_implicit(const void *addr, size_t length, unsigned access)
     return !addr && length == SIZE_MAX && (access & IBV_ACCESS_ON_DEMAND);
 }
 
-/* Neither the program's addresses nor the iova may wrap. Memory that is not mapped, or not writable
- * where that is needed, is refused, as adapters that pin pages do. Memory of an on-demand region
- * may come later. */
+/* Refuses a range whose addresses or iova wrap, and, as adapters that pin pages do, memory that is
+ * not mapped or lacks needed write access. Memory of an on-demand region may be mapped later. */
 static int check_range(struct hca *h, const void *addr, size_t length, uint64_t iova,
                        unsigned access)
 {
@@ -196,8 +195,8 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
     return reg_iova(pd, addr, length, iova, access);
 }
 
-/* Registers a dma-buf that a program may map (udmabuf's, a fake GPU's) through a mapping of its
- * own, since this HCA is a program. It cannot reach others, such as those of real GPUs. */
+/* Maps a dma-buf and registers the mapping. The HCA is a program, so it can reach only dma-bufs
+ * that programs may map (of udmabuf or a fake GPU), not those of real GPUs. */
 static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
                                  int fd, unsigned access)
 {
@@ -206,7 +205,7 @@ static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t leng
     struct ibv_mr *v;
     void *map;
 
-    if (fd < 0) { /* a question, of UCX and others: whether a GPU's memory can be registered */
+    if (fd < 0) { /* UCX and others probe so whether a GPU's memory can be registered */
         errno = EOPNOTSUPP;
         return NULL;
     }
@@ -258,7 +257,7 @@ static int check_new(const struct hca_mr *mr, int flags, void *addr, size_t leng
     return check_range(mr->hca, addr, length, (uintptr_t)addr, now);
 }
 
-/* A change of the translation keeps the key, which the caller's peers know. */
+/* Keeps the key, which the program's peers know, even if the translation changes. */
 static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
                  int access)
 {

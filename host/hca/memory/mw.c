@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows: a key of its own on a part of a region. Work requests open and close windows of
- * type 2, which belong to the queue pair that bound them (2B); ibv_bind_mw opens those of type 1.
- * The engine executes binds and invalidations in the order of the send queue (roce/local.c).
+ * Memory windows: each has its own key to a piece of a region. Work requests open and close windows
+ * of type 2, which belong to the queue pair that bound them (2B). ibv_bind_mw opens those of type
+ * 1. The engine executes binds and invalidations in the order of the send queue (roce/local.c).
  */
 #include "host/hca/hca_priv.h"
 
 #include <stdlib.h>
 
-/* The rights that a window can give. Programs also pass the region's other flags, which change
- * nothing: the region's owner has those rights already. */
+/* The rights that a window can give. Programs also pass other flags of the region; they change
+ * nothing, as the region's owner has those rights already. */
 #define WINDOW_GIVES (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
 #define WINDOW_ACCESS                                                                              \
     (WINDOW_GIVES | ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
@@ -17,8 +17,8 @@
 
 /* ---- the path of a frame ---- */
 
-/* The memory behind a window's key that hca_mem() found, within the window's own bounds
- * and rights. */
+/* Checks an access against a window's bounds and rights, and returns the memory behind it. Called
+ * by hca_mem(), which found the window's key. */
 int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, unsigned access,
            void **p)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * On-demand paging: regions of memory that need not be present yet. This HCA's copies fault as a
- * program's do and the kernel brings the pages, so only pages that cannot be brought need care:
- * they end the request with an error (roce/guard.h). Where copies are not guarded (virtual time)
- * there are no such regions.
+ * On-demand paging: regions whose pages need not be present yet. This HCA's copies fault as a
+ * program's do, and the kernel brings the pages. A page that it cannot bring ends the request with
+ * an error (roce/guard.h). Where copies are not guarded (virtual time) there are no such regions.
  */
 #include "host/hca/hca_priv.h"
 
@@ -25,8 +24,7 @@ void odp_caps(const struct hca *h, struct ibv_odp_caps *caps)
         sends | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
 }
 
-/* Checks one piece: it must lie in an on-demand region of this PD, writable if write. 0
- * or errno. */
+/* Checks that s lies in an on-demand region of this PD, writable if `write`. 0 or errno. */
 static int check_piece(struct hca *h, const struct hca_pd *pd, const struct ibv_sge *s, bool write,
                        char **at)
 {
