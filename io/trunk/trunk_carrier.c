@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames to other machines through a DPDK port (`ports` of a machine), past the kernel's UDP. The same
- * messages, sealed as they are, follow the Ethernet header and their length. Everything else stays on
- * UDP, which needs no set-up: so do frames while the port does not reach the other machine. Each machine
- * says by UDP which MAC its port has and whether it has heard the other's port lately; probes as long as
- * the longest frame are there to be heard.
+ * sealed messages follow an Ethernet header and their length. Everything else stays on UDP, which needs
+ * no set-up; frames use UDP too while the port does not reach the other machine. Each machine says by
+ * UDP which MAC its port has and whether it has heard the other's port lately; for this each port sends
+ * probes as long as the longest frame.
  *
- * A port has no doorbell. An idle trunk looks at it with its other work only, twenty times a second, and
- * the first frames after AWAKE_NS go by UDP, which wakes the other machine; it polls its port from then
- * on, more and more seldom, until 2 * AWAKE_NS have passed without a frame.
+ * A port rings no doorbell. An idle trunk polls its port only at its ticks, twenty times a second. The
+ * first frames after AWAKE_NS of silence go by UDP, which wakes the other machine; its trunk then polls
+ * the port, less and less often, until 2 * AWAKE_NS have passed without a frame.
  */
 #include "io/trunk/trunk_priv.h"
 
@@ -24,16 +24,16 @@
 #define ETHERTYPE   0x88b5u /* for local experiments (IEEE 802) */
 #define POOL_FRAMES 4095u
 #define AWAKE_NS    20000000
-#define POLL_NS     50000   /* shortest interval of polls, */
-#define POLL_MAX_NS 1000000 /* longest, */
+#define POLL_NS     50000   /* interval of polls: at least this, */
+#define POLL_MAX_NS 1000000 /* at most this, */
 #define POLL_SHARE                                                                                 \
-    8 /* and else this part of the time since the last frame: what comes then is hardly later */
-#define HEARD_NS 300000000 /* a port that was not heard for so long is not used */
+    8 /* between them 1/8 of the time since the last frame: a frame waits little in comparison */
+#define HEARD_NS 300000000 /* a port that was not heard for so long does not reach */
 
 struct ethernet {
     uint8_t to[6], from[6];
     uint16_t type;
-    uint16_t bytes; /* of the message: short frames are padded */
+    uint16_t bytes; /* of the message: Ethernet pads short frames */
 } __attribute__((packed));
 
 struct carrier {
@@ -42,12 +42,12 @@ struct carrier {
     const char *device; /* as in the conf */
     uint8_t mac[6];
     bool up;
-    int64_t used_ns; /* last frame, either way, as far as it is known */
-    unsigned probe;  /* bytes of a probe's message */
+    int64_t used_ns; /* when frames last passed, in either direction */
+    unsigned probe;  /* length of a probe's message */
 };
 
-/* What the fabric's longest frame has around it on a wire between machines, without the outer Ethernet
- * header: length, message, the emulated Ethernet header with a tag. */
+/* Bytes around the fabric's longest packet on the wire between machines, beyond the outer Ethernet
+ * header: the length, the message's headers, the emulated Ethernet header with a tag. */
 static unsigned around_frame(void)
 {
     return (unsigned)(sizeof(uint16_t) + sizeof(struct trunk_header) + sizeof(struct trunk_frame)) +
@@ -129,7 +129,7 @@ static void trunk_carrier_take(struct trunk *t, struct rte_mbuf *f, int64_t now_
         return;
     memcpy(&e, at, sizeof(e));
     if (e.type != htobe16(ETHERTYPE) || memcmp(e.to, t->carrier->mac, sizeof(e.to)) != 0)
-        return; /* others use this network, too */
+        return; /* another application's frame on this network */
     if (be16toh(e.bytes) > f->pkt_len - sizeof(e)) {
         t->refused[TRUNK_SHORT]++;
         return;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One clock for all machines. The first machine that is up makes it, the others follow it: every half
- * second they compute a line that meets the owner's half a second later, so fabric time neither jumps
- * nor goes back. If the owner is gone, the lowest machine that is there owns it from then on, and goes
- * on at its own speed.
+ * One clock for all machines. The first machine that is up makes it and owns it, the others follow:
+ * every half second they compute a line that meets the owner's half a second later, so fabric time
+ * neither jumps nor runs backwards. When the owner is gone, the lowest machine with a clock becomes the
+ * owner and continues at its own speed.
  *
  * Machines that could not reach each other for a while may have an owner each. When they meet, the
- * clock that is ahead remains, since the other can catch up in a moment and never has to go back.
- * Until clocks agree, the links between their machines stay down.
+ * clock that is ahead stays, because the other can catch up quickly but must never run backwards.
+ * Links between machines stay down until their clocks agree.
  */
 #include "io/trunk/trunk_priv.h"
 
@@ -20,18 +20,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALONE_NS  1000000000 /* after that a machine that has heard of no clock makes one */
-#define SURE_N    3          /* exchanges with the owner before its clock is taken over */
-#define LEAD_NS   5000000    /* as of a change of dilation (clock.c) */
-#define DILATE_NS 150000000  /* the others must hear of a change before it takes effect */
-#define WAIT_NS   1000000000 /* a change further away is not waited for */
-#define FAR_NS    5000000    /* of wall time; hand-offs of 0.2 ms count as late */
-#define FAR_FOR   1000000000 /* clocks may differ for so long, as when their speed has changed */
+#define ALONE_NS  1000000000 /* a machine that has heard of no clock for so long makes one */
+#define SURE_N    3          /* messages of the owner before its clock is adopted */
+#define LEAD_NS   5000000    /* a change of speed is set so far ahead, as in clock.c */
+#define DILATE_NS 150000000  /* a change takes effect so late that the others hear of it before */
+#define WAIT_NS   1000000000 /* a change of the owner's that is further ahead is ignored for now */
+#define FAR_NS    5000000    /* wall time by which clocks may differ */
+#define FAR_FOR   1000000000 /* clocks may differ for so long, as after a change of speed */
 #define SKEW_MOST 0.2
-#define CRAWL     5 /* times slower than the owner, where ours is ahead of it */
+#define CRAWL     5 /* a clock that is ahead slows down to 1/5 of the owner's speed at most */
 #define PPB       1e9
-#define TIME_MOST (1ull << 62) /* of another machine, ns and ps */
-#define LINE_NS   (1ll << 53)  /* since the last change of its clock: 104 days */
+#define TIME_MOST (1ull << 62) /* largest time, in ns or ps, that another machine may state */
+#define LINE_NS   (1ll << 53)  /* longest time since a clock's last change: 104 days */
 
 static struct clock_state line_of(const struct trunk_peer *p)
 {
@@ -92,7 +92,7 @@ int64_t trunk_clock_wall_ns(int64_t ps, uint32_t dilation)
 
 /* ---- which clock ---- */
 
-/* A machine that has a clock, its owner if that is there; -1: none is known to have one. */
+/* The clock's owner as some machine with a clock names it, or that machine; -1: none has a clock. */
 static int owner_there(const struct trunk *t)
 {
     for (unsigned i = 0; i < t->n; i++) {
@@ -106,7 +106,7 @@ static int owner_there(const struct trunk *t)
     return -1;
 }
 
-/* Of those that start together the lowest makes the clock; one that is alone does after a while. */
+/* Whether to make the clock: the lowest of machines that start together does, or one alone for ALONE_NS. */
 static bool may_make(const struct trunk *t, int64_t now_ns)
 {
     bool all = true;
@@ -144,7 +144,7 @@ bool trunk_clock_agree(struct trunk *t, int64_t now_ns, struct clock_state *out)
     return true;
 }
 
-/* The machine that is to own the clock, as far as this one knows. */
+/* The machine that should own the clock, as far as this one knows. */
 static unsigned choose_owner(const struct trunk *t, int64_t now_ns)
 {
     const struct trunk_peer *p = &t->peer[t->owner];
@@ -152,9 +152,9 @@ static unsigned choose_owner(const struct trunk *t, int64_t now_ns)
     int64_t ps;
 
     if (t->owner != t->me && has_clock(p)) {
-        unsigned its = p->state.owner; /* it has found one that is ahead */
+        unsigned its = p->state.owner; /* it may follow another clock, which was ahead */
 
-        if (its == t->me) /* as we have: either was ahead for the other */
+        if (its == t->me) /* each follows the other: the lower machine owns it */
             return RTE_MIN(t->me, t->owner);
         return its != t->owner && peer_alive(&t->peer[its]) ? its : t->owner;
     }
@@ -173,8 +173,8 @@ static unsigned choose_owner(const struct trunk *t, int64_t now_ns)
     return t->me;
 }
 
-/* The owner's clock runs at its own speed. A change begins once the one before is over: two that lie ahead are no
- * line. */
+/* Sets the owner's clock to the dilation asked for. Waits until the change before has taken effect:
+ * a clock line holds one change. */
 static void speed_set(struct trunk *t)
 {
     struct clock_state s = clock_state_of(t->sh->clock);
@@ -205,8 +205,8 @@ void trunk_clock_tick(struct trunk *t)
 
 /* ---- following ---- */
 
-/* The speed that makes `ps` of fabric time in `ns`. dilation: the owner's, which it is but for
- * corrections. */
+/* The speed that makes `ps` of fabric time pass in `ns`. dilation: in, the owner's; out, the one to set,
+ * which differs only where skew_ppb alone would be too large. */
 static void speed_for(int64_t ps, int64_t ns, uint32_t *dilation, int32_t *skew_ppb)
 {
     double want = 1000.0 * (double)ns / (double)RTE_MAX(ps, (int64_t)1), skew;
@@ -222,7 +222,7 @@ static void speed_for(int64_t ps, int64_t ns, uint32_t *dilation, int32_t *skew_
 static void follow_owner(struct trunk *t)
 {
     struct clock_state theirs = line_of(&t->peer[t->owner]), ours = clock_state_of(t->sh->clock);
-    const int64_t now = clock_mono_ns(); /* the message may have waited for this process */
+    const int64_t now = clock_mono_ns(); /* the message may have waited since its arrival */
     int64_t at = RTE_MAX(now + LEAD_NS, ours.change_ns), change, meet, here;
     uint32_t dilation = theirs.dilation;
     struct follow_line l;
@@ -251,7 +251,7 @@ static void note_far(struct trunk *t, unsigned from, int64_t now_ns)
     bool far;
 
     if (!ahead(t, p, now_ns, &ps)) {
-        p->far = true; /* it has none yet */
+        p->far = true; /* it has no clock yet */
         return;
     }
     wall_ns = trunk_clock_wall_ns(ps < 0 ? -ps : ps, clock_dilation(t->sh));

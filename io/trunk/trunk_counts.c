@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What links carry into which nodes of other machines send: the trunk answers for these when it is asked as
- * a switch process is (/trib/link_bytes), so that a row's figures are those of the whole fabric. It asks
- * the other trunks by a number, and again what is missing; each reads its own switch processes in a thread.
+ * Bytes on links into which nodes of other machines send. Clients ask the trunk for these as they ask a
+ * switch process (/trib/link_bytes), so that a row counts the whole fabric. The trunk asks the other
+ * trunks, repeatedly until all have answered; each reads its own switch processes in a thread.
  */
 #include "machine/link_reader.h"
 #include "machine/telemetry_client.h"
@@ -19,7 +19,7 @@
 #define AGAIN_NS 200000000
 #define LOOK_US  1000
 #define CLIENT_S 2
-#define AT_ONCE  256u /* pairs in a message */
+#define AT_ONCE  256u /* trunk_counts in a message */
 #define UNREAD   UINT64_MAX
 
 static unsigned sender_machine(const struct fabric *f, unsigned d)
@@ -42,7 +42,7 @@ void counts_destroy(struct trunk *t)
     free(t->counts.as_of);
 }
 
-/* ---- who asks ---- */
+/* ---- asking ---- */
 
 static void trunk_counts_ask(struct trunk *t)
 {
@@ -94,8 +94,7 @@ bool counts_of(const struct trunk *t, unsigned d, uint64_t *bytes)
 {
     unsigned from = sender_machine(t->fab, d);
 
-    *bytes =
-        peer_usable(&t->peer[from]) ? t->counts.bytes[d] : 0; /* nothing crosses to who is gone */
+    *bytes = peer_usable(&t->peer[from]) ? t->counts.bytes[d] : 0; /* a machine that is gone: 0 */
     return from != t->me && counts_known(t, d);
 }
 
@@ -115,9 +114,9 @@ void counts_told(struct trunk *t, unsigned from, const uint8_t *body, size_t byt
     }
 }
 
-/* ---- who is asked ---- */
+/* ---- answering ---- */
 
-/* What the processes here have said, in as many messages as it takes. */
+/* Sends the counts of the local processes, in as many messages as they need. */
 static void trunk_counts_tell(struct trunk *t, const uint64_t *sent)
 {
     uint8_t m[sizeof(struct trunk_header) + sizeof(struct trunk_counts) +
@@ -154,7 +153,7 @@ static void *trunk_counts_thread(void *arg)
 
         if (fd < 0)
             continue;
-        (void)link_reader_ask(fd, t->fab, sent); /* who does not answer is missing */
+        (void)link_reader_ask(fd, t->fab, sent); /* a process that does not answer stays UNREAD */
         close(fd);
     }
     pthread_mutex_lock(&t->lock);
@@ -166,7 +165,7 @@ static void *trunk_counts_thread(void *arg)
     return NULL;
 }
 
-/* One count at a time: who asks meanwhile asks again. */
+/* One count at a time: a machine that asks meanwhile will ask again. */
 void counts_asked(struct trunk *t, unsigned from, const uint8_t *body)
 {
     struct trunk_counts c;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links that are cut, all over the fabric: switch processes reroute around links with no end here,
- * too. Each machine says which links its processes call cut (link_cuts.c); a link between others is
- * cut here if the machine at either end says so or is not there. What this process states in its page
- * of those links is what switch processes here take.
+ * Cut links of the whole fabric: switch processes reroute around links that have no end here, too. Each
+ * machine sends the links that its processes call cut (link_cuts.c). A link between two other machines
+ * counts as cut here if either says so or is gone. The trunk's own page states these links, and the
+ * local switch processes read it there.
  */
 #include "io/trunk/trunk_priv.h"
 
@@ -23,7 +23,7 @@ static unsigned machine_of(const struct trunk *t, uint16_t node)
     return t->fab->nodes[node].machine;
 }
 
-/* Of two statements of processes here the later one is true. */
+/* Whether local processes say that the link is cut; of two statements the later one counts. */
 static bool cut_here(const struct trunk *t, unsigned link)
 {
     uint64_t last = 0;

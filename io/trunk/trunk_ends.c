@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links to other machines. Towards the switch process here an end behaves as the process of the far
- * node would (link_io.c): memif, bell and stamps. It is open while the other machine is there and
- * says that its own switch process is, so that either process sees the other's death.
+ * Links to other machines. To the local switch process an end looks like the process of the far node
+ * (link_io.c): memif, bell and stamps. It is open while the other machine is there and says that its
+ * switch process runs, so each of the two processes sees the other's death.
  *
- * What a network loses is sent again (trunk_flow.c): a frame is lost on an emulated link only if the
- * conf says so, or if one of the switch processes is too slow for its backlog.
+ * Frames that the network loses are sent again (trunk_flow.c): a frame is lost on an emulated link only
+ * if the conf says so, or if a switch process is too slow for its backlog.
  */
 #include "io/trunk/trunk_priv.h"
 
@@ -20,9 +20,9 @@
 #include <string.h>
 
 #define LOG2_RING  9
-#define WAITING_NS 50000 /* until a switch process has room again */
+#define WAITING_NS 50000 /* retry interval while a switch process has no room */
 
-/* ---- bells and stamps: as link_io.c, from the other end ---- */
+/* ---- bells and stamps: as link_io.c, seen from the other end ---- */
 
 static _Atomic int64_t *received_stamp(const struct trunk_end *e)
 {
@@ -45,8 +45,8 @@ static void ring(struct trunk_end *e)
 
 /* ---- to other machines ---- */
 
-/* Datagrams are sent in one system call. What does not fit into the socket is sent again later, as if
- * it had been lost. */
+/* Datagrams of one system call. A datagram that the socket does not accept is sent again later, like a
+ * lost one. */
 struct end_batch {
     unsigned n;
     struct mmsghdr msg[TRUNK_BURST];
@@ -102,7 +102,7 @@ static void batch_add(struct trunk *t, struct trunk_end *e, struct end_batch *b,
         batch_send(t, e->peer, b);
 }
 
-/* Frames that wait are as late as the oldest of them. */
+/* Sends new frames. All get the due time of the oldest of them. */
 static unsigned send_new(struct trunk *t, struct trunk_end *e, int64_t now_ns)
 {
     struct rte_mbuf *m[TRUNK_BURST];
@@ -205,7 +205,7 @@ static void hand_over(struct trunk *t, struct trunk_end *e, int64_t now_ns)
     }
 }
 
-/* Without a frame's memory it counts as lost, and comes again. */
+/* Takes a frame. If the pool is empty, the frame counts as lost and is sent again. */
 static void take_frame(struct trunk *t, struct trunk_end *e, const uint8_t *body, size_t bytes,
                        int64_t now_ns)
 {
@@ -365,7 +365,7 @@ void ends_gone(struct trunk *t, unsigned machine)
             end_close(&t->end[i]);
 }
 
-/* Whether its port is up, which is asked of a port only that has something to say of it. */
+/* Whether its port is up. Asks the port only when its descriptor is ready or it has none. */
 static bool end_is_up(struct trunk *t, const struct trunk_end *e)
 {
     unsigned i = (unsigned)(e - t->end);
@@ -408,7 +408,7 @@ bool ends_check(struct trunk *t)
     return waits;
 }
 
-/* ---- lateness of the processes here, for the other machines ---- */
+/* ---- lateness of local processes, for the other machines ---- */
 
 void ends_lateness(struct trunk *t, int64_t now_ns)
 {

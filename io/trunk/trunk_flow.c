@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Numbers wrap: a is before b. */
+/* Whether number a is before b; numbers wrap around. */
 static bool trunk_flow_before(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) < 0;
@@ -41,7 +41,7 @@ unsigned flow_out_ack(struct flow_out *o, const struct flow_ack *a, int64_t now_
     unsigned n = 0;
 
     if (trunk_flow_before(a->next, o->acked) || trunk_flow_before(o->next, a->next))
-        return 0; /* an old one, or of frames that were never sent */
+        return 0; /* a late duplicate, or about frames that were never sent */
     if (a->next != o->acked) {
         o->asked_ns = now_ns;
         o->wait_ns = FLOW_TAIL_NS;
@@ -59,7 +59,7 @@ unsigned flow_out_ack(struct flow_out *o, const struct flow_ack *a, int64_t now_
     return n;
 }
 
-/* Frames before `acked` are looked for from the oldest on. */
+/* Starts from the oldest number that the window can hold. */
 void *flow_out_done(struct flow_out *o)
 {
     for (uint32_t k = o->next - FLOW_WINDOW; trunk_flow_before(k, o->acked); k++) {
@@ -90,7 +90,7 @@ bool flow_out_asks(struct flow_out *o, int64_t now_ns)
 
 /* ---- the receiver ---- */
 
-/* What a sender has dropped, as when its switch process was restarted, never comes. */
+/* Skips numbers that the sender no longer has and so never sends, as after a restart of its process. */
 static void skip(struct flow_in *i)
 {
     while (trunk_flow_before(i->next, i->oldest) && !i->held[i->next % FLOW_WINDOW])

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define QUARTZ    1e-4       /* is off by so much at most, */
-#define DRIFT_MAX 1e-3       /* so this is none */
-#define DRIFT_NS  2000000000 /* shorter spans say nothing of drift */
+#define QUARTZ    1e-4       /* largest drift of a quartz, */
+#define DRIFT_MAX 1e-3       /* so no real drift is larger */
+#define DRIFT_NS  2000000000 /* points over a shorter span give no drift */
 
 bool follow_take(struct follow *f, int64_t a_ns, int64_t b_ns, int64_t c_ns, int64_t d_ns)
 {
@@ -15,7 +15,7 @@ bool follow_take(struct follow *f, int64_t a_ns, int64_t b_ns, int64_t c_ns, int
     if (b_ns < c_ns || a_ns < d_ns || p.way_ns < 0)
         return false;
     p.offset_ns = (a_ns - b_ns) / 2 + (d_ns - c_ns) / 2;
-    if (!f->until_ns) /* the first exchange counts at once */
+    if (!f->until_ns) /* the first exchange is an interval by itself */
         f->until_ns = b_ns;
     if (!f->best.at_ns || p.way_ns < f->best.way_ns)
         f->best = p;
@@ -29,7 +29,7 @@ bool follow_take(struct follow *f, int64_t a_ns, int64_t b_ns, int64_t c_ns, int
     return true;
 }
 
-/* Sums of the points about the newest one, so that numbers stay small. */
+/* Sums of the points, relative to the newest one so that numbers stay small. */
 struct fit {
     double sx, sy, sxx, sxy;
     int64_t span;
@@ -50,8 +50,8 @@ static struct fit fit_of(const struct follow *f, const struct follow_point *last
     return s;
 }
 
-/* Each point's offset is right to half its way, and weighs in the line at time x (least squares) as
- * 1 / n + (x - mean) (x_i - mean) / sum of (x_j - mean)^2. */
+/* Bound of the line's error at x. Each offset is right to half its round trip, and least squares weigh
+ * it in the line at x by 1 / n + (x - mean) (x_i - mean) / sum of (x_j - mean)^2. */
 static int64_t fit_unsure(const struct follow *f, const struct follow_point *last,
                           const struct fit *s, double x)
 {

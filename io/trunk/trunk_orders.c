@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one machine asks of all: a change of a link, which every switch process of the fabric has to
- * know, or to take the fabric down. An order is said several times, since datagrams may be lost, and
- * carried out once. A later one replaces one that is still being said.
+ * Orders of one machine to all: to change a link, which every switch process of the fabric has to know,
+ * or to take the fabric down. An order is sent several times, because datagrams may be lost, and is
+ * carried out once. A later order replaces one that is still being repeated.
  */
 #include "fabric/link_terms.h"
 #include "io/link_change.h"
@@ -23,7 +23,7 @@
 #define TIMES    5
 #define ANSWER_S 2
 
-/* In a later session the order would be new to a machine that has carried it out. */
+/* Repeats an order only in the session that first had it: a later session would carry it out again. */
 static bool may_tell(struct trunk_peer *p)
 {
     if (!peer_alive(p) || (p->told_in && p->told_in != p->session.mine))
@@ -76,7 +76,7 @@ int orders_create(struct trunk *t)
     return t->terms ? 0 : -ENOMEM;
 }
 
-/* Of all links, those to the outside keep their terms. */
+/* Where all links are changed, links to the outside keep their terms. */
 static int check_link(const struct trunk *t, unsigned link, bool all, const struct link_change *c,
                       char *why, size_t size)
 {
@@ -105,7 +105,7 @@ int orders_check(struct trunk *t, const char *params, char *why, size_t size)
     snprintf(name, sizeof(name), "%.*s", (int)len, params);
     all = !strcmp(name, "all");
     link = all ? 0 : fabric_link_by_name(t->fab, name);
-    if (link < 0 || !params[len]) /* the processes here refuse it */
+    if (link < 0 || !params[len]) /* the local processes refuse it */
         return 0;
     if (link_change_parse(&c, params + len + 1, why, size))
         return -EINVAL;
@@ -121,13 +121,13 @@ int orders_check(struct trunk *t, const char *params, char *why, size_t size)
     return rc;
 }
 
-/* ---- carried out, in a thread: switch processes may take a while to answer ---- */
+/* ---- carrying out, in a thread: switch processes may take a while to answer ---- */
 
-/* Has all that the thread reads: the trunk and its fabric may end before it does. */
+/* A copy of all that the thread reads: the trunk and its fabric may end first. */
 struct change {
     char dir[RUN_PATH], text[TRUNK_ORDER_TEXT + 1];
     unsigned n;
-    char proc[][FAB_NAME]; /* of this machine */
+    char proc[][FAB_NAME]; /* the switch processes of this machine */
 };
 
 static void *change_link(void *arg)
@@ -167,7 +167,7 @@ static void begin_change(const struct trunk *t, const uint8_t *text, size_t byte
         pthread_detach(thread);
 }
 
-/* The keeper ends all processes of its fabric (host/keep); without one, trib down does. */
+/* Stops the keeper, which ends all processes of its fabric (host/keep). Without one, `trib down` must. */
 static void take_down(const struct trunk *t, unsigned from)
 {
     char name[PROCESS_NAME];
@@ -193,7 +193,7 @@ void orders_heard(struct trunk *t, unsigned from, const uint8_t *body, size_t by
         snprintf(text, sizeof(text), "%.*s",
                  (int)RTE_MIN(bytes - sizeof(o), (size_t)TRUNK_ORDER_TEXT),
                  (const char *)body + sizeof(o));
-        (void)orders_check(t, text, why, sizeof(why)); /* whoever gave it has said why not */
+        (void)orders_check(t, text, why, sizeof(why)); /* the machine that gave it reports errors */
         begin_change(t, body + sizeof(o), bytes - sizeof(o));
     } else if (be32toh(o.what) == TRUNK_DOWN)
         take_down(t, from);

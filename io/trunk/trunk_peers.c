@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A machine is there from the first state that it says in a session (trunk_session.h) until it has
- * answered nothing for TRUNK_SILENT_NS, or begins another session. An answer is a state that names one
- * of ours: one that was held back on its way does not make a dead machine live on.
+ * A machine is there from its first state in a session (trunk_session.h) until it has not answered for
+ * TRUNK_SILENT_NS, or begins another session. An answer is a state that names a recent state of ours: a
+ * message that was delayed on its way does not keep a dead machine alive.
  */
 #include "io/trunk/trunk_priv.h"
 
@@ -19,8 +19,8 @@
 #include <string.h>
 #include <time.h>
 
-#define HELLO_NS 200000000  /* between questions to a machine that is not there; */
-#define SOON_NS  1000000000 /* so long after it has gone they are as often as states */
+#define HELLO_NS 200000000  /* interval of HELLOs to a machine without a session; */
+#define SOON_NS  1000000000 /* they are as frequent as states for so long after it has gone */
 
 /* ---- sending ---- */
 
@@ -45,7 +45,7 @@ static void message_seal(struct trunk *t, unsigned to, enum trunk_type type, uin
     session_stamp(&p->session, &h, asked, type == TRUNK_HELLO ? wall_ns() : 0);
     memcpy(m, &h, sizeof(h));
     (void)trunk_seal_put(t->seal, m,
-                         bytes); /* without memory it goes out unsealed, and is refused */
+                         bytes); /* without memory the MAC stays 0 and the receiver refuses it */
 }
 
 void peers_seal(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, size_t bytes)
@@ -83,7 +83,7 @@ void peers_send(struct trunk *t, unsigned to, enum trunk_type type, uint8_t *m, 
     datagram_send(t, to, m, bytes);
 }
 
-/* TRUNK_HELLO, or TRUNK_CHALLENGE for the nonce that one had. */
+/* Sends a HELLO, or a CHALLENGE that answers the HELLO with nonce `asked`. */
 static void say_nonce(struct trunk *t, unsigned to, enum trunk_type type, uint64_t asked)
 {
     uint8_t m[sizeof(struct trunk_header)];
@@ -161,7 +161,7 @@ static void note_conf(struct trunk *t, unsigned from, uint64_t conf)
     p->other_conf = other;
 }
 
-/* A replayed message of another version costs a line of the log, one until the machine is there. */
+/* Logs another version, once until the machine is there: the message may be a replay. */
 static void note_version(struct trunk *t, const struct trunk_header *h)
 {
     struct trunk_peer *p = &t->peer[h->from];
@@ -175,7 +175,7 @@ static void note_version(struct trunk *t, const struct trunk_header *h)
     p->other_version = true;
 }
 
-/* What it has said in its last session. */
+/* Forgets what the machine has said in its last session. */
 static void peer_forget(struct trunk *t, unsigned machine)
 {
     struct trunk_peer *p = &t->peer[machine];
@@ -213,7 +213,7 @@ static void peer_end(struct trunk *t, unsigned machine, int64_t now_ns)
     p->asks_ns = now_ns;
 }
 
-/* NULL, or what cannot be in it. */
+/* Takes a TRUNK_STATE. Returns NULL, or what is impossible in it. */
 static const char *take_state(struct trunk *t, unsigned from, const uint8_t *body, size_t bytes,
                               int64_t at_ns)
 {
@@ -247,7 +247,7 @@ static const char *take_state(struct trunk *t, unsigned from, const uint8_t *bod
         lateness_record(&t->sh->own->loop,
                         at_ns - RTE_MIN((int64_t)s.late_us, (int64_t)s.over_us) * 1000, at_ns);
     if (s.sent_ns <= p->state.sent_ns)
-        return NULL; /* a later one has overtaken it */
+        return NULL; /* a later state has overtaken this one */
     p->proven_ns = RTE_MAX(p->proven_ns, RTE_MIN((int64_t)s.heard_sent_ns, at_ns));
     carrier_told(t, from, &s);
     p->state = s;
@@ -287,7 +287,7 @@ static const char *take_cuts(struct trunk *t, const struct trunk_header *h, cons
     return NULL;
 }
 
-/* NULL, or what cannot be in it, of which nothing was taken. */
+/* Takes a message. Returns NULL, or what is impossible in it; then nothing of it was taken. */
 static const char *trunk_peers_take(struct trunk *t, const struct trunk_header *h,
                                     const uint8_t *body, size_t bytes, int64_t at_ns)
 {
@@ -329,7 +329,7 @@ static const char *trunk_peers_take(struct trunk *t, const struct trunk_header *
     return NULL;
 }
 
-/* One line for a session. */
+/* Logs an impossible message, once in a session. */
 static void note_odd(struct trunk *t, unsigned from, const char *odd)
 {
     struct trunk_peer *p = &t->peer[from];
@@ -372,7 +372,7 @@ bool peers_input(struct trunk *t, const uint8_t *m, size_t bytes, int64_t at_ns)
     odd = trunk_peers_take(t, &h, m + sizeof(h), bytes - sizeof(h), at_ns);
     if (odd)
         note_odd(t, h.from, odd);
-    if (says == SESSION_BEGINS) { /* by this the other end has the session, too */
+    if (says == SESSION_BEGINS) { /* our state begins the session at the other end */
         say_state(t, h.from, 0);
         t->peer[h.from].sent_ns = at_ns;
     }
@@ -436,8 +436,8 @@ void peers_tick(struct trunk *t, int64_t now_ns)
 
 /* ---- set-up ---- */
 
-/* Of the conf's text, under its key: whoever reads it in a datagram, and knows the rest of the conf, learns
- * no more of the key than by the datagram's MAC. 0: libcrypto has failed. */
+/* Hashes the conf's text under its key. Whoever reads the hash in a datagram and knows the rest of the
+ * conf learns no more about the key than from the datagram's MAC. 0: libcrypto has failed. */
 static uint64_t hash_conf(const struct fabric *f)
 {
     uint8_t mac[CREDENTIAL_MAC];

@@ -9,7 +9,7 @@
 
 /* ---- nonces ---- */
 
-/* 0: the kernel has none. */
+/* A random nonce; 0: the kernel has no random numbers. */
 static uint64_t nonce_draw(void)
 {
     uint64_t nonce;
@@ -41,14 +41,14 @@ void session_tick(struct trunk_session *s, int64_t now_ns)
     s->reached = s->window.highest;
 }
 
-/* Whether the other end has named a nonce that no session has had; it has one then. */
+/* Whether the other end has named one of our unused nonces; marks it as used. */
 static bool nonce_use(struct trunk_session *s, uint64_t nonce)
 {
     if (!nonce || (nonce != s->offer[0] && nonce != s->offer[1]))
         return false;
     if (nonce == s->offer[0])
         s->offer[0] = nonce_draw();
-    s->offer[1] = 0; /* a late message that names the older one takes nobody back */
+    s->offer[1] = 0; /* a late message with the older nonce must not begin a session */
     return true;
 }
 
@@ -81,7 +81,7 @@ void session_stamp(struct trunk_session *s, struct trunk_header *h, uint64_t ask
     h->seq = htobe64(!asks ? ++s->sent : h->type == TRUNK_HELLO ? wall_ns : 0);
 }
 
-/* Nobody has sent one before that is later than all that have come, so it waits for none of those. */
+/* A HELLO that is later than all before it cannot be a replay; the others wait for their turn. */
 static bool may_answer(struct trunk_session *s, uint64_t hello_ns, int64_t now_ns)
 {
     if (hello_ns > s->hello_ns) {
@@ -105,11 +105,11 @@ enum session_says session_input(struct trunk_session *s, const struct trunk_head
                                                                             : SESSION_STALE;
     if (session_open(s) && mine == s->mine && theirs == s->theirs) {
         if (h->type == TRUNK_CHALLENGE)
-            return SESSION_STALE; /* its second answer */
+            return SESSION_STALE; /* a second CHALLENGE for our HELLO */
         return trunk_window_take(&s->window, be64toh(h->seq)) ? SESSION_TAKE : SESSION_REPLAY;
     }
     if (h->type == TRUNK_CHALLENGE && session_open(s))
-        return SESSION_STALE; /* nobody has asked */
+        return SESSION_STALE; /* we have sent no HELLO since */
     if (!nonce_use(s, mine))
         return SESSION_STALE;
     session_begin(s, mine, theirs);

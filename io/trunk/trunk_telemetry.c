@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers are made in DPDK's thread, under the trunk's lock. The commands of switch processes that
- * clients send to every process of a fabric have empty answers here.
+ * Runs in DPDK's telemetry thread, under the trunk's lock. Commands that clients send to every process
+ * of a fabric but only switch processes can answer have empty answers here.
  */
 #include "io/trunk/trunk_priv.h"
 #include "machine/link_reader.h"
@@ -114,7 +114,7 @@ static void machines(struct trunk *t, const char *params, struct rte_tel_data *d
         machine(t, (unsigned)i, d);
 }
 
-/* Until the clock has this dilation, for a second at most. The question to its owner may be lost. */
+/* Waits until the clock has this dilation, at most a second. Repeats the request, which may be lost. */
 static void wait_for_change(struct trunk *t, uint32_t dilation)
 {
     int64_t now = clock_mono_ns(), until = now + CHANGE_NS, asked = now;
@@ -150,7 +150,7 @@ static void trunk_telemetry_dilation(struct trunk *t, const char *params, struct
     telemetry_add(d, "dilation", clock_dilation(t->sh));
 }
 
-/* Of a link without an end here nobody else has anything to say. */
+/* Says which machines were told: no local process has an end of the link, so none would answer. */
 static void say_told(const struct trunk *t, const char *link, size_t len, struct rte_tel_data *d)
 {
     const struct fab_link *l;
@@ -172,7 +172,7 @@ static void say_told(const struct trunk *t, const char *link, size_t len, struct
     rte_tel_data_add_array_string(d, said);
 }
 
-/* A change of a link: switch processes here are asked by whoever asks this one, too. */
+/* Passes a change of a link on to the other machines. The client asks the local switch processes itself. */
 static void change_link(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     const char *comma = params ? strchr(params, ',') : NULL;
@@ -206,7 +206,7 @@ static void no_strings(struct trunk *t, const char *params, struct rte_tel_data 
     rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
 }
 
-/* As a switch process does, of the nodes on other machines. The first page asks them. */
+/* Answers as a switch process does, for nodes on other machines. The first page asks their trunks. */
 static void link_bytes(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     unsigned long first = params ? strtoul(params, NULL, 10) : 0;
@@ -225,7 +225,7 @@ static void link_bytes(struct trunk *t, const char *params, struct rte_tel_data 
     }
 }
 
-/* A table without rows (telemetry_tables.h): the time, no further row, a column. */
+/* A table without rows (telemetry_tables.h): the time, no further row, a mask of one column. */
 static void no_rows(struct trunk *t, const char *params, struct rte_tel_data *d)
 {
     (void)params;

@@ -46,7 +46,7 @@ bool trunk_window_take(struct trunk_window *w, uint64_t seq)
 
 struct trunk_seal {
     EVP_MAC *mac;
-    EVP_MAC_CTX *keyed; /* as it is before a message */
+    EVP_MAC_CTX *keyed; /* with the key, before any message: copied for each */
 };
 
 struct trunk_seal *trunk_seal_new(const char *secret)
@@ -76,7 +76,7 @@ void trunk_seal_free(struct trunk_seal *s)
     free(s);
 }
 
-/* Over everything but the MAC itself. */
+/* The MAC of everything but the MAC field itself. */
 static bool mac_of(struct trunk_seal *s, const uint8_t *m, size_t bytes, uint8_t out[DIGEST])
 {
     const size_t at = offsetof(struct trunk_header, mac), body = at + TRUNK_MAC;
