@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A list is the file's attribute system.posix_acl_access, as acl(5) and the kernel's
- * include/uapi/linux/posix_acl_xattr.h have it: entries in order of their tags, and of numbers.
+ * A list is the file's attribute system.posix_acl_access in the layout of acl(5) and the kernel's
+ * include/uapi/linux/posix_acl_xattr.h: entries sorted by tag, then by number.
  */
 #include "io/access.h"
 
@@ -27,7 +27,7 @@ enum acl_tag { USER_OBJ = 1, USER = 2, GROUP_OBJ = 4, GROUP = 8, MASK = 16, OTHE
 enum { R = 4, W = 2, X = 1 };
 
 struct acl_entry {
-    uint16_t tag, perm; /* little endian, as all of it */
+    uint16_t tag, perm; /* little endian, like all fields */
     uint32_t id;
 };
 struct acl {
@@ -45,8 +45,8 @@ struct who {
 struct giving {
     const struct rundir *rd;
     unsigned n;
-    struct who *who; /* in order of tags and numbers, some more than once */
-    struct acl *acl; /* room for all of them and four more */
+    struct who *who; /* sorted by tag and number; may contain duplicates */
+    struct acl *acl; /* large enough for all of them and the four fixed entries */
 };
 
 static int failed(const char *what, const char *name, int err)
@@ -96,8 +96,8 @@ static void acl_put(struct acl *l, unsigned *n, enum acl_tag tag, unsigned perm,
 }
 
 /*
- * The file itself, which is ours and has no other name: a link leads to a file that is to stay closed.
- * 0, -ENOENT, or -errno.
+ * Sets the list on the file itself. Refuses a symbolic link, and a file that is not ours or has other
+ * names: they could lead to a file that must stay closed. 0, -ENOENT, or -errno.
  */
 static int set_list(const char *path, const void *list, size_t size)
 {
@@ -119,7 +119,7 @@ static int set_list(const char *path, const void *list, size_t size)
     return rc;
 }
 
-/* Gives `perm` on a file to those who have the host; host -1: to all. */
+/* Grants `perm` on a file to the users of a host; host -1: to all users. */
 static int giving_give(const struct giving *g, const char *file, int host, unsigned own,
                        unsigned perm)
 {
@@ -145,7 +145,7 @@ static int giving_give(const struct giving *g, const char *file, int host, unsig
         acl_put(g->acl, &n, w->tag, perm, w->id);
         last = w;
     }
-    if (!last) /* nobody has it */
+    if (!last) /* no user has this host */
         return 0;
     if (!groups)
         acl_put(g->acl, &n, GROUP_OBJ, 0, UINT32_MAX);
@@ -186,7 +186,7 @@ static int give_host(const struct giving *g, const char *name, int host)
 static int give_process(const struct giving *g, const char *name)
 {
     static const struct {
-        const char *file, *suffix; /* suffix: of a file proc/NAME */
+        const char *file, *suffix; /* suffix: names the file proc/NAME<suffix> */
         unsigned own, perm;
     } files[] = {
         {"", NULL, R | W | X, R | X},      {"proc", NULL, R | W | X, R | X},
@@ -241,7 +241,7 @@ static int give_all(const struct giving *g, const struct fabric *f, const bool *
     for (unsigned h = 0; h < f->n_hosts && !rc; h++)
         if (mine[f->hosts[h]] && !f->nodes[f->hosts[h]].outside)
             rc = give_host(g, f->nodes[f->hosts[h]].name, f->hosts[h]);
-    return rc ? rc : give_process(g, name); /* the way there, last */
+    return rc ? rc : give_process(g, name); /* opens the directories on the way last */
 }
 
 int access_give(const struct rundir *rd, const struct fabric *f, const bool *mine, const char *name)

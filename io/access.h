@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lets the users that the conf names (`access`) use a service's fabric: by access control lists on the
- * files of the run directory, so that the kernel decides. Each reaches what a program of one host
- * needs: the conf, the processes' pages, and the ports of the hosts that are given to it, no other
- * host's and no telemetry. A host's directory is sticky: its users make files there and cannot exchange
- * the service's.
+ * Lets the users that the conf names (`access`) use a service's fabric. It sets access control lists on
+ * files of the run directory, so the kernel enforces them. A user reaches what a program of one host
+ * needs: the conf, the processes' pages, and the ports of the hosts given to that user; no other host's
+ * ports and no telemetry. A host's directory is sticky: its users make files there and cannot replace
+ * those of the service.
  */
 #ifndef TRIB_IO_ACCESS_H
 #define TRIB_IO_ACCESS_H
 
 #include "machine/rundir.h"
 
-/* For the files of process `name`, which runs the nodes in mine and serves their ports; once, before
- * their users can come. mine NULL: for its file .ready alone, which comes later. 0 or -errno, with a
- * message on stderr; nothing to do without `access`. A file that is not there yet is left out. */
+/* Sets the lists for the files of process `name`, which runs the nodes in mine and serves their ports.
+ * Call it once, before users can connect. mine NULL: for the file .ready alone, which is made later.
+ * 0 or -errno, with a message on stderr. Does nothing without `access`; skips files that do not exist. */
 int access_give(const struct rundir *rd, const struct fabric *f, const bool *mine,
                 const char *name);
-/* Gives the socket of a slot to those who have slot 0: it is made while its users are there. */
+/* Gives the socket of a slot, made while users run, the same list as the socket of slot 0. */
 int access_give_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slot);
 
 #endif

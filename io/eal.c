@@ -45,7 +45,7 @@ static unsigned free_huge_mb(void)
     return n * 2;
 }
 
-/* The CPUs that this thread may use, so that EAL leaves them as they are: "0@(1,2,5)". */
+/* Names the CPUs of this thread, "0@(1,2,5)", so that EAL does not change its affinity. */
 static void arg_lcores(struct eal_args *a)
 {
     char list[2048];
@@ -77,11 +77,11 @@ static bool set_runtime_dir(const char *telemetry, char *prefix, size_t size)
         snprintf(prefix, size, "%s", slash + 1);
         return !setenv("RUNTIME_DIRECTORY", dir, 1);
     }
-    if (run && host && own_dir_is_service(run)) { /* of which the user has nothing but its host */
+    if (run && host && own_dir_is_service(run)) { /* its users may write in port/HOST only */
         snprintf(dir, sizeof(dir), "%.200s/port/%.64s/eal.%u", run, host, (unsigned)geteuid());
         mkdir(dir, 0700);
         fd = own_dir_open(dir, false, why, sizeof(why));
-        if (fd < 0) /* what another user of the host has put there */
+        if (fd < 0) /* another user of the host made it */
             return false;
         close(fd);
         run = dir;
@@ -109,7 +109,7 @@ static int eal_init(const char *prog, const char *telemetry, unsigned mem_mb, bo
     dir = set_runtime_dir(telemetry, prefix, sizeof(prefix));
     a.n = 0;
     arg(&a, "%s", prog);
-    /* Requires twice the memory: other processes of the fabric start at the same time. */
+    /* Asks for twice the memory to be free: other processes of the fabric start at the same time. */
     if (huge && free_huge_mb() >= 2 * mem_mb) {
         arg(&a, "--in-memory");
     } else {
@@ -154,8 +154,8 @@ int io_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const 
 
 /* ---- memory that a fork copies ---- */
 
-/* Copies EAL's memory as written so far (extents of its memfd) into private pages at the same
- * addresses. */
+/* Replaces EAL's memory, as far as it is written (the data extents of its memfd), by private copies
+ * at the same addresses. */
 static int make_private(const struct rte_memseg_list *msl, void *arg)
 {
     struct rte_memseg *ms = rte_mem_virt2memseg(msl->base_va, msl);

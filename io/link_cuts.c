@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links between two processes of which one has died. Each process states in its own page what it
- * sees of its links, and when that changed; of two statements about a link the later one is true.
- * Processes without an end of a cut link reroute around it, too.
+ * Links that are cut because the process at one end has died. Each process states in its own page which
+ * of its links it sees cut, and since when; of two statements about a link the later one counts.
+ * Processes reroute around cut links even if they have no end of them.
  */
 #include "io/loop_impl.h"
 #include "machine/port_state.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The process of the host's NIC says it; where that one is gone, the other end's, which sees it. */
+/* Writes the port's state for the host at an end. An end without a process leaves it to the other end. */
 void cuts_show_port(const struct loop *l, unsigned link)
 {
     const struct fab_link *k = &l->fab->links[link];
@@ -63,11 +63,11 @@ void cuts_take(struct loop *l, int64_t now_ps)
 
     if (cuts == l->cuts)
         return;
-    shared_refresh(l->sh, l->cfg.rd->path); /* a process that is new may have changed it */
+    shared_refresh(l->sh, l->cfg.rd->path); /* a new process has a page that is not mapped yet */
     cuts = link_cuts_count(l->sh);
     cut = calloc(l->fab->n_links + 1u, sizeof(*cut));
     if (!cut)
-        return; /* tried again at the next check */
+        return; /* the next check tries again */
     for (unsigned i = 0; i < l->fab->n_links; i++) {
         cut[i] = is_cut(l->sh, i);
         changed |= cut[i] != l->cut[i];

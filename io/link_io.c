@@ -2,13 +2,13 @@
 /*
  * Links that leave the process.
  *
- * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring. The NIC
- * pulls frames from it: a process that sends too fast is stopped by its full ring, and no frame is
- * lost here. Frames towards a process, ACKs included, use the DATA queue, which keeps their order.
+ * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring. The NIC pulls
+ * frames from it: a process that sends too fast finds its ring full, and no frame is lost here. Frames
+ * towards a process, ACKs included, use the DATA queue, which keeps their order.
  *
- * Frames to another process come from an egress queue, which has shaped the link. The memif has
- * room for what a link holds; if the other process lags, frames wait in a backlog, and beyond that
- * they are dropped and counted.
+ * Frames to another process come from an egress queue, which has shaped them to the link's rate. The
+ * memif holds as many frames as a link does. If the other process is slow, frames wait in a backlog;
+ * beyond that they are dropped and counted.
  */
 #include "io/loop_impl.h"
 
@@ -20,9 +20,9 @@
 #include <string.h>
 
 #define LINK_LOG2 9
-#define SLOT_LOG2 8 /* the client's choice applies */
-/* Slots that listen beyond the last in use. A process takes the lowest free slot, and connects
- * again where its slot does not listen yet. */
+#define SLOT_LOG2 8 /* default: the client chooses */
+/* So many slots beyond the last in use listen. A process takes the lowest free slot, and tries again
+ * if that slot does not listen yet. */
 #define SLOTS_AHEAD 4u
 
 static int open_ahead(struct loop *l, unsigned door, unsigned slot);
@@ -76,7 +76,7 @@ static void link_drop_backlog(struct link_io *c)
     }
 }
 
-/* Frames enter the ring in bursts, at the latest at the end of the round: moving its indices
+/* Puts frames into the ring in bursts, at the latest at the end of the round: moving the ring's indices
  * between two cores takes longer than a short frame. */
 void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
                    int64_t due_ps)
@@ -113,7 +113,7 @@ void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m,
         link_backlog_drain(c);
 }
 
-/* Which end of a link a process is decides who writes which stamp of their page. */
+/* Each end of a link writes one of the two stamps of their page: end a, the listener, is the server. */
 static bool is_server(const struct link_io *c)
 {
     return c->dirlink & 1;
@@ -145,8 +145,8 @@ static void link_ring(struct link_io *c)
         loop_bell_ring(c->peer->page, c->peer->bell, &c->rung);
 }
 
-/* One burst a round: more frames from every port would leave the core's cache before they are
- * sent. */
+/* Receives one burst a round: more frames from every port would be evicted from the core's cache before
+ * they are sent. */
 static unsigned link_receive(struct link_io *c, int64_t now_ps)
 {
     struct rte_mbuf *m[LOOP_BURST];
@@ -162,7 +162,7 @@ static unsigned link_receive(struct link_io *c, int64_t now_ps)
     return n;
 }
 
-/* The process at the other end has come or gone. */
+/* Updates page and peer after the process at the other end has come or gone. */
 static void link_peer_changed(struct link_io *c)
 {
     struct shared *sh = c->l->sh;
@@ -190,13 +190,13 @@ static void link_changed(struct link_io *c, int64_t now_ps)
             c->l->n_missing -= c->up ? 1u : -1u;
         T_ASSERT(c->l->n_links_up <= c->l->n_links, "more links are up, or down, than there are");
         cuts_state(c->l, c->dirlink / 2, !c->up);
-        cuts_take(c->l, now_ps); /* before nodes send announcements, so that these use other
-                                    links */
+        cuts_take(c->l, now_ps); /* before nodes send announcements, so that these avoid
+                                    the link */
     }
     net_port_state(c->l->net, c->node, c->port, c->up, now_ps);
 }
 
-/* ---- all of them ---- */
+/* ---- all links ---- */
 
 unsigned links_receive(struct loop *l, int64_t now_ps)
 {
@@ -248,7 +248,7 @@ bool links_flush(struct loop *l)
     return waits;
 }
 
-/* At most once a second. */
+/* Logs a refused connection, at most one a second. */
 static void log_refused(struct link_io *c)
 {
     const struct fab_node *nd = &c->l->fab->nodes[c->node];
@@ -263,7 +263,7 @@ static void log_refused(struct link_io *c)
             c->port, c->slot, pid, why);
 }
 
-/* Its descriptor may be another one now. */
+/* Watches the port's descriptor, which may have changed. */
 static void watch_port(const struct link_io *c)
 {
     watch_set(&c->l->watch, (unsigned)(c - c->l->io), io_port_fd(c->rp));
@@ -361,7 +361,7 @@ static int open_slot(struct loop *l, unsigned door)
     return access_give_slot(l->cfg.rd, nd->name, d->port, c->slot);
 }
 
-/* Opens the slots for the next processes. */
+/* Opens slots so that SLOTS_AHEAD beyond `slot` listen. */
 static int open_ahead(struct loop *l, unsigned door, unsigned slot)
 {
     unsigned want = RTE_MIN(slot + 1 + SLOTS_AHEAD, (unsigned)l->fab->slots_per_host);
@@ -412,7 +412,7 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
     rc = rc ? rc : io_port_memif(&c->rp, &mc);
     if (!rc)
         net_port_state(l->net, node, port, false, 0);
-    if (!rc && c->away) /* it may come hours later: routes avoid it until then */
+    if (!rc && c->away) /* the other machine may come hours later */
         cuts_state(l, c->dirlink / 2, true);
     return rc;
 }

@@ -13,22 +13,22 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define CHECK_NS 50000000 /* longest interval between checks of links */
+#define CHECK_NS 50000000 /* interval between checks of links under load */
 #define CHECK_IDLE_NS                                                                              \
-    1000000 /* shortest such interval when woken without frames: a peer
-                                           connects */
+    1000000 /* and after a round without frames: a peer may
+                                           be connecting */
 #define SLEEP_MAX_NS            50000000
-#define SLEEP_MIN_NS            20000 /* a shorter sleep costs more than it saves */
-#define OUTSIDE_NS              50000 /* a NIC rings no bell */
-#define WAITING_NS              50000 /* nor does room in a full ring */
-#define LAG_NS                  200000 /* latest hand-off of a machine that keeps up; PFC has headroom for it */
+#define SLEEP_MIN_NS            20000  /* a shorter sleep costs more than it saves */
+#define OUTSIDE_NS              50000  /* poll interval of the outside: a NIC rings no bell */
+#define WAITING_NS              50000  /* poll interval of full rings: room rings no bell */
+#define LAG_NS                  200000 /* latest hand-off of a fast enough machine; PFC covers it */
 #define LAG_MAX_PS              (2 * PS_PER_US)
 #define YIELDS                  2
 #define LINK_DOWN_GRACE_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
 #define PAUSE_WALL_PS                                                                              \
-    (5 * PS_PER_MS)        /* pause between rounds; a longer one is not charged to waiting
-                              processes */
-#define AHEAD_PS PS_PER_US /* at line speed; below PFC's headroom, see LAG_MAX_PS */
+    (5 * PS_PER_MS)        /* pause between rounds; after a longer one net_excuse() extends
+                              deadlines */
+#define AHEAD_PS PS_PER_US /* at dilation 1; below PFC's headroom, see LAG_MAX_PS */
 
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
 {
@@ -40,17 +40,17 @@ unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
         if (mine && !mine[i])
             continue;
         n += 512u * nd->n_ports;
-        if (nd->reduce.on) /* groups of several communicators; what none uses takes no memory */
+        if (nd->reduce.on) /* for several groups; unused frames take no memory */
             n += RTE_MIN(64u * nd->reduce.window, 32768u);
-        if (nd->multimem) /* two groups of all its ports, in the three quarters for grants */
+        if (nd->multimem) /* for two groups of all its ports; grants take at most 3/4 of the pool */
             n += (unsigned)mm_size(fab, nd, nd->n_ports, fab->mtu).mbufs * 3;
     }
     return RTE_MIN(n, 262144u) - 1;
 }
 
 /*
- * The lateness of a hand-off is measured in wall time when it happens. The clock is read for every
- * eighth hand-off of a round only: a round of small frames would spend a tenth of its time on it.
+ * Records the lateness of hand-offs in wall time. Reads the clock only at every eighth hand-off of a
+ * round: otherwise it would take a tenth of a round of small frames.
  */
 static void loop_late(void *ctx, int64_t due_ps, unsigned n)
 {
@@ -63,7 +63,7 @@ static void loop_late(void *ctx, int64_t due_ps, unsigned n)
     lag_record(l->lag, late > 0 ? late * l->dilation / 1000 : 0, n);
 }
 
-/* net_cfg.lateness_on_path; the switch processes include this one. */
+/* net_cfg.lateness_on_path; counts this process among the switch processes. */
 static int64_t loop_lateness_on_path(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps)
 {
     const struct loop *l = ctx;
@@ -108,7 +108,7 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
     return -rc;
 }
 
-/* Publishes when this loop is due to run again. */
+/* Publishes the time at which this loop is due to run again. */
 static void rest_until(struct loop *l, int64_t due_ns)
 {
     l->due_ns = due_ns;
@@ -116,7 +116,7 @@ static void rest_until(struct loop *l, int64_t due_ns)
     atomic_store_explicit(&l->late->due_ns, due_ns, memory_order_relaxed);
 }
 
-/* Logs the lateness of this round, which has received what was waiting. */
+/* Records how late this round is; call it once waiting frames are received. */
 static void record_lateness(struct loop *l)
 {
     int64_t waited = l->served_ns;
@@ -128,7 +128,7 @@ static void record_lateness(struct loop *l)
         lag_record(l->lag, waited, 1);
 }
 
-/* After a long pause, waiting frames are handled before timers that expired during it. */
+/* After a long pause extends deadlines, so that frames that waited are handled before timers expire. */
 static void excuse_pause(struct loop *l, int64_t now)
 {
     if (unlikely(now - l->round_ps > l->pause_ps))
@@ -136,13 +136,13 @@ static void excuse_pause(struct loop *l, int64_t now)
     l->round_ps = now;
 }
 
-/* The loop whose bell was rung last has not run: it may be waiting for this CPU. */
+/* Whether yielding is futile: the loop that was rung last has not run, perhaps for lack of this CPU. */
 static bool yields_futile(const struct loop *l)
 {
     return l->idle > FUTILE_YIELDS && l->rang && links_unserved(l->rang);
 }
 
-/* The round moved nothing: yields, or sleeps until the next deadline or a ring. */
+/* After a round without frames: yields, or sleeps until the next deadline or a ring. */
 static void loop_rest(struct loop *l, int64_t mono, bool waits)
 {
     int64_t next = net_next(l->net), ns = SLEEP_MAX_NS;
@@ -161,7 +161,7 @@ static void loop_rest(struct loop *l, int64_t mono, bool waits)
     }
     if (waits)
         ns = RTE_MIN(ns, (int64_t)WAITING_NS);
-    if (l->n_outside) /* the longer it was idle, the longer it may sleep */
+    if (l->n_outside) /* sleeps longer the longer it was idle */
         ns = RTE_MIN(ns, (int64_t)OUTSIDE_NS << RTE_MIN(l->idle / 64, 4u));
     rest_until(l, mono + ns);
     token = loop_bell_prepare(l->page, l->bell);
@@ -171,7 +171,7 @@ static void loop_rest(struct loop *l, int64_t mono, bool waits)
         loop_bell_sleep(l->page, l->bell, token, ns);
 }
 
-/* Grace times and watchdogs are in wall time: they follow the dilation. */
+/* Rescales grace times and watchdogs, which are wall time, after a change of the dilation. */
 static void follow_dilation(struct loop *l)
 {
     int64_t dilation = clock_dilation(l->sh);
@@ -242,8 +242,8 @@ void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *c
 {
     bool was_ready = false;
 
-    /* Deadlines are microseconds apart: the kernel's default timer slack of 50 us would be most of
-     * the lateness. */
+    /* Deadlines are microseconds apart: the kernel's default timer slack, 50 us, would dominate the
+     * lateness. */
     prctl(PR_SET_TIMERSLACK, 1);
     while (!*stop) {
         loop_round(l);

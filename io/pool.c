@@ -8,9 +8,9 @@
 #include <rte_malloc.h>
 
 #define FIRST 8192u
-#define CHUNK 1024u /* frames that get memory at once: about a millisecond of page faults */
+#define CHUNK 1024u /* frames that get memory together: about a millisecond of page faults */
 
-/* Frames that are to be left for the next round. */
+/* Free frames below which the pool grows: enough for the next round. */
 static unsigned low_water(const struct rte_mempool *p)
 {
     return RTE_MAX(FIRST / 2, p->size / 16);
@@ -22,7 +22,7 @@ static void pool_release(struct rte_mempool_memhdr *h, void *at)
     rte_free(at);
 }
 
-/* Gives a chunk of frames memory. 0 or -errno. */
+/* Adds the memory of CHUNK frames. 0 or -errno. */
 static int mempool_grow(struct rte_mempool *p)
 {
     size_t bytes = frame_pool_bytes(RTE_MIN(CHUNK, p->size - p->populated_size), false);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool of frames of a process, which takes memory as frames are used: a frame's header alone
- * touches a page, and a process with hundreds of links may hold a quarter of a million frames but
- * seldom does.
+ * The pool of frames of a process. It takes memory only as frames are used: initialising a frame's
+ * header alone would touch its page, and a process with hundreds of links may hold a quarter of a
+ * million frames but seldom does.
  */
 #ifndef TRIB_IO_POOL_H
 #define TRIB_IO_POOL_H
@@ -11,14 +11,14 @@
 #include <stdbool.h>
 
 /*
- * A pool of `most` frames (rte_mempool.size) as of frame_pool_create(). whole: all have memory from
- * the start, as NICs need that learn where it is when they start. NULL and rte_errno on failure.
+ * Makes a pool of `most` frames (rte_mempool.size), like frame_pool_create(). whole: all frames get
+ * memory now, for NICs that have to learn its address when they start. NULL and rte_errno on failure.
  */
 struct rte_mempool *pool_create(const char *name, unsigned most, unsigned cache, bool whole);
 /*
- * Gives more frames memory when few are left; call it once a round, in the thread that allocates.
- * Costs a look at a counter when there are enough. Without memory the pool stays as it is, and a line
- * on stderr says so.
+ * Adds memory when few frames are free. Call it once a round, in the thread that allocates; it costs
+ * one read of a counter if enough are free. Without memory the pool stays as it is, and a line on stderr
+ * says so.
  */
 void pool_grow(struct rte_mempool *p);
 

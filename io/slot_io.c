@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process slot of a NIC as an endpoint: two rings each way, of which the process fills one with
- * acknowledgements and one with data.
+ * A process slot of a NIC as an endpoint: two rings each way. The process sends acknowledgements by one
+ * of them and data by the other.
  */
 #include "io/loop_impl.h"
 
 #include <string.h>
 
-#define SLOT_BURST 32 /* frames of a process in a round: see link_receive() */
+#define SLOT_BURST 32 /* frames of a process in a round, as in link_receive() */
 
 static uint16_t slot_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
@@ -33,7 +33,7 @@ static uint16_t slot_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
     n = io_port_rx(c->rp, q, m, RTE_MIN(n, c->budget));
     T_ASSERT_HOT(n <= c->budget, "a process slot sends beyond its budget of the round");
     c->budget = (uint16_t)(c->budget - n);
-    /* The process may sleep until there is room. */
+    /* Rings the process, which may be sleeping until the ring has room. */
     c->ring |= full || (n && c->page && atomic_load(&c->page->wants_room));
     return n;
 }
@@ -71,7 +71,7 @@ struct endpoint slot_endpoint(struct link_io *c)
                              .late = slot_late};
 }
 
-/* Once the process has served its bell: records how late it was. */
+/* Records the lateness of the process once it has served its bell. */
 static void slot_served(struct link_io *c)
 {
     const struct bell *b = &c->page->bell;
@@ -91,7 +91,7 @@ static void slot_served(struct link_io *c)
     c->rung_frames = 0;
 }
 
-/* The slot of the same host that the process names; NULL: none. */
+/* The slot of the same host with this slot_name(), which the process gave; NULL: there is none. */
 static const struct link_io *slot_named(const struct link_io *c, uint32_t name)
 {
     for (unsigned i = 0; i < c->l->n_ios; i++) {

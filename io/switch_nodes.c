@@ -82,8 +82,8 @@ int switch_nodes(const struct fabric *f, const char *list, const char *named, bo
         fprintf(stderr, "trib-switch: --nodes: found no name, expected a list\n");
         return -EINVAL;
     }
-    /* Peers ring the bell of the process that the conf assigns to a node; several nodes may share
-     * one. */
+    /* Peers ring the bell of the process that the conf assigns to a node, so this process uses the
+     * bell of its first node; nodes of one process share it. */
     *proc = f->nodes[first].proc;
     snprintf(name, size, "%s", f->nodes[first].name);
     return 0;

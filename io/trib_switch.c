@@ -149,7 +149,7 @@ static void take_signals(void)
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGINT, &sa, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file over the user's limit must be an error, not a signal */
+    signal(SIGXFSZ, SIG_IGN); /* a file over the user's limit must give an error, not a signal */
 }
 
 static int set_cpus(const char *list)
@@ -191,12 +191,12 @@ struct process {
     bool *mine;
     unsigned proc;
     int pid_fd;
-    bool refused; /* at the last moment: it does not become ready */
+    bool refused; /* set-up failed at the last moment: it must not become ready */
     char name[FAB_NAME];
 };
 
-/* Of a service, whose users cannot make the files for one another; else those that are there, when this
- * process follows one that has died. */
+/* Makes the port states of our hosts: for a service all, because its users cannot make them for one
+ * another; else it renews those that exist, left by a predecessor that died. */
 static int make_states(const struct process *p)
 {
     __typeof__(port_state_write) *put =
@@ -239,7 +239,7 @@ static void say_ready(void *ctx)
     fflush(stdout);
 }
 
-/* EAL must know PCI devices when it starts: they go to args, as "-a ADDRESS". */
+/* Adds a PCI device to EAL's args, as "-a ADDRESS": EAL has to know it when it starts. */
 static void add_pci(const char *dev, const char **args, unsigned max, unsigned *n_args)
 {
     if (!args || *n_args + 2 > max || !port_pci_is(dev))
@@ -248,7 +248,7 @@ static void add_pci(const char *dev, const char **args, unsigned max, unsigned *
     args[(*n_args)++] = dev;
 }
 
-/* Counts the ports to the outside of our nodes, or of all (NULL). */
+/* Counts the outside ports of our nodes, or of all nodes if mine is NULL. */
 static unsigned find_outside(const struct fabric *f, const bool *mine, const char **args,
                              unsigned max, unsigned *n_args)
 {
@@ -271,7 +271,7 @@ static int begin_trunk(struct process *p, uint32_t dilation)
     return machine < 0 ? machine : trunk_begin(&p->trunk, &p->pages, &cfg, &stop);
 }
 
-/* The first process makes the clock; ports to the outside run in wall time only. */
+/* Shares the pages; the first process makes the clock. Outside ports force dilation 1. */
 static int share_pages(struct process *p)
 {
     struct page_server_cfg cfg = {.dir = p->rd.path,
@@ -335,7 +335,7 @@ static int switch_load(struct process *p)
     return rc ? rc : share_pages(p);
 }
 
-/* Two descriptors for each process of a host: the usual soft limit of 1,024 is too low. */
+/* Raises the soft limit of descriptors: each process of a host takes two, so the usual 1,024 is too low. */
 static void allow_descriptors(void)
 {
     struct rlimit l;
@@ -411,7 +411,7 @@ static void switch_finish(struct process *p)
         io_eal_cleanup();
     }
     page_server_stop(p->pages);
-    if (*p->rd.path) /* the last process removes the directory */
+    if (*p->rd.path) /* the last process to end removes the directory */
         rundir_remove(&p->rd);
     rundir_close(&p->rd);
     free(p->mine);
@@ -431,7 +431,7 @@ int main(int argc, char **argv)
                                       &(struct telemetry_whom){.proc = NULL});
     take_signals();
     proto_name_ends(1);
-    umask(077); /* a socket that others may write to is one that they may connect to */
+    umask(077); /* connecting to a socket takes write permission */
     rc = switch_load(&p);
     if (!rc)
         rc = switch_start(&p);

@@ -75,7 +75,7 @@ static void duration(struct fault_step *s, const char *name, int64_t ps)
     word(s, ",%s=%s", name, text);
 }
 
-/* In the order in which trib sim carries them out: the state last. */
+/* Writes the words in the order in which trib sim applies them: the state last. */
 static void link_words(struct fault_step *s, const struct fault_event *e, const struct fabric *f)
 {
     char rate[32];
@@ -98,7 +98,7 @@ static void link_words(struct fault_step *s, const struct fault_event *e, const 
     word(s, "%s", e->down ? ",down" : e->up ? ",up" : "");
 }
 
-/* Inserts by time, behind those of the same time. */
+/* Inserts a step by time, after steps of the same time. */
 static struct fault_step *fault_steps_add(struct fault_steps *s, const struct fault_event *e,
                                           int64_t at_ps)
 {

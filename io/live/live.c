@@ -36,7 +36,7 @@ static void live_fabric_forget(struct live_fabric *x)
     free(x);
 }
 
-/* The conf that its processes have loaded. False: it cannot be read. */
+/* Loads the conf that the fabric's processes have loaded. False: it cannot be read. */
 static bool live_fabric_load(struct live_fabric *x, const struct stat *st)
 {
     x->f = rundir_fabric(&x->rd);
@@ -86,7 +86,7 @@ static struct live_fabric *live_add(struct live *l, const char *path, const stru
     return x;
 }
 
-/* A run directory: reads it if its fabric is up. */
+/* Looks at a run directory, and reads it if its fabric is up. */
 static void look_at(struct live *l, const char *path)
 {
     struct live_fabric *x = live_known(l, path);
@@ -103,7 +103,7 @@ static void look_at(struct live *l, const char *path)
         close(fd);
     if (x && (x->conf_inode != st.st_ino || x->conf_time.tv_nsec != st.st_mtim.tv_nsec ||
               x->conf_time.tv_sec != st.st_mtim.tv_sec || !live_procs(x))) {
-        live_fabric_drop(l, x); /* another fabric, or none any more */
+        live_fabric_drop(l, x); /* another fabric runs there, or none */
         x = NULL;
     }
     if (!x && fd >= 0)

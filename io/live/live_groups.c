@@ -28,7 +28,7 @@ static struct live_group *group_of(struct live_look *k, const uint64_t *v)
     return g;
 }
 
-/* The aggregation node of the row; each row of one child repeats what is the node's. */
+/* The aggregation node of a row. Rows are of children; each repeats its node's columns. */
 static struct live_at *at_of(struct live_group *g, const uint64_t *v)
 {
     struct live_at *at;
@@ -76,7 +76,7 @@ void live_group_row(struct live_look *k, const uint64_t *v)
     if (!at)
         return;
     at->joined += v[GROUP_joined] != 0;
-    g->open &= v[GROUP_joined] || v[GROUP_left]; /* nobody is awaited */
+    g->open &= v[GROUP_joined] || v[GROUP_left]; /* no member is missing */
     if (v[GROUP_founder] && (!g->founded || v[GROUP_born_us] < g->born_us)) {
         g->owner = (uint16_t)(v[GROUP_founder] - 1);
         g->founded = true;

@@ -45,7 +45,7 @@ static void update(struct live_fabric *x, const char *name)
     }
     if (!p)
         return;
-    if (pid != p->pid) { /* a new one */
+    if (pid != p->pid) { /* a new process of that name */
         live_close(p);
         p->patience = 0;
         p->state = LIVE_STARTING;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define ANSWER_S 1
-#define PATIENCE 5 /* a process that has not answered is left out of so many looks */
+#define PATIENCE 5 /* a process that did not answer is asked again at this look after */
 #define HEAD     3
 
 struct live_reading {
@@ -25,7 +25,7 @@ static uint64_t live_read_number(const json_t *a, size_t i)
     return (uint64_t)json_integer_value(json_array_get(a, i));
 }
 
-/* One answer's rows. Returns the row to ask for next, 0: there are no more, or -errno. */
+/* Takes the rows of an answer. Returns the row to ask for next, 0 after the last one, or -errno. */
 static int64_t live_reading_take(struct live_reading *r, const json_t *a, take_row *row)
 {
     uint64_t used = live_read_number(a, 2), v[64];
@@ -40,7 +40,7 @@ static int64_t live_reading_take(struct live_reading *r, const json_t *a, take_r
         for (unsigned c = 0, k = 0; c < 64; c++)
             if (used & 1ull << c)
                 v[c] = live_read_number(a, i + k++);
-        row(r, v); /* columns behind those that this program knows are left out */
+        row(r, v); /* it ignores columns that this program does not know */
     }
     return (int64_t)live_read_number(a, 1);
 }
@@ -77,7 +77,7 @@ static void take_port(struct live_reading *r, const uint64_t *v)
     dir[d].known = true;
     dir[d].now_ps = r->now_ps;
     memcpy(dir[d].v, v, PORT_COLUMNS_N * sizeof(*v));
-    /* What came in by this port was sent into the other direction. */
+    /* Drops on receipt at this port belong to the link's other direction. */
     memcpy(&dir[d ^ 1].v[PORT_drops], &v[PORT_drops], DROP_REASONS * sizeof(*v));
     if (f->nodes[live_ends(f, d ^ 1).from].outside) {
         struct live_dir *in = &dir[d ^ 1];
@@ -110,7 +110,7 @@ static void program_of(uint64_t pid, char *name, size_t size)
     if (f)
         fclose(f);
     name[strcspn(name, "\n")] = 0;
-    for (char *c = name; *c; c++) /* whatever a process calls itself */
+    for (char *c = name; *c; c++) /* a process may call itself anything */
         if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
             *c = '?';
 }
@@ -141,7 +141,7 @@ static void take_lag(struct live_reading *r, const uint64_t *v)
 
 /* ---- other answers ---- */
 
-/* "LINK: loss=0.1%", or "LINK: down". */
+/* Reads the links with faults: lines "LINK: loss=0.1%" or "LINK: down". */
 static int read_faults(struct live_reading *r)
 {
     json_t *a = telemetry_client_ask(r->p->fd, "/trib/link", NULL), *e;
@@ -180,7 +180,7 @@ static void read_kinds(struct live_reading *r)
     json_decref(a);
 }
 
-/* Sums; of peaks the greatest. */
+/* Adds counters; for peaks keeps the larger one. */
 static void add_totals(json_t *sum, const json_t *of)
 {
     const char *key;
@@ -236,7 +236,7 @@ static int read_proc(struct live_reading *r, unsigned what)
     return rc ? rc : what & LIVE_TOTALS ? read_totals(r) : 0;
 }
 
-/* A connection that answers; the server may have closed one that was idle. */
+/* Connects to a process, or checks the connection: the server may have closed it while it was idle. */
 static bool reach(struct live_reading *r)
 {
     if (r->p->fd >= 0 && !read_dilation(r))
@@ -261,7 +261,7 @@ static void live_read_ask(struct live_fabric *x, struct live_proc *p, unsigned w
     p->patience = PATIENCE;
 }
 
-/* The last look becomes the one before. False: no memory. */
+/* Makes the last look the one before. False: no memory. */
 static bool live_read_turn(struct live_fabric *x)
 {
     size_t dirs = 2u * x->f->n_links;

@@ -22,7 +22,7 @@ uint64_t live_count(const struct live_fabric *x, unsigned d, unsigned column)
     return x->now.dir[d].v[column];
 }
 
-/* A process that was started anew counts from 0. */
+/* A restarted process counts from 0: its count is then the difference. */
 uint64_t live_delta(const struct live_fabric *x, unsigned d, unsigned column)
 {
     uint64_t now = x->now.dir[d].v[column], before = x->before.dir[d].v[column];
@@ -51,12 +51,12 @@ double live_utilisation(const struct live_fabric *x, unsigned d)
 
     if (!x->f->links[d / 2].rate_bps || x->f->nodes[live_ends(x->f, d).from].outside)
         return -1;
-    /* a frame counts when it starts */
+    /* > 1 because a frame's whole time counts when the frame starts */
     return !ps ? 0 : busy > (double)ps ? 1 : busy / (double)ps;
 }
 
-/* As tables of results have them: what found this direction's queue full is its own, although nodes
- * count it where it came in. */
+/* Counts drops as tables of results do: nodes count queue_full at the ingress port, but here it belongs
+ * to the direction whose queue was full. */
 const char *live_drop(const struct live_fabric *x, unsigned d, unsigned i, uint64_t *n)
 {
     if (i == 0) {

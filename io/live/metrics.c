@@ -8,15 +8,15 @@
 #include <string.h>
 
 struct family {
-    const char *name; /* without tributary_ and the suffix of its samples */
+    const char *name; /* without "tributary_" and the suffix of samples */
     const char *type, *unit, *help;
     void (*samples)(const struct family *m, const struct live_fabric *x, FILE *out);
-    unsigned column; /* of ports */
+    unsigned column; /* of the ports table */
     double scale;
-    const char *key; /* of an aggregation node's counter */
+    const char *key; /* name of an aggregation node's counter */
 };
 
-/* A label's value: a conf's path may have any characters. */
+/* Escapes a label's value: the path of a conf may contain any character. */
 static const char *escaped(const char *text, char *buf, size_t size)
 {
     size_t n = 0;
@@ -30,7 +30,7 @@ static const char *escaped(const char *text, char *buf, size_t size)
     return buf;
 }
 
-/* `more`: labels behind the fabric's, with a comma before each. */
+/* Prints a sample. more: labels after the fabric's, each with a comma before it. */
 static void family_sample(const struct family *m, const struct live_fabric *x, FILE *out, double v,
                           const char *more, ...) __attribute__((format(printf, 5, 6)));
 static void family_sample(const struct family *m, const struct live_fabric *x, FILE *out, double v,
@@ -87,7 +87,7 @@ static void host_processes(const struct family *m, const struct live_fabric *x, 
     }
 }
 
-/* By powers of ten: the buckets of telemetry are 6 % wide, so each counts in the next one up. */
+/* Prints powers of ten. A bucket of telemetry (6 % wide) that spans one counts in the next one up. */
 static void handoffs(const struct family *m, const struct live_fabric *x, FILE *out)
 {
     static const char *const le[] = {"1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1", "1"};
@@ -146,7 +146,7 @@ static void capacity(const struct family *m, const struct live_fabric *x, FILE *
     }
 }
 
-/* Reasons appear when they first occur, but the two that a healthy fabric may have are there. */
+/* Prints reasons once they have occurred, and always the two that occur in a healthy fabric. */
 static void drops(const struct family *m, const struct live_fabric *x, FILE *out)
 {
     for (unsigned d = 0; d < 2u * x->f->n_links; d++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a look at fabrics says, as metrics: OpenMetrics text, or Prometheus' older text format, in
- * which a counter's family has the suffix _total too and there are no units.
+ * Metrics of the fabrics of a look: as OpenMetrics text, or in Prometheus' older text format, in which
+ * a counter's family has the suffix _total too and families have no units.
  */
 #ifndef TRIB_IO_METRICS_H
 #define TRIB_IO_METRICS_H

@@ -30,31 +30,31 @@ int metrics_serve(struct live *l, const char *where)
 #include <unistd.h>
 
 /*
- * The loop accepts, MHD does the rest in the same thread. Places are bounded. A connection has one for
- * ANSWER_NS since it came or was last answered, however it trickles; where all places are taken, the
- * one that has had no answer for longest gives its own up, after IDLE_NS; so it does where no descriptor
- * is free. What a look at the switches takes is on nobody's account: all wait for it.
+ * The loop accepts connections and MHD serves them, in one thread; at most CONNECTIONS are open. A
+ * connection may stay for ANSWER_NS after it was opened or last answered, however slowly it sends. If all
+ * places are taken or no descriptor is free, a newcomer replaces the connection with the oldest answer,
+ * once that is IDLE_NS old. The time to read the switches delays all connections alike.
  */
 #define CONNECTIONS 16u
 #define BACKLOG     128
-#define IDLE_NS     100000000   /* a scrape asks at once */
-#define ANSWER_NS   10000000000 /* a request and the reading of its answer */
-#define RETRY_NS    200000000   /* where no connection can be taken */
+#define IDLE_NS     100000000   /* a scrape sends its request at once */
+#define ANSWER_NS   10000000000 /* time to send a request and to read its answer */
+#define RETRY_NS    200000000   /* retry interval while no connection can be accepted */
 #define TICK_MS     1000
 #define OPEN_TYPE   "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define TEXT_TYPE   "text/plain; version=0.0.4; charset=utf-8"
 
 struct http_place {
     int fd;
-    int64_t since_ns; /* when it connected, or had its last answer */
+    int64_t since_ns; /* when it connected or was last answered */
 };
 
 struct server {
     struct live *live;
     struct MHD_Daemon *mhd;
     int listen_fd;
-    bool full;        /* no descriptor was free, which was said */
-    int64_t retry_ns; /* when it is tried again */
+    bool full;        /* no descriptor was free, and the log says so */
+    int64_t retry_ns; /* when to try again */
     unsigned n;
     struct http_place place[CONNECTIONS];
 };
@@ -124,7 +124,7 @@ static enum MHD_Result scrape(void *ctx, struct MHD_Connection *c, const char *u
         return MHD_NO;
     server_look(s);
     if (p)
-        p->since_ns = clock_mono_ns(); /* now it is the client's turn */
+        p->since_ns = clock_mono_ns(); /* the client's time starts now */
     metrics_print(s->live, open ? METRICS_OPENMETRICS : METRICS_PROMETHEUS, f);
     fclose(f);
     return metrics_http_answer(c, MHD_HTTP_OK, open ? OPEN_TYPE : TEXT_TYPE, text, len,
@@ -164,7 +164,7 @@ static struct http_place *place_idlest(struct server *s)
     return idlest;
 }
 
-/* MHD finds that the connection is over, and place_note() frees the place. */
+/* Ends a connection: MHD notices the shutdown, and place_note() frees the place. */
 static void place_end(struct server *s, struct http_place *p)
 {
     unsigned before = s->n;
@@ -174,8 +174,8 @@ static void place_end(struct server *s, struct http_place *p)
         MHD_run(s->mhd);
 }
 
-/* A newcomer gets a place, or waits in the backlog until the idlest has been idle for long enough, and
- * until there may be a descriptor: ns until then. */
+/* Time in ns until a newcomer can be accepted: until the idlest connection may be replaced, and until a
+ * descriptor may be free. 0: now. */
 static int64_t places_until_room(struct server *s, int64_t now)
 {
     int64_t at = s->n < CONNECTIONS ? now : place_idlest(s)->since_ns + IDLE_NS;
@@ -185,7 +185,7 @@ static int64_t places_until_room(struct server *s, int64_t now)
     return at > now ? at - now : 0;
 }
 
-/* The newcomer stays in the backlog, so there is no sense in waiting for one. */
+/* No descriptor is free. The newcomer stays in the backlog; frees a place if one is idle. */
 static void places_full(struct server *s, int error)
 {
     int64_t now = clock_mono_ns();
@@ -205,7 +205,7 @@ static void places_accept(struct server *s)
     int fd = accept4(s->listen_fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
-        return; /* it has left */
+        return; /* the client has left */
     if (fd < 0) {
         places_full(s, errno);
         return;
@@ -219,7 +219,7 @@ static void places_accept(struct server *s)
     }
     s->place[s->n++] = (struct http_place){.fd = fd, .since_ns = clock_mono_ns()};
     if (MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, len) != MHD_YES)
-        for (unsigned i = 0; i < s->n; i++) /* MHD has closed it, and may have told place_note() */
+        for (unsigned i = 0; i < s->n; i++) /* MHD closed fd; it may have called place_note() */
             if (s->place[i].fd == fd)
                 s->place[i] = s->place[--s->n];
 }
@@ -237,7 +237,7 @@ static void places_end_overdue(struct server *s, int64_t now)
 
 /* ---- the loop ---- */
 
-/* Until one of the signals. */
+/* Serves until one of the signals arrives. */
 static int server_serve(struct server *s, int signals)
 {
     const union MHD_DaemonInfo *mhd = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);

@@ -5,7 +5,7 @@
 
 #include "io/live/live.h"
 
-#define TOP_WIDTH 256 /* of a line at most */
+#define TOP_WIDTH 256 /* longest line */
 
 enum top_panel { TOP_LINKS, TOP_GROUPS, TOP_PROCESSES, TOP_PANELS };
 enum top_sort { TOP_BY_USED, TOP_BY_QUEUE, TOP_BY_PAUSES, TOP_BY_DROPS, TOP_BY_NAME, TOP_SORTS };
@@ -15,9 +15,9 @@ struct top {
     struct live live;
     enum top_panel panel;
     enum top_sort sort;
-    double seconds;  /* between looks, of wall time */
-    unsigned fabric; /* which of live's */
-    unsigned scroll; /* rows that are above the first one shown */
+    double seconds;  /* wall time between looks */
+    unsigned fabric; /* index in live's fabrics */
+    unsigned scroll; /* index of the first row shown */
     bool paused, help;
 };
 
@@ -29,8 +29,8 @@ struct top_line {
 const char *top_panel_name(unsigned panel);
 const char *top_sort_name(unsigned sort);
 /*
- * The lines of a frame of width columns and at most height lines, for the last look of t->live. Returns how
- * many there are; at least 1. t->scroll is kept below the number of rows.
+ * Writes the lines of a screen of `width` columns and at most `height` lines, for the last look of
+ * t->live. Returns their number, at least 1. Keeps t->scroll below the number of rows.
  */
 unsigned top_lines(struct top *t, unsigned width, unsigned height, struct top_line *lines);
 /* Runs until q, SIGINT or SIGTERM. 0, or -errno with a message on stderr; -ENOSYS: built without

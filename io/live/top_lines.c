@@ -9,7 +9,7 @@
 #define BAR  20u
 #define NAME (FAB_NAME + 8)
 
-/* Lines so far, of those that the terminal has room for. */
+/* The lines of a screen so far. */
 struct page {
     struct top_line *lines;
     unsigned n, width, height;
@@ -47,7 +47,7 @@ static void page_add(struct page *p, enum top_look look, const char *fmt, ...)
 
 /* ---- links ---- */
 
-static const struct live_fabric *sorted_of; /* qsort has no context */
+static const struct live_fabric *sorted_of; /* for by_key(): qsort passes no context */
 static enum top_sort sorted_by;
 
 static double key_of(unsigned d)
@@ -66,7 +66,7 @@ static double key_of(unsigned d)
     }
 }
 
-/* The greatest first; equals as they are in the conf. */
+/* Sorts the greatest first; keeps the conf's order of equals. */
 static int by_key(const void *a, const void *b)
 {
     unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
@@ -200,7 +200,7 @@ static unsigned process_rows(struct top *t, struct page *p, const struct live_fa
 
 /* ---- a frame ---- */
 
-/* Sums of the links, and of who is there. */
+/* Prints one line: links, drops, jobs and programs. */
 static void summary(struct page *p, const struct live_fabric *x)
 {
     unsigned down = 0, paused = 0, jobs = 0, programs = 0;
@@ -270,7 +270,7 @@ unsigned top_lines(struct top *t, unsigned width, unsigned height, struct top_li
     live_headline(x, line, sizeof(line));
     page_add(&p, TOP_TITLE, "%s", line);
     summary(&p, x);
-    p.height = height > 1 ? height - 1 : 1; /* the last one says what is below */
+    p.height = height > 1 ? height - 1 : 1; /* the last line counts the rows below */
     if (t->help)
         help(&p);
     else

@@ -68,7 +68,7 @@ static void top_screen_show(struct top *t, enum top_panel panel)
     t->help = false;
 }
 
-/* False: to end. */
+/* Acts on a key. False: quit. */
 static bool take_key(struct top *t, int key)
 {
     int page = getmaxy(stdscr) - 4;
@@ -122,7 +122,7 @@ static bool take_key(struct top *t, int key)
     case KEY_HOME:
         t->scroll = 0;
         break;
-    default: /* KEY_RESIZE too: ncurses has the new size */
+    default: /* also KEY_RESIZE: ncurses knows the new size */
         break;
     }
     return true;

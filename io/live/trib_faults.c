@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-faults DIR PLAN: plays a fault plan on a fabric that is up, by its fabric time.
+ * trib-faults DIR PLAN: plays a fault plan on a fabric that is up, by fabric time.
  */
 #include "base/options.h"
 #include "base/units.h"
@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #define ANSWER_S     2
-#define LOOK_NS      50000000LL /* the dilation may change meanwhile */
+#define LOOK_NS      50000000LL /* longest sleep, as the dilation may change */
 #define REST_NS      20000LL
-#define EVERY_RANK   65535u /* ranks are refused by fault_steps_make(), whatever their number */
+#define EVERY_RANK   65535u /* accepts any rank: fault_steps_make() refuses ranks anyway */
 #define LONGEST_TIME 40
 
 struct faults_opts {
@@ -61,7 +61,7 @@ static const struct option_program program = {
 struct player {
     const char *path; /* of the plan */
     unsigned n;
-    int fd[FAB_MAX_PROCS + 1]; /* of switch processes that answer, and of a trunk */
+    int fd[FAB_MAX_PROCS + 1]; /* switch processes and a trunk that answer */
     int64_t dilation, latest_ps;
     unsigned failed;
 };
@@ -94,7 +94,7 @@ static void reach(struct player *p, const char *dir)
         closedir(d);
 }
 
-/* Fabric time, and the dilation of now; < 0: nobody answers. */
+/* Fabric time; sets p->dilation. < 0: the fabric does not answer. */
 static int64_t fabric_now(struct player *p)
 {
     json_t *lag = telemetry_client_ask(p->fd[0], "/trib/table/lag", NULL);
@@ -108,7 +108,7 @@ static int64_t fabric_now(struct player *p)
     return now;
 }
 
-/* Returns whether the time has come. */
+/* Waits for fabric time ps. Returns whether it has come. */
 static bool wait_until(struct player *p, int64_t ps)
 {
     int64_t now;
@@ -140,8 +140,8 @@ static const char *short_time(int64_t ps, char buf[LONGEST_TIME])
     return buf;
 }
 
-/* Every process is asked: all of them reroute. One that refuses says why; those without an end of the
- * link have nothing to say. */
+/* Sends a step to every process, because all of them reroute. A process that refuses says why; one
+ * without an end of the link has nothing to say. */
 static bool carry_out(struct player *p, const struct fault_step *s)
 {
     const char *why = NULL;
@@ -198,7 +198,7 @@ static bool play(struct player *p, const struct fault_steps *s)
     return i == s->n && !p->failed;
 }
 
-/* 0, or 1 with a message. */
+/* Loads the plan. 0, or 1 with a message. */
 static int read_plan(const struct faults_opts *o, struct fault_steps *s)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));

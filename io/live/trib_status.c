@@ -111,7 +111,7 @@ static void status_show(const struct live *l, const struct status_opts *o, unsig
     json_decref(j);
 }
 
-/* Until the next look, which is due at whole intervals since the first. */
+/* Sleeps until the next look; looks are due at whole intervals since the first. */
 static void rest(struct timespec *due, double seconds)
 {
     int64_t ns = due->tv_nsec + (int64_t)(seconds * 1e9);

@@ -106,7 +106,7 @@ static int batch(struct top *t, unsigned looks)
 
         live_look(&t->live);
         n = top_lines(t, BATCH_WIDTH, BATCH_LINES, lines);
-        for (unsigned k = 0; k + (t->live.n > 0) < n; k++) /* its last line is of keys */
+        for (unsigned k = 0; k + (t->live.n > 0) < n; k++) /* not the last line, which shows keys */
             puts(lines[k].text);
         fflush(stdout);
         if (i + 1 == looks)

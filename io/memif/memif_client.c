@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The client's end of a memif's control channel: it provides the memory. */
+/* The client's end of a memif's control channel. The client provides the memory. */
 #include "io/memif/memif.h"
 
 #include "machine/shared.h"
@@ -61,8 +61,7 @@ static int client_regions(struct memif *mf, int fd)
 
 static int client_rings(struct memif *mf)
 {
-    /* The protocol requires a descriptor for interrupts; ours are never sent, because receivers
-     * poll. */
+    /* The protocol requires a descriptor for interrupts. It stays unused, because receivers poll. */
     int rc = 0, efd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
     if (efd < 0)
@@ -80,7 +79,7 @@ static int client_rings(struct memif *mf)
     return rc;
 }
 
-/* Answers HELLO with all messages at once; the server answers with ACKs. */
+/* Answers HELLO with all other messages at once; the server answers those with ACKs. */
 static int client_hello(struct memif *mf, const struct memif_msg *hello)
 {
     struct memif_msg init = {.type = MEMIF_INIT}, conn = {.type = MEMIF_CONNECT}, page;

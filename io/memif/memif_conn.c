@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control channel of a memif: an unconnected socket, then the messages of memif_wire.h, then none
- * until one end closes. All of it runs inside io_port_up(), in the thread that also receives and
- * sends: when the peer dies, regions are unmapped between two bursts and never during one.
+ * Control channel of a memif: a socket first, then the messages of memif_wire.h, then none until an end
+ * closes. All of it runs in io_port_up(), in the thread that also receives and sends: when the peer
+ * dies, regions are unmapped between two bursts and never during one.
  */
 #include "io/memif/memif.h"
 
@@ -88,8 +88,8 @@ int memif_refuse(struct memif *mf, const char *reason)
     return -EPROTO;
 }
 
-/* Receives a message; *fd: the descriptor that came with it, or -1. 0: none is waiting; < 0: the
- * peer is gone or broken. */
+/* Receives a message. *fd: the descriptor that came with it, or -1. 0: no message waits; < 0: the peer
+ * is gone or broken. */
 static int memif_recv(struct memif *mf, struct memif_msg *msg, int *fd)
 {
     union {
@@ -205,7 +205,7 @@ static int serve_connect(struct memif *mf)
     return memif_send(mf, &msg, -1);
 }
 
-/* Takes as long wherever the two differ. */
+/* Handles a client's message. Compares the secret in constant time. */
 static int memif_conn_serve(struct memif *mf, const struct memif_msg *msg, int fd)
 {
     static const struct memif_msg ack = {.type = MEMIF_ACK};
@@ -231,7 +231,7 @@ static int memif_conn_serve(struct memif *mf, const struct memif_msg *msg, int f
         break;
     case MEMIF_CONNECT:
         return serve_connect(mf);
-    default: /* DISCONNECT and unknown types */
+    default: /* DISCONNECT, or an unknown type */
         return -ECONNRESET;
     }
     return rc ? rc : memif_send(mf, &ack, -1);
@@ -280,7 +280,7 @@ static bool memif_expired(const struct io_port *p)
 
 /* ---- both ---- */
 
-/* A server that refuses a client closes at once: what it said is still to be read. */
+/* Reads the messages that a server sent before it closed: they say why it refused this client. */
 static void hear_refusal(struct memif *mf)
 {
     struct memif_msg msg;
@@ -347,7 +347,7 @@ static void memif_close(struct io_port *p)
     free(mf);
 }
 
-/* A mapping that cannot be replaced stays; nothing uses it any more. */
+/* Replaces the shared memory by private memory. A mapping that cannot be replaced is never used again. */
 static void memif_orphan(struct io_port *p, bool fds)
 {
     struct memif *mf = (struct memif *)p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The port page of a memif (shared.h). The client makes it and passes it as one more region, with a
- * mark behind the fields of the standard, which other servers do not read: they map it and never
- * use it. A client without that mark has no page; nobody rings it.
+ * The port page of a memif (shared.h). The client makes it and passes it as one more region, with a mark
+ * behind the standard's fields. Other servers ignore the mark: they map the region and never use it. A
+ * client that sends no such mark has no page, and nobody rings its bell.
  */
 #include "io/memif/memif.h"
 

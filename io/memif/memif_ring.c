@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rings of a memif. A frame is copied once on each side, unless this side shares its frames' data
- * (memif_share.c). Shared memory never holds mbufs, so a peer that dies or misbehaves cannot lose
- * one.
+ * Rings of a memif. Each side copies a frame once, unless it shares its frames' data (memif_share.c).
+ * Shared memory never holds mbufs, so a peer that dies or misbehaves cannot lose one.
  *
- * Order: the sender's store-release of its index pairs with the receiver's load-acquire, per ring
- * and direction.
+ * Order, per ring and direction: the sender's store-release of its index pairs with the receiver's
+ * load-acquire.
  */
 #include "io/memif/memif.h"
 #include "roce/frame.h"
@@ -14,8 +13,8 @@
 
 #define AHEAD 8 /* frames */
 
-/* The other core used a ring's buffer last. `rep movsb` overwrites its cache lines without fetching
- * them first, but starts slowly. */
+/* Copies into a buffer that the other core used last. `rep movsb` overwrites its cache lines without
+ * fetching them first, but starts slowly. */
 static __rte_noinline void copy_any(uint8_t *dst, const uint8_t *src, size_t n)
 {
 #ifdef __x86_64__
@@ -33,7 +32,7 @@ static __rte_always_inline void memif_ring_copy(uint8_t *dst, const uint8_t *src
         copy_any(dst, src, n);
         return;
     }
-    memcpy(dst, src, 32); /* its two ends, which may overlap */
+    memcpy(dst, src, 32); /* both ends of the frame; the copies may overlap */
     memcpy(dst + n - 32, src + n - 32, 32);
 }
 
@@ -49,7 +48,7 @@ size_t memif_region_bytes(const struct memif *mf)
     return 2u * mf->queues * (memif_ring_bytes(mf) + buffers);
 }
 
-/* All rings first (C2S, then S2C), then all buffers in the same order. */
+/* Lays out the region: all rings (C2S, then S2C), then all buffers in the same order. */
 int memif_region_init(struct memif *mf)
 {
     uint8_t *base = mf->region[0].addr;
@@ -84,12 +83,12 @@ void memif_rings_start(struct memif *mf)
 
         q->next = q->seen = 0;
         q->ring->flags = MEMIF_RING_MASK_INT;
-        if (!mf->listener) /* all buffers of an S2C ring are empty */
+        if (!mf->listener) /* a client's receive buffers start empty */
             __atomic_store_n(&q->ring->head, (uint16_t)(q->mask + 1), __ATOMIC_RELEASE);
     }
 }
 
-/* The index that the peer moves when it sends to us. */
+/* The index that the peer advances when it sends to us. */
 static inline uint16_t *sent_index(const struct memif *mf, const struct memif_queue *q)
 {
     return mf->listener ? &q->ring->head : &q->ring->tail;
@@ -132,10 +131,10 @@ uint16_t memif_untaken(const struct io_port *p, uint16_t queue)
     if (mf->state != MEMIF_UP || queue >= mf->n_tx || mf->listener)
         return 0;
     n = (uint16_t)(q->next - __atomic_load_n(&q->ring->tail, __ATOMIC_ACQUIRE));
-    return n <= q->mask + 1u ? n : 0; /* an invalid index of the peer */
+    return n <= q->mask + 1u ? n : 0; /* the peer's index is invalid */
 }
 
-/* Gives received descriptors back to the sender. */
+/* Returns received descriptors to the sender. */
 static inline void rx_release(struct memif *mf, struct memif_queue *q, uint16_t used)
 {
     struct memif_ring *r = q->ring;
@@ -163,9 +162,9 @@ static uint16_t rx_bufs(struct memif *mf, struct rte_mbuf **m, uint16_t n)
     return got;
 }
 
-/* A descriptor's buffer, read once: the peer may change it between the check and the use. */
+/* A descriptor's fields, read once: the peer may change them between the check and the use. */
 struct desc_buf {
-    uint8_t *at; /* NULL: not in a region */
+    uint8_t *at; /* NULL: outside of all regions */
     uint32_t len;
     uint16_t flags;
 };
@@ -178,7 +177,7 @@ static inline struct desc_buf desc_buf_of(const struct memif *mf, const struct m
     return p;
 }
 
-/* Prefetches a buffer that the other core wrote while earlier frames are copied. */
+/* Reads a later descriptor and prefetches its buffer, which the other core wrote. */
 static inline void rx_look(const struct memif *mf, const struct memif_queue *q, uint16_t i,
                            struct desc_buf *ahead)
 {
@@ -210,7 +209,7 @@ static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbu
         }
         unfinished = x.flags & MEMIF_DESC_NEXT;
         if (unlikely(unfinished))
-            continue; /* an incomplete chain stays in the ring */
+            continue; /* `used` stays, so an incomplete chain stays in the ring */
         used = (uint16_t)(i + 1);
         if (likely(ok && total))
             frame_begin(m[k++], total);
@@ -222,7 +221,7 @@ static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbu
         rte_mempool_put_bulk(mf->pool, (void *const *)(m + k), got - k);
     rx_release(mf, q, used);
     if (unlikely(unfinished))
-        q->seen = q->next; /* the rest may have arrived */
+        q->seen = q->next; /* reads the peer's index again: the rest may have arrived */
     mf->port.stats.rx += k;
     return k;
 }
@@ -237,8 +236,8 @@ static inline uint16_t rx_some(struct memif *mf, struct memif_queue *q, struct r
     return mf->share ? share_rx(mf, q, m, n, avail) : rx_burst(mf, q, m, n, avail);
 }
 
-/* Reading the peer's index moves a cache line between cores: it is read only when its last value
- * does not allow a full burst. */
+/* Receives frames. Reads the peer's index, which moves a cache line between cores, only if its last
+ * value does not allow a full burst. */
 uint16_t memif_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct memif *mf = (struct memif *)p;
@@ -256,8 +255,8 @@ uint16_t memif_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16
     return k;
 }
 
-/* Prefetches the buffer of a later frame, which the other core used last. A C2S buffer has its full
- * length again, whatever length the last frame left in the descriptor. */
+/* Prefetches the buffer of a later frame, which the other core used last. A client's descriptor gets
+ * its full length back, as the last frame shortened it. */
 static inline void tx_look(const struct memif *mf, const struct memif_queue *q, uint16_t slot,
                            struct desc_buf *ahead)
 {
@@ -267,7 +266,7 @@ static inline void tx_look(const struct memif *mf, const struct memif_queue *q, 
     if (!mf->listener)
         d->length = MEMIF_BUFFER;
     x->at = memif_at(mf, d, &x->len);
-#ifdef __x86_64__ /* unless told of the CPU, gcc uses a prefetch for reading */
+#ifdef __x86_64__ /* for unknown CPUs gcc would emit a prefetch for reading */
     __asm__ volatile("prefetchw %0" : : "m"(*x->at));
 #else
     __builtin_prefetch(x->at, 1);
@@ -276,7 +275,7 @@ static inline void tx_look(const struct memif *mf, const struct memif_queue *q, 
 
 static inline void copy_out(uint8_t *dst, const struct rte_mbuf *m)
 {
-    if (likely(m->nb_segs == 1)) { /* m->next is in a cache line that is not loaded otherwise */
+    if (likely(m->nb_segs == 1)) { /* does not touch m->next, whose cache line may not be loaded */
         memif_ring_copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
         return;
     }
@@ -286,7 +285,7 @@ static inline void copy_out(uint8_t *dst, const struct rte_mbuf *m)
     }
 }
 
-/* Free descriptors; reads the peer's index only when fewer than n were free before. */
+/* Number of free descriptors. Reads the peer's index only if fewer than n are known to be free. */
 static inline uint16_t tx_room(const struct memif *mf, struct memif_queue *q, uint16_t n)
 {
     const struct memif_ring *r = q->ring;
@@ -295,7 +294,7 @@ static inline uint16_t tx_room(const struct memif *mf, struct memif_queue *q, ui
         q->seen = mf->listener
                       ? __atomic_load_n(&r->head, __ATOMIC_ACQUIRE)
                       : (uint16_t)(__atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + q->mask + 1);
-    if ((uint16_t)(q->seen - q->next) > q->mask + 1u) /* an invalid index of the peer */
+    if ((uint16_t)(q->seen - q->next) > q->mask + 1u) /* the peer's index is invalid */
         q->seen = q->next;
     return (uint16_t)(q->seen - q->next);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client whose frames' data are in memory that the peer has mapped. A descriptor that is sent
- * points at the frame's own data, and the mbuf is held until the peer has moved its index past it.
- * A descriptor that is received returns the mbuf that it points at, and a new mbuf replaces that
- * one. So only the peer copies payload. Indices and lengths are read once and checked; a peer that
- * moves an index back gets no more frames.
+ * A client whose frames' data lie in memory that the peer has mapped. A sent descriptor points at the
+ * frame's own data; the mbuf is held until the peer has moved its index past it. A received descriptor
+ * yields the mbuf at which it points; a new mbuf replaces it in the ring. So only the peer copies
+ * payload. Indices and lengths are read once and checked; a peer that moves an index back gets no more
+ * frames.
  */
 #include "io/memif/memif.h"
 
@@ -94,7 +94,7 @@ uint16_t share_rx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, 
     return k;
 }
 
-/* Makes the frame one segment that the peer can read. NULL: the pool is empty. */
+/* Copies a frame into one segment that the peer can read. NULL: the pool is empty. */
 static struct rte_mbuf *shared_copy(struct memif *mf, const struct rte_mbuf *m)
 {
     struct rte_mbuf *c = frame_alloc(mf->pool);
@@ -112,7 +112,7 @@ static inline bool may_pass(const struct rte_mbuf *m)
            !(frame_meta((struct rte_mbuf *)(uintptr_t)m)->flags & FRAME_F_VIRTUAL);
 }
 
-/* Frees the mbufs that the peer has received, up to tail. */
+/* Frees the mbufs that the peer has consumed, up to tail. */
 static void give_back(struct memif_queue *q, uint16_t tail)
 {
     struct rte_mbuf *m[SHARE_BURST];
@@ -134,7 +134,7 @@ uint16_t share_tx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, 
 {
     uint16_t tail = __atomic_load_n(&q->ring->tail, __ATOMIC_ACQUIRE), slot = q->next, k = 0;
 
-    if ((uint16_t)(slot - tail) > (uint16_t)(slot - q->done)) /* an invalid index of the peer */
+    if ((uint16_t)(slot - tail) > (uint16_t)(slot - q->done)) /* the peer's index is invalid */
         return 0;
     give_back(q, tail);
     for (; k < n && (uint16_t)(slot - tail) <= q->mask; k++) {

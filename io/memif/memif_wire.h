@@ -4,10 +4,10 @@
  * Integers are in host order, because both ends are on one machine.
  *
  * The client makes one region (a sealed memfd) with all rings and buffers and passes it over a
- * SOCK_SEQPACKET socket: server HELLO; client INIT, ADD_REGION, ADD_RING..., CONNECT; server ACK to
- * each but the last, CONNECTED to that. C2S rings: the client fills buffers and advances head, the
- * server empties them and advances tail. S2C rings: the client offers empty buffers by advancing
- * head, the server fills them and advances tail.
+ * SOCK_SEQPACKET socket. The server sends HELLO; the client INIT, ADD_REGION, ADD_RING..., CONNECT; the
+ * server ACK to each but CONNECT, which it answers with CONNECTED. C2S rings: the client fills buffers
+ * and advances head, the server empties them and advances tail. S2C rings: the client offers empty
+ * buffers by advancing head, the server fills them and advances tail.
  */
 #ifndef TRIB_IO_MEMIF_WIRE_H
 #define TRIB_IO_MEMIF_WIRE_H
@@ -31,7 +31,7 @@ enum memif_msg_type {
 };
 
 #define MEMIF_RING_C2S  1           /* flag of ADD_RING */
-#define MEMIF_PORT_PAGE 0x50425254u /* the region is the connection's port page */
+#define MEMIF_PORT_PAGE 0x50425254u /* mark: the region is the connection's port page */
 
 struct memif_msg {
     uint16_t type;
@@ -50,7 +50,7 @@ struct memif_msg {
         struct {
             uint16_t index;
             uint64_t size;
-            uint32_t kind; /* not of the standard: MEMIF_PORT_PAGE */
+            uint32_t kind; /* not in the standard: MEMIF_PORT_PAGE */
         } __attribute__((packed)) region;
         struct {
             uint16_t flags, index, region;
@@ -78,7 +78,7 @@ struct memif_desc {
 };
 static_assert(sizeof(struct memif_desc) == 16, "descriptor of memif 2.0");
 
-#define MEMIF_RING_MASK_INT 1 /* the receiver polls: send it no interrupts */
+#define MEMIF_RING_MASK_INT 1 /* the receiver polls: the sender sends no interrupts */
 
 struct memif_ring {
     uint32_t cookie;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any ethdev as a port to the outside: one queue pair, polled. A frame received in several segments
- * is made one segment.
+ * Any ethdev as a port to the outside: one queue pair, polled. Makes one segment of a frame that was
+ * received in several.
  */
 #include "io/port/port_impl.h"
 #include "io/port/port_kernel.h"
@@ -19,22 +19,22 @@
 #include <string.h>
 
 #define ETHDEV_RING 512
-#define XDP_PAGES   8192u /* its rings hold half of them; with no more it stops receiving */
-#define XDP_ROOM    3648u /* with headroom */
-#define XDP_MTU     3300u /* of that, less the headrooms of DPDK and of the kernel */
+#define XDP_PAGES   8192u /* the driver's rings take half; with fewer it stops receiving */
+#define XDP_ROOM    3648u /* buffer size, with headroom */
+#define XDP_MTU     3300u /* largest MTU in it, after the headrooms of DPDK and of the kernel */
 
 struct ethdev {
     struct io_port port;
     uint16_t id;
     bool up;
     struct rte_mempool
-        *frames; /* af_xdp: what arrives is copied into its buffers; NULL: not copied */
+        *frames; /* af_xdp: received frames are copied into its buffers; NULL: no copy */
     struct rte_mempool *pages; /* af_xdp: the driver's buffers, a page each */
-    int socket;                /* of af_packet, which counts for itself; -1: another driver's */
-    uint64_t missed;           /* of it */
+    int socket;                /* af_packet's, which counts drops; -1: another driver */
+    uint64_t missed;           /* drops that the socket has counted */
 };
 
-/* Returns how many are left: without a free buffer a frame is lost, as in a NIC. */
+/* Copies received frames. Returns how many it copied: without a free buffer a frame is lost, as in a NIC. */
 static uint16_t copy_all(struct ethdev *e, struct rte_mbuf **m, uint16_t n)
 {
     uint16_t k = 0;
@@ -72,8 +72,8 @@ static uint16_t ethdev_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m
 
 enum fitness { FIT, UNFIT, NO_BUFFER };
 
-/* Frames must be one segment for drivers that cannot gather; shared payloads are copied for the
- * wire here. */
+/* Makes the frame one segment, for drivers that cannot gather. Copies shared payload first, so that
+ * other holders keep it. */
 static enum fitness ethdev_prepare(struct rte_mbuf **m)
 {
     struct rte_mbuf *c;
@@ -93,7 +93,7 @@ static enum fitness ethdev_prepare(struct rte_mbuf **m)
     return rte_pktmbuf_linearize(*m) ? UNFIT : FIT;
 }
 
-/* In bursts: af_packet and af_xdp make a system call for each. */
+/* Sends frames in bursts: af_packet and af_xdp make a system call for each burst. */
 static uint16_t ethdev_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct ethdev *e = (struct ethdev *)p;
@@ -118,7 +118,7 @@ static uint16_t ethdev_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m
     return k;
 }
 
-/* DPDK's af_packet does not say what its ring had no room for. */
+/* Updates the count of missed frames. DPDK's af_packet does not report drops for lack of room in its ring. */
 static void count_missed(struct ethdev *e)
 {
     struct rte_eth_stats s = {0};
@@ -147,7 +147,7 @@ static int ethdev_fd(const struct io_port *p)
     return -1;
 }
 
-/* A NIC's ring cannot be inspected without receiving: callers poll. */
+/* Number of frames to receive; 0 also if the driver cannot tell, so callers poll. */
 static uint16_t ethdev_pending(const struct io_port *p, uint16_t queue)
 {
     const struct ethdev *e = (const struct ethdev *)p;
@@ -199,7 +199,7 @@ int io_port_mac(const struct io_port *p, uint8_t mac[6])
     return rc;
 }
 
-/* Of the kernel's interface or of a NIC; UINT_MAX: a virtual device without one carries all. */
+/* MTU of the kernel's interface or of the NIC; UINT_MAX: a virtual device without one carries any size. */
 static unsigned mtu_of(uint16_t id, const struct port_spec *s)
 {
     uint16_t mtu;
@@ -209,7 +209,7 @@ static unsigned mtu_of(uint16_t id, const struct port_spec *s)
     return port_pci_is(s->text) && !rte_eth_dev_get_mtu(id, &mtu) ? mtu : UINT_MAX;
 }
 
-/* A frame of af_xdp is in one page, and drivers refuse an interface whose MTU is longer. */
+/* af_xdp puts a frame into one page, and drivers refuse an interface whose MTU does not fit that. */
 static int xdp_fits(const struct port_spec *s, unsigned need)
 {
     unsigned has = port_spec_mtu(s);
@@ -226,7 +226,7 @@ static int xdp_fits(const struct port_spec *s, unsigned need)
     return port_refuse(s->text, 0, why);
 }
 
-/* Makes the device carry packets of need bytes: what is longer than its MTU is lost without a word. */
+/* Makes the device carry packets of `need` bytes: it would silently drop packets beyond its MTU. */
 static int ethdev_set_mtu(uint16_t id, const struct port_spec *s, unsigned need)
 {
     struct rte_eth_dev_info info;
@@ -246,7 +246,7 @@ static int ethdev_set_mtu(uint16_t id, const struct port_spec *s, unsigned need)
     return port_refuse(s->text, 0, why);
 }
 
-/* af_xdp's buffers are at most a page with all that DPDK has in it, ours are longer. */
+/* Makes the driver's pool: af_xdp's buffers fit a page with DPDK's headers, ours are longer. */
 static struct rte_mempool *make_pages(struct ethdev *e, struct rte_mempool *frames)
 {
     char name[RTE_MEMPOOL_NAMESIZE];
@@ -279,11 +279,12 @@ static int ethdev_start(struct ethdev *e, const struct port_spec *s, unsigned mt
     if (rc)
         return port_refuse(s->text, rc, "found a device that does not start");
     if (!refused)
-        rte_eth_promiscuous_enable(id); /* many virtual devices receive every frame anyway */
+        rte_eth_promiscuous_enable(id); /* may fail: many devices receive all frames */
     return refused;
 }
 
-/* TCP hangs behind such an interface while ping works; which end omits them only it knows. */
+/* Warns of a veth or tap: TCP hangs behind one that omits checksums, while ping works. Only the other
+ * end knows whether it does. */
 static void warn_of_checksums(const struct port_spec *s)
 {
     if (*s->iface && port_kernel_omits_checksums(s->iface))
@@ -316,7 +317,7 @@ int io_port_outside(struct io_port **p, const char *text, const char *dir, unsig
     *p = NULL;
     if (rc)
         return rc;
-    if (ethdev_find(s.args, &id)) { /* EAL has probed PCI devices at its start */
+    if (ethdev_find(s.args, &id)) { /* EAL has probed PCI devices when it started */
         rc = rte_dev_probe(s.args);
         if (rc || ethdev_find(s.args, &id))
             return port_spec_refuse(&s, rc);

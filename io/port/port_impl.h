@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Internals of port.h: what all kinds of ports share. */
+/* Internals of port.h, shared by all kinds of ports. */
 #ifndef TRIB_IO_PORT_IMPL_H
 #define TRIB_IO_PORT_IMPL_H
 
@@ -23,10 +23,10 @@ struct io_port_ops {
 struct io_port {
     const struct io_port_ops *ops;
     struct io_port_stats stats;
-    int peer_pid; /* of a server: the process that is connected; 0: unknown */
+    int peer_pid; /* server: the connected process; 0: unknown */
     int refused_pid;
     const char *refused_why;
-    char refused_text[96]; /* of a client: what the server said */
+    char refused_text[96]; /* client: the server's reason */
 };
 
 #endif

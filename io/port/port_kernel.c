@@ -40,7 +40,7 @@ int port_kernel_socket(const char *iface)
     return found;
 }
 
-/* The kernel starts from 0 at each question. */
+/* Reading the statistics resets them in the kernel. */
 uint64_t port_kernel_missed(int socket)
 {
     struct tpacket_stats s = {0};

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define NETWORK    2u    /* PCI class */
-#define LOCKED_MIN 1024u /* MiB that DPDK locks for a small fabric */
+#define LOCKED_MIN 1024u /* MiB of locked memory that DPDK needs for a small fabric */
 
 static const char *const shared_drivers[] = {"mlx5_core", "mlx4_core", "mana"};
 static const char *const own_drivers[] = {"vfio-pci", "uio_pci_generic", "igb_uio"};
@@ -31,7 +31,7 @@ static bool in_list(const char *name, const char *const *list, size_t n)
 }
 #define IN(name, list) in_list(name, list, sizeof(list) / sizeof((list)[0]))
 
-/* The hexadecimal number in a file of the device; 0: none. */
+/* The hexadecimal number in a file of the device; 0: there is none. */
 static unsigned number_in(const char *device, const char *file)
 {
     char path[PATH_MAX];
@@ -47,7 +47,7 @@ static unsigned number_in(const char *device, const char *file)
     return n;
 }
 
-/* The last part of what a link of the device leads to, "" without one. */
+/* The last component of a symbolic link's target; "" if there is no link. */
 static void name_of_link(const char *device, const char *link, char name[NAME_MAX + 1])
 {
     char path[PATH_MAX], target[PATH_MAX];
@@ -61,7 +61,7 @@ static void name_of_link(const char *device, const char *link, char name[NAME_MA
     snprintf(name, NAME_MAX + 1, "%.*s", NAME_MAX, slash ? slash + 1 : target);
 }
 
-/* A device of vfio-pci. */
+/* The reason for a device that is bound to vfio-pci. */
 static void vfio_why(const char *device, const char *dev, char *text, size_t size)
 {
     char group[NAME_MAX + 1], path[PATH_MAX];

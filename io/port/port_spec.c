@@ -17,8 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Slots of af_packet's rings: its own default, 2,048 bytes, loses longer frames without a word. A slot fits
- * a frame's buffer, 8 of them a block of whole pages. */
+/* Frame slots of af_packet's rings. DPDK's default of 2,048 bytes silently drops longer frames. A slot of
+ * these fits a frame's buffer, and 8 of them fill a block of whole pages. */
 #define AF_PACKET_FRAMES ",blocksz=36864,framesz=4608,framecnt=512"
 
 int port_refuse(const char *text, int rc, const char *why)
@@ -30,7 +30,7 @@ int port_refuse(const char *text, int rc, const char *why)
 
 /* ---- "vhost:PATH" ---- */
 
-/* Removes a socket without a listener, which a killed process left behind. Any other file stays. */
+/* Removes a stale socket, which a killed process left behind. Any other file stays. */
 static int clear_socket(const char *text, const char *path)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -55,7 +55,7 @@ static int clear_socket(const char *text, const char *path)
     return 0;
 }
 
-/* We listen, so that guests may come and go. */
+/* Makes the arguments of a vhost port. This end listens, so that guests may come and go. */
 static int vhost_args(struct port_spec *s, const char *dir, unsigned n)
 {
     const char *given = s->text + strlen("vhost:"), *slash;
@@ -88,7 +88,7 @@ static bool is_driver(const char *text, const char *driver)
     return !strncmp(text, driver, strlen(driver));
 }
 
-/* Refuses an interface that is not there, with the names of those that are. */
+/* Refuses an interface that does not exist, and names those that do. */
 static int find_interface(struct port_spec *s)
 {
     struct if_nameindex *all;
@@ -106,7 +106,7 @@ static int find_interface(struct port_spec *s)
     return port_refuse(s->text, 0, why);
 }
 
-/* Refuses what this process may not do, before DPDK says less about it. */
+/* Refuses an interface that this process may not open: DPDK's own message would say less. */
 static int may_open(const struct port_spec *s)
 {
     bool tap = is_driver(s->text, "net_tap");

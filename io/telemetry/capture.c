@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define SNAP        65535
-#define OWNER_CHECK 4096 /* frames between two checks that the owner is alive */
+#define OWNER_CHECK 4096 /* frames between checks that the owner is alive */
 
 struct capture {
     struct capture *next;
@@ -23,7 +23,7 @@ struct capture {
     unsigned link;
     pid_t owner;
     int err;               /* errno of the first frame that could not be written */
-    uint64_t seen, frames; /* of the link; of them in the file */
+    uint64_t seen, frames; /* on the link; written to the file */
     bool filtered;
     struct bpf_program filter;
     uint8_t buf[SNAP];
@@ -34,8 +34,8 @@ static bool abandoned(const struct capture *c)
     return kill(c->owner, 0) && errno == ESRCH;
 }
 
-/* Returns 0 or the errno of a failed write. Leaves the tap installed, because the call may come
- * from it. */
+/* Ends a capture. Returns 0 or the errno of a failed write. Leaves the tap installed, because the tap
+ * may be the caller. */
 static int capture_end_in(struct capture **cp)
 {
     struct capture *c = *cp;
@@ -63,7 +63,7 @@ static void write_frame(struct capture *c, struct rte_mbuf *m, int64_t now_ps)
     h.caplen = RTE_MIN(m->pkt_len, (uint32_t)SNAP);
     h.len = m->pkt_len;
     h.ts.tv_sec = now_ps / PS_PER_S;
-    h.ts.tv_usec = now_ps % PS_PER_S / PS_PER_NS; /* a nanosecond file: this field holds them */
+    h.ts.tv_usec = now_ps % PS_PER_S / PS_PER_NS; /* a nanosecond file has ns here */
     data = rte_pktmbuf_read(m, 0, h.caplen, c->buf);
     if (data && c->filtered && !pcap_offline_filter(&c->filter, &h, data))
         return;
@@ -112,7 +112,7 @@ static int captures_refuse(struct captures *cs, int err, const char *text, char 
     return -err;
 }
 
-/* A pipe could block this process. */
+/* Opens the file without blocking this process, as a pipe could. */
 static int open_file(struct capture *c)
 {
     int fd = own_output_open(c->file, O_NONBLOCK);
@@ -132,7 +132,7 @@ static int open_file(struct capture *c)
     return f ? -EIO : -EPERM;
 }
 
-/* 0, or -EINVAL with libpcap's words in why. */
+/* 0, or -EINVAL with libpcap's message in why. */
 static int set_filter(struct capture *c, const char *filter, char *why, size_t size)
 {
     if (!filter || !*filter)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Captures the frames of a link, both directions, to a pcap file with nanoseconds of fabric time.
- * Several captures may run, each with its own file. Called in the loop's thread.
+ * Captures both directions of a link into a pcap file, with timestamps in nanoseconds of fabric time.
+ * Several captures may run, each with a file of its own. Call these in the loop's thread.
  */
 #ifndef TRIB_IO_CAPTURE_H
 #define TRIB_IO_CAPTURE_H
@@ -21,16 +21,16 @@ struct captures {
 struct capture_cfg {
     unsigned link;
     const char *file;
-    const char *filter; /* of libpcap; NULL or "": all frames */
-    pid_t owner;        /* the capture ends when this process ends */
+    const char *filter; /* libpcap's syntax; NULL or "": all frames */
+    pid_t owner;        /* the capture ends when this process does */
 };
 
 /* Starts a capture. 0, or -errno with the reason in why. */
 int capture_start(struct captures *cs, const struct capture_cfg *cfg, char *why, size_t size);
-/* Puts into the file what has been captured so far. 0 or -errno; -ENOENT: no such capture. */
+/* Writes buffered frames to the file. 0 or -errno; -ENOENT: no such capture. */
 int capture_flush(struct captures *cs, const char *file);
-/* Ends the capture to that file; *frames: how many it has. -ENOENT: no such capture; any other
- * error: why has the reason why frames were not written. */
+/* Ends the capture into that file; *frames: how many it wrote. -ENOENT: no such capture; any other
+ * error: why says why frames were not written. */
 int capture_stop(struct captures *cs, const char *file, uint64_t *frames, char *why, size_t size);
 void capture_stop_all(struct captures *cs);
 

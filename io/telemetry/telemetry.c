@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DPDK calls the handlers in a thread of its own; each handler runs in the loop's thread by
- * loop_call(), so that no lock is needed and the counters of an answer are from one moment.
+ * DPDK calls the handlers in its own thread. loop_call() runs each in the loop's thread, so no lock is
+ * needed and all counters of an answer are of one moment.
  */
 #include "io/telemetry/telemetry.h"
 #include "io/telemetry/capture.h"
@@ -22,7 +22,7 @@
 
 static struct loop *serving; /* see telemetry_serve() */
 static const bool *loop_mine;
-static struct captures captures; /* touched in the loop's thread only */
+static struct captures captures; /* used in the loop's thread only */
 
 struct telemetry_question {
     void (*answer)(struct loop *l, const char *params, struct rte_tel_data *d);
@@ -101,7 +101,7 @@ static void add_egress(struct rte_tel_data *d, const struct egress *e, int64_t n
     telemetry_add(d, "egress_paused_us", (uint64_t)(egress_paused_ps(e, now_ps) / PS_PER_US));
 }
 
-/* "NODE:PORT" of a node that runs here. */
+/* The port "NODE:PORT" of a node that runs here. */
 static struct node *find_port(struct loop *l, const char *name, uint16_t *port)
 {
     const struct fabric *f = loop_fabric(l);
@@ -150,7 +150,7 @@ static void ports(struct loop *l, const char *params, struct rte_tel_data *d)
         }
 }
 
-/* Pairs of link * 2 + direction and bytes, of directions from FIRST on whose sender runs here. */
+/* Pairs of direction (link * 2 + 0 or 1) and bytes, from direction FIRST on, of senders that run here. */
 static void link_bytes(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
@@ -185,7 +185,7 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
     for (uint16_t i = 0; i < f->n_nodes; i++) {
         struct node *nd = here(i) ? net_node(loop_net(l), i) : NULL;
 
-        /* All fields are counters of 64 bits. */
+        /* The struct consists of 64-bit counters only. */
         for (uint16_t p = 0; nd && p < nd->n_ports; p++)
             for (size_t k = 0; k < sizeof(sum) / sizeof(uint64_t); k++)
                 ((uint64_t *)&sum)[k] += ((const uint64_t *)&nd->cnt[p])[k];
@@ -263,7 +263,7 @@ static void telemetry_links(struct loop *l, const char *params, struct rte_tel_d
     for (unsigned i = 0; loop_link_io(l, i, &c); i++) {
         link_io_name(loop_fabric(l), &c, name, sizeof(name));
         if (!params) {
-            /* Process slots that were never used are left out. */
+            /* Leaves out process slots that were never used. */
             if (c.kind != LINK_IO_SLOT || c.connects || c.refused)
                 rte_tel_data_add_array_string(d, name);
             continue;
@@ -291,7 +291,7 @@ static void telemetry_links(struct loop *l, const char *params, struct rte_tel_d
 
 /* ---- capture ---- */
 
-/* The process of a link's end a captures both directions; of end b where a is outside. */
+/* Captures both directions in one process: that of the link's end a, or of end b if a is outside. */
 static void capture_link(struct loop *l, const char *link, const char *filter, const char *file,
                          long owner, struct rte_tel_data *d)
 {
@@ -321,7 +321,7 @@ static void capture_link(struct loop *l, const char *link, const char *filter, c
         telemetry_say(d, "capturing", f->links[i].name);
 }
 
-/* The numbers before the last text may not be in it: FILE and FILTER may have commas. */
+/* The text comes last: FILE and FILTER may contain commas, the numbers before them cannot. */
 static void capture_begin(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     const char *comma = params ? strchr(params, ',') : NULL;
@@ -387,7 +387,7 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
 
 /* ---- the clock ---- */
 
-/* Only the process that made the clock can change it. */
+/* Changes the dilation; only the process that made the clock can. */
 static void telemetry_dilation(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     struct shared *sh = loop_shared(l);
@@ -464,7 +464,7 @@ void telemetry_serve(struct loop *l, const bool *mine)
 {
     static bool registered;
 
-    if (!l) /* the loop has ended: captures that still run keep what they have */
+    if (!l) /* captures that still run keep their frames */
         capture_stop_all(&captures);
     serving = l;
     loop_mine = mine;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters and state of a trib-switch by DPDK telemetry, and a client for it.
+ * Telemetry of a trib-switch: its counters and state by DPDK's protocol.
  *
  *   /trib/nodes                    nodes that this process runs
  *   /trib/ports[,NODE:PORT]        names; counters of one: drops by reason, its egress queue
@@ -20,10 +20,10 @@
 
 struct rte_tel_data;
 
-/* DPDK's callbacks carry no context: one loop per process. NULL ends it. */
+/* Serves loop l; NULL ends it. One loop per process, because DPDK's callbacks carry no context. */
 void telemetry_serve(struct loop *l, const bool *mine);
-/* Answers one command, in the loop's thread. params: what follows the command's first comma, or NULL.
- * d stays as it is where there is no such command. */
+/* Answers one command, in the loop's thread. params: the text after the command's first comma, or NULL.
+ * Leaves d as it is if there is no such command. */
 void telemetry_answer(struct loop *l, const char *cmd, const char *params, struct rte_tel_data *d);
 
 #endif

@@ -27,7 +27,7 @@ void telemetry_say(struct rte_tel_data *d, const char *what, const char *text)
     rte_tel_data_add_dict_string(d, what, line);
 }
 
-/* Queue of a direction (0: a to b); NULL: its sender runs elsewhere. */
+/* The queue of a direction (0: a to b); NULL: its sender runs elsewhere. */
 static struct egress *direction(struct loop *l, unsigned link, unsigned dir)
 {
     const struct fab_link *k = &loop_fabric(l)->links[link];
@@ -38,7 +38,7 @@ static struct egress *direction(struct loop *l, unsigned link, unsigned dir)
 
 /* ---- faults ---- */
 
-/* Of the queue of a link's direction; the conf's of a link that has none here. */
+/* Rate and latency of a direction's queue; the conf's if the queue is elsewhere or of a fixed link. */
 static struct link_terms terms_of(struct loop *l, unsigned link, const struct egress *e)
 {
     const struct fab_link *k = &loop_fabric(l)->links[link];
@@ -60,7 +60,7 @@ static void add_words(char *buf, size_t size, const char *words)
         snprintf(buf + len, size - len, "%s%s", len ? " " : "", words);
 }
 
-/* "down rate=100Gb/s loss=0.01"; empty: as in the conf, and no fault. */
+/* Prints differences from the conf, and faults: "down rate=100Gb/s loss=0.01"; empty if none. */
 static void telemetry_link_describe(struct loop *l, unsigned link, const struct egress *e,
                                     char *buf, size_t size)
 {
@@ -76,7 +76,7 @@ static void telemetry_link_describe(struct loop *l, unsigned link, const struct 
     add_words(buf, size, faults);
 }
 
-/* Lists each link that is changed once; only processes that have an end of it list it. */
+/* Lists each changed link once. Only processes with an end of it list it. */
 static void telemetry_link_list(struct loop *l, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
@@ -107,7 +107,7 @@ static struct node *nic_here(const struct loop *l, uint16_t node)
     return l->fab->nodes[node].kind == FAB_HOST ? net_node(l->net, node) : NULL;
 }
 
-/* As `trib link` takes it: "h3-leaf0" where that is one link. */
+/* The link's name for `trib link`: "h3-leaf0" if only one link has it. */
 static void link_of(const struct loop *l, uint16_t node, uint16_t port, char *buf, size_t size)
 {
     const struct fab_port *p = &l->fab->nodes[node].ports[port];
@@ -120,7 +120,7 @@ static void link_of(const struct loop *l, uint16_t node, uint16_t port, char *bu
         snprintf(buf, size, "%s", l->fab->links[p->link].name);
 }
 
-/* The loop does not wait for what the process of a shut slot does not take. */
+/* Drops the backlog mark of a shut slot: the loop must not wait until its process takes frames. */
 static void let_go(struct loop *l, uint16_t node, uint16_t port, unsigned slot)
 {
     for (unsigned i = 0; i < l->n_ios; i++) {
@@ -241,7 +241,7 @@ static void add_counts(const struct egress *e, char *buf, size_t size)
             len += (size_t)snprintf(buf + len, size - len, ", %" PRIu64 " %s", c[i].n, c[i].name);
 }
 
-/* A line for each direction whose sender runs here. */
+/* One line for each direction whose sender runs here. */
 static void telemetry_link_show(struct loop *l, unsigned link, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
@@ -267,16 +267,16 @@ static void telemetry_link_show(struct loop *l, unsigned link, struct rte_tel_da
     }
 }
 
-/* The HCAs behind a NIC report the link's state to their programs. */
+/* Publishes the link's state, which the HCAs behind a NIC report to their programs. */
 void telemetry_link_changed(struct loop *l, unsigned link, bool up)
 {
     if (up)
         offenders_open(l, link);
     atomic_store(&l->page->link_down[link], !up);
-    cuts_show_port(l, link); /* to programs that do not ask libibverbs */
+    cuts_show_port(l, link); /* for programs that read sysfs, not libibverbs */
 }
 
-/* Rate and latency that a change gives a link: what is not set stays as the queue here has it. */
+/* The terms that a change gives a link. A term that it does not set stays as in the local queue. */
 static struct link_terms terms_after(struct loop *l, unsigned link, const struct link_change *c)
 {
     const struct egress *e = direction(l, link, 0);
@@ -286,7 +286,7 @@ static struct link_terms terms_after(struct loop *l, unsigned link, const struct
     return link_change_terms(c, &now, &conf);
 }
 
-/* Of all links, those to the outside keep their terms. */
+/* Whether the change is allowed. If it is for all links, links to the outside keep their terms. */
 static bool may_change(struct loop *l, unsigned link, bool all, const struct link_change *c,
                        char *why, size_t size)
 {
@@ -306,7 +306,7 @@ static void change_terms(struct loop *l, unsigned link, const struct link_change
         net_set_link_terms(loop_net(l), link, &t, net_now(loop_net(l)));
 }
 
-/* All but the link's state. */
+/* Applies rate, latency and faults; not the state. */
 static void change_faults(struct loop *l, unsigned link, const struct link_change *c)
 {
     change_terms(l, link, c);
@@ -333,8 +333,8 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
     return rc;
 }
 
-/* Every link that has an end here, or reroutes here; then those that are changed. All processes look
- * at all links first, so that each of them refuses what one would. */
+/* Changes all links that have an end here or are rerouted here. First checks all of them, in every
+ * process alike, so that all processes refuse what one of them would. */
 static void change_all(struct loop *l, const struct link_change *c, struct rte_tel_data *d)
 {
     char why[LINK_TERMS_WHY], said[2 * LINE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * /trib/node: a node loses its links, gets them back, or forgets its groups. Every process takes the
- * change, since all of them reroute; only the node's own can make it forget.
+ * /trib/node: takes a node's links down or up, or makes it forget its groups. Every process takes a change
+ * of links, because all reroute; only the process that runs a node can make it forget.
  */
 #include "base/nearest.h"
 #include "io/loop_impl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers in answers of telemetry, by the names that this DPDK has for them: 23.03 has new ones. */
+/* Adds numbers to telemetry answers by this DPDK's names for it: 23.03 renamed the functions. */
 #ifndef TRIB_IO_TELEMETRY_TELEMETRY_NUMBER_H
 #define TRIB_IO_TELEMETRY_TELEMETRY_NUMBER_H
 

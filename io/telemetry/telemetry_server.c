@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The socket is bound under another name and renamed over DPDK's, which nobody can reach after that.
- * One thread serves all clients, a command of each in turn, so a client waits for one command of
- * every other at most.
+ * Binds its socket under another name and renames it over DPDK's, which is unreachable afterwards. One
+ * thread serves all clients, one command of each in turn, so a client waits for at most one command of
+ * every other.
  */
 #include "io/telemetry/telemetry_server.h"
 
@@ -24,24 +24,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COMMAND   1024 /* as DPDK reads them, and one byte that tells a longer one */
+#define COMMAND   1024 /* DPDK's limit, and one byte to detect longer ones */
 #define ANSWER    65536
 #define BACKLOG   64
 #define GREETING  1024
-#define RETRY_NS  200000000  /* where no client can be taken */
-#define UNREAD_MS 20         /* how often a client is looked at that has not read */
-#define UNREAD_NS 1000000000 /* how long it may not */
+#define RETRY_NS  200000000  /* retry interval while no client can be accepted */
+#define UNREAD_MS 20         /* interval of checks whether a client has read its answer */
+#define UNREAD_NS 1000000000 /* time in which it has to */
 
 struct client {
     int fd;
-    bool held;         /* it has sent a command before it has read the answer to the last */
-    int64_t active_ns; /* when it connected or last had an answer */
+    bool held;         /* it sent a command before it read the last answer */
+    int64_t active_ns; /* when it connected or was last answered */
 };
 
 struct telemetry_server {
-    int listen_fd, dpdk; /* dpdk: the connection to DPDK's socket */
-    bool full;           /* no descriptor was free, which was said */
-    int64_t retry_ns;    /* when it is tried again */
+    int listen_fd, dpdk; /* dpdk: connection to DPDK's own socket */
+    bool full;           /* no descriptor was free, and the log says so */
+    int64_t retry_ns;    /* when to try again */
     unsigned n;
     struct client client[TELEMETRY_CLIENTS];
     ssize_t greeting_len;
@@ -91,7 +91,7 @@ static unsigned idlest(const struct telemetry_server *s)
     return oldest;
 }
 
-/* Room for one more, or ns until there is. */
+/* ns until one more client can be accepted; 0: now. */
 static int64_t until_room(const struct telemetry_server *s, int64_t now)
 {
     int64_t at =
@@ -102,7 +102,7 @@ static int64_t until_room(const struct telemetry_server *s, int64_t now)
     return at > now ? at - now : 0;
 }
 
-/* The newcomer stays in the backlog, so there is no sense in waiting for one. */
+/* No descriptor is free. The newcomer stays in the backlog; drops an idle client. */
 static void be_full(struct telemetry_server *s, int error, int64_t now)
 {
     if (!s->full)
@@ -132,14 +132,14 @@ static void accept_one(struct telemetry_server *s, int64_t now)
         telemetry_server_drop(s, s->n - 1);
 }
 
-/* Passes a command on and the answer back. False: the client is to go. */
+/* Passes a command on to DPDK and the answer back. False: the caller drops the client. */
 static bool serve_client(struct telemetry_server *s, struct client *c)
 {
     ssize_t n = recv(c->fd, s->command, sizeof(s->command), MSG_DONTWAIT | MSG_TRUNC);
 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR;
-    if (!n || n >= COMMAND) /* the end, or more than a command */
+    if (!n || n >= COMMAND) /* closed, or longer than a command */
         return false;
     if (send(s->dpdk, s->command, (size_t)n, MSG_NOSIGNAL) != n)
         return false;
@@ -157,15 +157,16 @@ static bool has_read(const struct client *c)
     return ioctl(c->fd, SIOCOUTQ, &bytes) || !bytes;
 }
 
-/* Who has not read the answer before gets no other: commands cost the loop time. It is seen when a
- * command has come, not before: then a client that reads at once would wait for the next look, too. */
+/* Whether a client sends a command before it has read the last answer: it waits, as commands cost the
+ * loop time. Checked only when a command arrives; checked earlier, a client that reads at once would wait
+ * for the next check, too. */
 static bool is_early(struct client *c, const struct pollfd *p)
 {
     c->held = !(p->revents & (POLLHUP | POLLERR)) && !has_read(c);
     return c->held;
 }
 
-/* What to wait for; returns for how long, in ms. */
+/* Sets the descriptors to wait for. Returns the timeout in ms. */
 static int telemetry_server_prepare(struct telemetry_server *s, struct pollfd *p)
 {
     int64_t now = clock_mono_ns(), wait = until_room(s, now);
@@ -188,7 +189,7 @@ static int telemetry_server_prepare(struct telemetry_server *s, struct pollfd *p
     return ms;
 }
 
-/* The kernel has no memory: clients wait until it has. */
+/* Reports once that the kernel has no memory for poll(); clients wait until it has. */
 static void say_once(int err)
 {
     static const struct timespec pause = {.tv_nsec = 100000000};
@@ -217,7 +218,7 @@ static _Noreturn void *telemetry_server_serve(void *arg)
             say_once(errno);
             continue;
         }
-        for (unsigned i = n; i-- > 0;) /* from the last: telemetry_server_drop() moves that one */
+        for (unsigned i = n; i-- > 0;) /* backwards: telemetry_server_drop() moves the last one */
             if (p[i].revents && !is_early(&s->client[i], &p[i]) && !serve_client(s, &s->client[i]))
                 telemetry_server_drop(s, i);
         if (p[n].revents)
@@ -227,7 +228,7 @@ static _Noreturn void *telemetry_server_serve(void *arg)
 
 int telemetry_server_start(const char *path)
 {
-    struct telemetry_server *s = calloc(1, sizeof(*s)); /* the thread's from then on */
+    struct telemetry_server *s = calloc(1, sizeof(*s)); /* the thread owns it once started */
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     sigset_t all, old;
     pthread_t t;

@@ -19,11 +19,11 @@ static_assert(PORT_COLUMNS_N + DROP_REASONS <= TELEMETRY_COLUMNS, "a bit for eac
 static_assert(GROUP_COLUMNS_N <= TELEMETRY_COLUMNS && SLOT_COLUMNS_N <= TELEMETRY_COLUMNS,
               "the same");
 
-/* The answer that is being made; one at a time, in the loop's thread. */
+/* The answer in progress; there is one at a time, in the loop's thread. */
 struct table_answer {
-    unsigned long first, row; /* the first row to show; the one that comes next */
+    unsigned long first, row; /* first row to show; next row */
     unsigned columns, rows;
-    uint64_t used; /* columns, by bits */
+    uint64_t used; /* bit per column that is not 0 in all rows */
     bool full;
     uint64_t cell[TELEMETRY_CELLS][TELEMETRY_COLUMNS];
 };

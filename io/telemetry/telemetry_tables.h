@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables of a trib-switch for those who look often: many rows in one answer, as an array of numbers.
+ * Tables of a trib-switch for clients that poll often: many rows in one answer, as an array of numbers.
  *
  *   now, next, columns, then the rows
  *
  *   now      fabric time in ps, the same for all rows
- *   next     the first row to ask for next; 0: there are no more
- *   columns  bit i: the rows have column i of the list below. The first column is there always,
- *            others unless they are 0 in all rows
+ *   next     row to start from in the next request; 0: there are no more
+ *   columns  bit i: the rows have column i of the list below. Column 0 is always there; another is
+ *            left out if it is 0 in all rows
  *
- * Columns are only added behind the last one. An answer has TELEMETRY_CELLS numbers of rows at most.
+ * New columns are only appended. The rows of an answer have at most TELEMETRY_CELLS numbers.
  */
 #ifndef TRIB_IO_TELEMETRY_TABLES_H
 #define TRIB_IO_TELEMETRY_TABLES_H
@@ -18,10 +18,10 @@
 
 #include <stdint.h>
 
-#define TELEMETRY_CELLS   480u /* of an answer */
+#define TELEMETRY_CELLS   480u /* numbers in the rows of an answer at most */
 #define TELEMETRY_COLUMNS 62u
 
-/* A port of this process that has a link. "sent": into the link; peaks since the fabric is up. */
+/* A port of this process that has a link. "Sent" means into the link; peaks are since start-up. */
 #define PORT_COLUMNS(X)                                                                            \
     X(direction) /* link * 2 + 0 if the port is the link's end a, 1 if b */                        \
     X(down)      /* 1: the link is down */                                                         \
@@ -108,7 +108,7 @@ enum lag_column { LAG_COLUMNS(X) LAG_COLUMNS_N };
 struct loop;
 struct rte_tel_data;
 
-/* In the loop's thread. params: the first row, or NULL. */
+/* Call these in the loop's thread. params: the first row, or NULL. */
 void telemetry_ports(struct loop *l, const char *params, struct rte_tel_data *d);
 void telemetry_groups(struct loop *l, const char *params, struct rte_tel_data *d);
 void telemetry_slots(struct loop *l, const char *params, struct rte_tel_data *d);
