@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every rank chooses by its own conf, and all have to have chosen alike before they rely on it. */
+/* Choices that each rank makes from its own conf, and that must be equal at all ranks. */
 #ifndef TRIB_HOST_SESSION_AGREE_H
 #define TRIB_HOST_SESSION_AGREE_H
 
@@ -9,7 +9,7 @@ struct agreed {
     uint16_t n_trees, tree[COLL_TREES];
 };
 
-/* False: `why` says what `mine` has and what rank 0 has. */
+/* Whether both are equal. False: `why` has the difference between `mine` and `rank0`. */
 bool agree_with(const struct agreed *mine, const struct agreed *rank0, char *why, size_t size);
 
 #endif

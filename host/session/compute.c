@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Declared computation: tributary/time.h. It needs the fabric's clock alone, so no session. */
+/* Declared computation (tributary/time.h). It needs only the fabric's clock, so it opens no
+ * session. */
 #include "machine/shared.h"
 
 #include <tributary/time.h>
@@ -13,13 +14,13 @@
 #include <time.h>
 
 #define US_MAX    1e12
-#define POLL_NS   100000    /* the end of a wait, in which a sleep would be late */
-#define NAP_NS    100000000 /* the dilation may change while one sleeps */
-#define LAG_SHARE 50        /* more than one in so many is told at the end */
+#define POLL_NS   100000    /* the last part of a wait is polled, because a sleep may end late */
+#define NAP_NS    100000000 /* longest sleep, because the dilation may change meanwhile */
+#define LAG_SHARE 50        /* a lag above 1/50 of the declared time is reported */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct shared *fabric;
-static __thread int64_t begin_ps = -1; /* -1: none */
+static __thread int64_t begin_ps = -1; /* of trib_compute_begin(); -1: not called */
 static _Atomic int64_t declared_ps, lag_ps;
 static _Atomic uint64_t calls, late;
 

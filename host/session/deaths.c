@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ranks would wait for in vain: processes of other ranks, trib-switches and machines that have
- * ended. Retries find out in fabric time, minutes at a dilation of 100; /proc and the run directory
- * know at once. Only of processes on this machine, in this PID namespace, and of machines.
+ * Finds ended processes of other ranks, ended trib-switches and lost machines, for which ranks
+ * would wait in vain. Retries find them too, but in fabric time (minutes at a dilation of 100),
+ * while /proc and the run directory show them at once. Of processes it sees only those of this
+ * machine and PID namespace.
  */
 #include "base/assert.h"
 #include "host/session/comm_priv.h"
@@ -12,8 +13,9 @@
 #include <string.h>
 
 #define LOOK_NS  200000000LL
-#define GRACE_NS 500000000LL /* for a failure's reason to be found */
-/* For what a process has said at last, and as long on an idle fabric. */
+#define GRACE_NS 500000000LL /* time to find the reason of a failure */
+/* From the end of a rank's process to a failure, in wall and in fabric time: its last frames may
+ * still arrive. */
 #define GONE_NS 1000000000LL
 #define GONE_PS 50000000LL
 
@@ -22,8 +24,8 @@ static bool is_gone(const struct trib_comm *c, uint32_t r)
     return c->process[r].space && comm_counts_on(c->comm, r) && liveness_ended(&c->process[r]);
 }
 
-/* A rank that this one counts on, whose process has ended without saying so. Others may end for that
- * while it is looked at: the first one is the reason. */
+/* Aborts if the process of a rank that this one counts on has ended without notice. The rank that
+ * was found first is the reason: others may end because of it. */
 static void look_for_ranks(struct trib_comm *c, int64_t now, uint32_t dilation)
 {
     char why[COMM_TEXT];
@@ -44,7 +46,7 @@ static void look_for_ranks(struct trib_comm *c, int64_t now, uint32_t dilation)
     }
 }
 
-/* A trib-switch without which ranks reach nobody. */
+/* Notes the death of a trib-switch or machine that the ranks need. */
 static void look_for_switches(struct trib_comm *c)
 {
     bool needed = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Without a descriptor that is kept: programs close those that they do not know, and reuse numbers. */
+/* Keeps no descriptor open: programs close descriptors that they do not know, and reuse numbers. */
 #include "host/session/liveness.h"
 
 #include "system/process.h"
@@ -12,8 +12,8 @@
 
 #define UNKNOWN UINT64_MAX
 
-/* When a process has started; 0: there is none, or only its exit status is left; UNKNOWN, as where
- * no descriptor is left. */
+/* Start time of a process. 0: no such process, or a zombie. UNKNOWN: /proc cannot be read, as when
+ * no descriptor is free. */
 static uint64_t start_of(int pid)
 {
     char stat[PROCESS_STAT];
@@ -22,7 +22,7 @@ static uint64_t start_of(int pid)
 
     if (n < 0)
         return n == -ENOENT || n == -ESRCH ? 0 : UNKNOWN;
-    if (!state || !*state || strchr("ZXx", *state)) /* nothing to read: it is gone by now */
+    if (!state || !*state || strchr("ZXx", *state)) /* an empty file: the process has just ended */
         return 0;
     start = process_stat_field(stat, PROCESS_STAT_START);
     return start ? strtoull(start, NULL, 10) : 0;

@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-/* The result goes out in pieces, because an implementation may turn a broadcast into something that
- * costs `size` times as much (UCC does). */
+/* Broadcasts the result in pieces: an implementation may turn a broadcast into an exchange of
+ * `size` times the bytes (UCC does). */
 int oob_all_gather(const struct trib_oob *oob, const void *mine, void *all, size_t bytes)
 {
     size_t total = bytes * oob->size, n;

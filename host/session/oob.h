@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Exchanges of a communicator's ranks over their out-of-band calls. */
+/* Exchanges among the ranks of a communicator over their out-of-band calls. */
 #ifndef TRIB_HOST_SESSION_OOB_H
 #define TRIB_HOST_SESSION_OOB_H
 
 #include <tributary/coll.h>
 
-/* Every rank's `bytes`, in order of ranks, at every rank; a message is at most OOB_MESSAGE bytes. 0,
- * -ENOMEM, -EIO: a call has failed. */
+/* Gathers `bytes` bytes of every rank, in order of ranks, into all[size * bytes] at every rank.
+ * Broadcasts are at most OOB_MESSAGE bytes long. 0, or -EIO if a call failed. */
 #define OOB_MESSAGE 512u
 int oob_all_gather(const struct trib_oob *oob, const void *mine, void *all, size_t bytes);
 

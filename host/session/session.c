@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One for the process: libtribverbs has one host in a process as well. */
+/* There is one session in a process, as libtribverbs has one host in a process. */
 #include "host/session/session.h"
 
 #include "base/assert.h"
@@ -23,8 +23,8 @@ struct session_entry {
     struct session_entry *next;
 };
 
-/* Of the list of communicators, taken before a communicator's own; that of everything else is taken
- * within it. */
+/* comms_lock guards the list of communicators, `lock` everything else. The order is comms_lock, a
+ * communicator's lock, lock. */
 static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
 static struct session session;
 static struct range *ranges;
@@ -229,7 +229,7 @@ void session_add_comm(struct trib_comm *c)
 {
     struct session_entry *e = malloc(sizeof(*e));
 
-    /* Without an entry a range of the program's stays registered until the communicator ends. */
+    /* Out of memory: trib_deregister() leaves ranges registered until the communicator ends. */
     if (!e)
         return;
     pthread_mutex_lock(&comms_lock);

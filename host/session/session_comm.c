@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A communicator of the public interface. The ranks exchange three times over their out-of-band
- * calls: where they are, their blobs, and whether they are connected. A rank that has failed takes
- * part with its reason, so that nobody waits for it.
+ * A communicator of the public interface. The ranks make three exchanges over their out-of-band
+ * calls: their hosts, their blobs, and whether they are connected. A rank that has failed takes
+ * part and sends its reason, so that nobody waits for it.
  */
 #include "base/assert.h"
 #include "collective/sched.h"
@@ -21,14 +21,14 @@
 
 #define CLOSE_NS 2000000000LL
 #define TELL_NS  300000000LL
-/* What operations may use beside the options' algorithms: they need no switch. */
+/* Algorithms that need no switch: operations may use them beside those of the options. */
 #define BY_HOSTS                                                                                   \
     (1u << ALGO_RING | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_DIRECT | 1u << ALGO_PAIRWISE)
 
 struct session_hello {
     int32_t rc;
     uint16_t host, pad;
-    uint32_t group; /* rank 0's count */
+    uint32_t group; /* all ranks use rank 0's; so of the key */
     uint64_t key;
     struct process_id process;
     char why[160];
@@ -95,7 +95,7 @@ void session_comm_drive(struct trib_comm *c)
     uint32_t d = clock_dilation(c->session->rd.sh);
 
     T_ASSERT(now >= c->wall_ns, "the machine's clock has gone back");
-    /* Retries wait longer where the fabric runs so slowly that an answer takes its time. */
+    /* At a high dilation answers take longer, so retries wait longer. */
     c->patience_ns +=
         d > DILATION_CONTROL ? (now - c->wall_ns) * DILATION_CONTROL / d : now - c->wall_ns;
     c->wall_ns = now;
@@ -104,7 +104,7 @@ void session_comm_drive(struct trib_comm *c)
     deaths_look(c, now, d);
 }
 
-/* The first rank that has failed; own: this rank's reason is the most precise one. */
+/* Formats the failure of rank r into err. Returns rc. */
 static int session_comm_verdict(const struct trib_comm *c, uint32_t r, int rc, const char *why,
                                 char *err)
 {
@@ -154,7 +154,8 @@ static int exchange_hosts(struct trib_comm *c, int rc, const char *why, char *er
     return rc;
 }
 
-/* Algorithms that the fabric has for these ranks, of those that operations may use. */
+/* Chooses the algorithms of the communicator: those that operations may use and that the fabric
+ * supports between these ranks. */
 static void session_comm_choose(struct trib_comm *c)
 {
     const struct fabric *f = c->session->fab;
@@ -187,8 +188,8 @@ static void session_comm_choose(struct trib_comm *c)
     c->cfg.n_policy = n;
 }
 
-/* blobs: every rank's, COMM_BLOB bytes each. The same at all ranks: all have created their
- * communicators, or all fail. */
+/* Creates the communicator and gathers the blobs of all ranks, COMM_BLOB bytes each. If one rank
+ * fails, all do. */
 static int exchange_blobs(struct trib_comm *c, uint8_t *blobs, char *err)
 {
     struct session_blob mine = {0}, *all = calloc(c->cfg.nranks, sizeof(*all));
@@ -218,7 +219,7 @@ static int exchange_blobs(struct trib_comm *c, uint8_t *blobs, char *err)
     return rc;
 }
 
-/* Others may need this rank's answers until all are connected, so it goes on in destroy(). */
+/* Exchanges whether the ranks are connected. If one is not, all fail. */
 static int exchange_outcome(struct trib_comm *c, int rc, char *err)
 {
     struct outcome mine = {.rc = rc}, *all = calloc(c->cfg.nranks, sizeof(*all));
@@ -236,7 +237,7 @@ static int exchange_outcome(struct trib_comm *c, int rc, char *err)
     return rc;
 }
 
-/* Others wait for this rank in their barriers: they are told. */
+/* Aborts, and makes progress for a while so that ranks in their barriers learn of it. */
 static void give_up(struct trib_comm *c, const char *why)
 {
     int64_t until = clock_mono_ns() + TELL_NS;
@@ -246,8 +247,8 @@ static void give_up(struct trib_comm *c, const char *why)
         session_comm_drive(c);
 }
 
-/* A barrier of their own: ranks that are ready still answer those that are not, which nobody does
- * while he waits in an out-of-band call. */
+/* Connects, and ends with a barrier of the communicator itself: in it, ranks that are ready still
+ * answer those that are not. In an out-of-band call they would not. */
 static int connect_all(struct trib_comm *c, const uint8_t *blobs, char *err)
 {
     struct coll_args a = {.kind = COLL_BARRIER, .algo = ALGO_DIRECT};
@@ -329,13 +330,13 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
                                .now_ps = now_ps,
                                .now_ctx = c};
     rc = c->session ? take_options(c, options, text) : -ENODEV;
-    if (!comm) /* the others are told */
+    if (!comm) /* no return yet: the others must learn of it */
         rc = session_say(text, -EINVAL, "comm: found no place for the communicator");
     rc = exchange_hosts(c, rc, text, err);
     if (!rc) {
         if (process_monitor_start(&c->watch, &c->session->rd, c->session->fab, c->host,
                                   oob->size)) {
-            process_monitor_stop(c->watch); /* in a sandbox: retries find out */
+            process_monitor_stop(c->watch); /* as in a sandbox; there, retries find deaths */
             c->watch = NULL;
         }
         c->cfg.fab = c->session->fab;
@@ -355,7 +356,7 @@ int trib_comm_create(struct trib_comm **comm, const struct trib_oob *oob,
     return 0;
 }
 
-/* Leaves the group, so that its slots are free for others. */
+/* Leaves the group, so that its aggregation slots are free for others. */
 static void session_comm_leave(struct trib_comm *c)
 {
     int64_t until = clock_mono_ns() + CLOSE_NS;
@@ -379,7 +380,7 @@ void trib_comm_destroy(struct trib_comm *c)
     if (c->session)
         session_put();
     pthread_mutex_destroy(&c->lock);
-    *(volatile uint64_t *)&c->magic = 0; /* a store that is kept, though memory goes */
+    *(volatile uint64_t *)&c->magic = 0; /* volatile: the compiler must keep it before free() */
     free(c->process);
     free(c);
 }
@@ -394,7 +395,7 @@ uint32_t trib_comm_size(const struct trib_comm *c)
     return session_is_comm(c) ? c->cfg.nranks : 0;
 }
 
-/* A copy: the communicator's own text may change in another thread. */
+/* Copies a text to a buffer of this thread, because another thread may change the original. */
 static const char *text_of(struct trib_comm *c, void (*of)(struct trib_comm *, char *, size_t))
 {
     static _Thread_local char text[COMM_TEXT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations of the public interface. Memory that the program has not registered is registered for
- * as long as the operation runs.
+ * Operations of the public interface. Buffers that the program has not registered are registered
+ * while the operation runs.
  */
 #include "base/assert.h"
 #include "collective/sched.h"
@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUEST_MAGIC 0x7265712e74726962u /* not of one that is freed */
+#define REQUEST_MAGIC 0x7265712e74726962u /* freed requests have 0 */
 
 struct trib_request {
     uint64_t magic;
     struct trib_comm *c;
-    struct coll_req *req; /* NULL: it has ended */
-    int status;           /* as trib_test() */
-    bool freed;           /* by the program, while it ran */
+    struct coll_req *req; /* NULL: the operation has ended */
+    int status;           /* as of trib_test() */
+    bool freed;           /* the program has freed it while it ran */
     enum coll_algo algo;
     struct coll_args args;
     struct borrowed *own[2];
@@ -56,7 +56,7 @@ static const struct session_choice *session_op_known(const struct trib_comm *c,
     return NULL;
 }
 
-/* All ranks choose alike: the model sees the same at each. */
+/* Chooses by the model. All ranks choose the same, because the model's input is the same at all. */
 static bool choose_by_model(struct trib_comm *c, struct coll_args *a)
 {
     const struct session_choice *k = session_op_known(c, a);
@@ -77,8 +77,8 @@ static bool choose_by_model(struct trib_comm *c, struct coll_args *a)
     return true;
 }
 
-/* The first of the policy that the collective has; else one of the hosts'; else the first, whose
- * refusal has the reason. */
+/* Chooses the first algorithm of the policy that supports the operation, else a usual one that
+ * does, else the first of the policy, which then refuses with the reason. */
 static void session_op_choose(struct trib_comm *c, struct coll_args *a)
 {
     if (c->automatic && a->kind != COLL_BARRIER && choose_by_model(c, a))
@@ -95,7 +95,8 @@ static void session_op_choose(struct trib_comm *c, struct coll_args *a)
 
 /* ---- memory ---- */
 
-/* input: the operation only reads it, and the program may not be allowed to do more. */
+/* Registers a buffer for an operation. input: the operation only reads it, so read-only memory will
+ * do. */
 static int borrow(struct trib_comm *c, struct borrowed **own, const void *buf, size_t bytes,
                   bool input)
 {
@@ -119,8 +120,9 @@ static int borrow(struct trib_comm *c, struct borrowed **own, const void *buf, s
     return input ? comm_register_input(c->comm, p, bytes) : comm_register(c->comm, p, bytes);
 }
 
-/* -EBUSY: another operation works within the same range, and its end is waited for. -ENOENT: a
- * larger one holds it, which another operation or the program gives back. */
+/* Deregisters the buffers of ended operations. -EBUSY: another operation uses the range; the next
+ * call tries again. -ENOENT: the range is in a larger one, which another operation or the program
+ * deregisters. */
 static void give_back(struct trib_comm *c, struct trib_request *o)
 {
     for (unsigned i = 0; i < 2; i++)
@@ -137,7 +139,7 @@ static void give_back(struct trib_comm *c, struct trib_request *o)
     }
 }
 
-/* Bytes of the buffers at this rank. */
+/* Lengths of this rank's buffers, in bytes. */
 static void extents(const struct trib_comm *c, const struct coll_args *a, size_t *in, size_t *out)
 {
     size_t one = a->count * dtype_size(a->type), all = one * c->cfg.nranks;
@@ -172,7 +174,7 @@ int session_comm_forget(struct trib_comm *c, const void *base, size_t bytes)
     int rc;
 
     pthread_mutex_lock(&c->lock);
-    do /* one as an input and one for any use */
+    do /* the range may be registered twice: as an input, and for any use */
         rc = comm_deregister(c->comm, base, bytes);
     while (!rc);
     pthread_mutex_unlock(&c->lock);
@@ -205,7 +207,8 @@ static int session_op_begin(struct trib_comm *c, struct trib_request *o, struct 
     if ((in && !a->send) || (out && !a->recv))
         return session_say(err, -EINVAL, "%s: found no buffer, expected one of %zu bytes",
                            in && !a->send ? "send" : "recv", in && !a->send ? in : out);
-    /* In place a schedule may write its input, at ranks without a result, too; but a broadcast's. */
+    /* An operation in place may write its input, also at ranks without a result; a broadcast does
+     * not. */
     rc = borrow(c, &o->own[0], a->send, in,
                 a->kind == COLL_BROADCAST ||
                     (a->send != a->recv && !overlaps(a->send, in, a->recv, out)));
@@ -257,7 +260,7 @@ static int session_op_start(struct trib_comm *c, struct coll_args *a, struct tri
     return rc;
 }
 
-/* NULL, and what is freed, as all are when their communicator is destroyed, is none. */
+/* False for NULL and for freed requests. Destroying a communicator frees its requests. */
 static bool is_request(const struct trib_request *o)
 {
     return o && o->magic == REQUEST_MAGIC && session_is_comm(o->c);
@@ -265,7 +268,7 @@ static bool is_request(const struct trib_request *o)
 
 static void request_end(struct trib_request *o)
 {
-    *(volatile uint64_t *)&o->magic = 0; /* a store that is kept, though memory goes */
+    *(volatile uint64_t *)&o->magic = 0; /* volatile: the compiler must keep it before free() */
     free(o);
 }
 
@@ -280,7 +283,8 @@ static void unlink_op(struct trib_request *o)
     request_end(o);
 }
 
-/* Takes note of operations that have ended; of those that have failed once the reason is known. */
+/* Ends the requests of operations that have ended. After a failure it waits until the reason is
+ * known. */
 static void session_op_settle(struct trib_comm *c)
 {
     struct trib_request *next;
@@ -295,7 +299,7 @@ static void session_op_settle(struct trib_comm *c)
         o->status = coll_test(o->req);
         if (!o->status)
             continue;
-        if (!coll_as_asked(o->req)) /* it has failed over */
+        if (!coll_as_asked(o->req)) /* another algorithm replaced the chosen one */
             o->algo = comm_runs_by(c->comm, &o->args);
         coll_free(o->req);
         o->req = NULL;

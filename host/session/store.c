@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stores of any kind, and the one whose library is loaded when it is asked for (PMIx). */
+/* Calls on stores of any kind, and the loading of the PMIx store's library on demand. */
 #include "host/session/store.h"
 
 #include "host/session/session.h"
@@ -28,11 +28,11 @@ void trib_store_close(struct trib_store *store)
 {
     if (!is_store(store))
         return;
-    *(volatile uint64_t *)&store->magic = 0; /* a store that is kept, though memory goes */
+    *(volatile uint64_t *)&store->magic = 0; /* volatile: the compiler must keep it before free() */
     store->close(store);
 }
 
-/* Beside this library, or where it was installed. False: there is none. */
+/* Finds PART beside this library, or in tributary/ below it, where it is installed. */
 static bool find_part(char *path, size_t size)
 {
     Dl_info me;
@@ -66,7 +66,8 @@ int trib_store_pmix(struct trib_store **store, double timeout_s, char *err)
         return session_say(err, -ENOTSUP,
                            "store: no tributary/" PART " beside libtributary, expected one: it is "
                            "built where PMIx's headers are (package libpmix-dev)");
-    /* PMIx's own parts look for its symbols among those of all. It stays: its threads may run. */
+    /* Load PMIx globally (its plug-ins resolve against it) and never unload it (its threads may
+     * still run). */
     part = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (part)
         open = (__typeof__(open))dlsym(part, "trib_pmix_open");

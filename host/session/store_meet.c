@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the ranks of a store over TCP meet. Anybody who reaches rank 0's port may connect, so each end
- * proves to the other that it knows the secret, which itself is never sent:
+ * How the ranks of a store over TCP meet. Anybody who reaches rank 0's port may connect, so each
+ * end proves to the other that it knows the secret, without sending it:
  *
  *   rank 0 -> rank   challenge: a nonce
- *   rank -> rank 0   answer: its rank, the size, where it has come, a nonce, MAC("rank", challenge, answer)
+ *   rank -> rank 0   answer: rank, size, rank 0's address, a nonce, MAC("rank", challenge, answer)
  *   rank 0 -> rank   verdict, MAC("root", challenge, answer, verdict)
  *
- * Both nonces are of this connection, so nothing that was captured proves anything on another one, of
- * this job or a later attempt; the labels keep an end's own message from being sent back to it. Jobs of
- * one user have one secret, so somebody in the middle could pass a rank on to rank 0 of another job: rank 0
- * takes only who has come to the address and port of its own end of the connection. A rank that was led
- * astray ends neither job: it tries again. A stranger, who proves nothing, is hung up on and changes nothing: rank 0 never waits for one, ends it
- * after STRANGER_MS, and drops the one that came first where there are more than it has room for. A
- * rank that is taken for one of these tries again.
+ * Each connection has its own two nonces, so a captured message proves nothing on another
+ * connection. The labels prevent that an end's own message is sent back to it. Jobs of one user
+ * share a secret, so a man in the middle could pass a rank on to rank 0 of another job. Therefore
+ * the answer has the address and port to which the rank connected, and rank 0 accepts only those of
+ * its own end. A rank that was passed on tries again, and neither job fails.
  *
- * Rejected: SO_PEERCRED, which TCP does not have; hanging up a rank for good by a refusal that is not
- * proven, since a stranger could send it; binding the address as the user has spelled it, which may be
- * "0.0.0.0:4711" at rank 0 and another name of its machine at each other rank.
+ * A connection without a proof is a stranger. Rank 0 never waits for one: it closes it after
+ * STRANGER_MS, and closes the oldest one if there are too many. A rank that is closed like this
+ * tries again.
+ *
+ * Rejected: SO_PEERCRED, which TCP lacks; a refusal without a proof that ends the rank, since a
+ * stranger could send it; a proof over the address as the user spells it, which may be
+ * "0.0.0.0:4711" at rank 0 and various names of its machine at the other ranks.
  */
 #include "base/assert.h"
 #include "host/session/store_tcp.h"
@@ -37,13 +39,13 @@
 
 #define MAGIC       0x54524d33u /* "TRM3" */
 #define NONCE       32
-#define STRANGER_MS 2000 /* for a proof, at rank 0 */
-#define VERDICT_MS  5000 /* for rank 0's, at the others */
-#define RETRY_MS    20   /* the first pause, and the longest */
+#define STRANGER_MS 2000 /* time in which rank 0 must get a proof */
+#define VERDICT_MS  5000 /* time in which a rank must get rank 0's verdict */
+#define RETRY_MS    20   /* first pause between two tries; RETRY_MOST: longest */
 #define RETRY_MOST  200
-#define ROOM_LEAST  64 /* strangers at a time, beside a rank each */
+#define ROOM_LEAST  64 /* strangers at a time, in addition to one per rank */
 #define ROOM_MOST   1024
-#define BURST       64 /* connections that are taken before those there are looked at again */
+#define BURST       64 /* connections to accept before reading from the present ones again */
 
 struct challenge {
     uint32_t magic;
@@ -51,7 +53,7 @@ struct challenge {
 };
 struct meet_answer {
     uint32_t magic, rank, size;
-    struct store_place place; /* of rank 0, as the rank sees it */
+    struct store_place place; /* rank 0's address and port, as the rank sees them */
     uint8_t nonce[NONCE], mac[CREDENTIAL_MAC];
 };
 enum verdict { WELCOME, TWICE, ANOTHER_SIZE, ANOTHER_PLACE };
@@ -63,11 +65,11 @@ _Static_assert(sizeof(struct challenge) == 36 && sizeof(struct meet_answer) == 9
                    sizeof(struct verdict_message) == 40,
                "integers are little-endian, nothing is padded");
 
-/* What a MAC is over. */
+/* The data that a MAC covers. */
 struct proof {
     char label[4];
     struct challenge challenge;
-    struct meet_answer answer; /* its MAC: 0 in that of the rank */
+    struct meet_answer answer; /* answer.mac is 0 in the rank's proof */
     uint32_t verdict;
 };
 
@@ -89,22 +91,22 @@ struct stranger {
     int64_t until_ms;
     struct challenge challenge;
     struct meet_answer answer;
-    size_t got; /* bytes of it */
+    size_t got; /* bytes of the answer so far */
 };
 
 struct meet_door {
     struct tcp_store *s;
     const struct store_secret *secret;
     int at;
-    uint32_t missing;     /* ranks */
-    unsigned long lied;   /* strangers with an answer that proves nothing */
-    unsigned long astray; /* ranks that wanted to be somewhere else */
+    uint32_t missing;     /* ranks that have not come */
+    unsigned long lied;   /* strangers whose answer has a wrong MAC */
+    unsigned long astray; /* ranks that connected to another address */
     unsigned n, room;
     struct stranger *stranger; /* in order of arrival */
     struct pollfd *poll;       /* of `at`, then of each stranger */
 };
 
-/* Names the ranks that have not come. */
+/* Reports the ranks that have not come. */
 static int missing(const struct meet_door *d, char *err)
 {
     const struct tcp_store *s = d->s;
@@ -140,7 +142,8 @@ static void hang_up(struct meet_door *d, unsigned i)
     meet_door_forget(d, i);
 }
 
-/* A rank that has tried again, or was started again, has left its first connection. */
+/* Whether the peer has closed: a rank that tries again, or was restarted, has closed its first
+ * connection. */
 static bool has_left(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
@@ -160,14 +163,14 @@ static enum verdict verdict_of(const struct tcp_store *s, const struct stranger 
     return s->fd[rank] >= 0 && !again ? TWICE : WELCOME;
 }
 
-/* A rank that knows the secret has mistakes of its own, which are told to both; one that was led here by
- * somebody else is none of this job. */
+/* Sends the verdict on a rank that has proved the secret, and accepts or closes it. A duplicate
+ * rank or a wrong size is an error at both ends; a rank that somebody passed on is not. */
 static int judge(struct meet_door *d, const struct stranger *of, char *err)
 {
     struct tcp_store *s = d->s;
     uint32_t rank = le32toh(of->answer.rank), size = le32toh(of->answer.size);
     bool again = rank && rank < s->size && s->fd[rank] >= 0 && has_left(s->fd[rank]);
-    bool left = has_left(of->fd); /* it will try again */
+    bool left = has_left(of->fd); /* the rank will try again */
     enum verdict v = verdict_of(s, of, again);
     struct verdict_message m = {.magic = htole32(MAGIC), .verdict = htole32(v)};
 
@@ -191,7 +194,8 @@ static int judge(struct meet_door *d, const struct stranger *of, char *err)
                : 0;
 }
 
-/* What stranger i has sent. -errno: a rank with a mistake. */
+/* Reads the answer of stranger i, and judges it once it is complete. -errno: judge() found an
+ * error. */
 static int meet_door_hear(struct meet_door *d, unsigned i, char *err)
 {
     struct stranger *of = &d->stranger[i], known;
@@ -220,7 +224,7 @@ static int meet_door_hear(struct meet_door *d, unsigned i, char *err)
     return judge(d, &known, err);
 }
 
-/* 1: nobody else waits. */
+/* Accepts a connection and sends its challenge. 1: no connection waits. */
 static int welcome(struct meet_door *d, char *err)
 {
     struct stranger new = {.fd = accept4(d->at, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK),
@@ -235,7 +239,7 @@ static int welcome(struct meet_door *d, char *err)
     if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS)
         return session_say(err, rc, "store: rank 0 cannot take a connection: %s", strerror(-rc));
     if (rc)
-        return rc == -EAGAIN; /* else who had come has left */
+        return rc == -EAGAIN; /* other errors: the peer has closed already */
     if (credential_random(new.challenge.nonce, NONCE) ||
         store_transfer(new.fd, true, &new.challenge, sizeof(new.challenge), 0)) {
         close(new.fd);
@@ -263,7 +267,8 @@ static void wait_at(struct meet_door *d, int64_t until_ms)
             d->poll[i].revents = 0;
 }
 
-/* Those there first, so that a rank whose answer is here is not dropped for others that come. */
+/* Reads answers first and then accepts connections, so that a rank whose answer has arrived is not
+ * closed to make room for new ones. */
 static int meet_door_look(struct meet_door *d, char *err)
 {
     int rc = 0, none = !d->poll[0].revents;
@@ -310,10 +315,10 @@ int store_serve(struct tcp_store *s, const struct addrinfo *a, const struct stor
 
 /* ---- the others ---- */
 
-/* What a try has come to beside 0, as later tries may end well. */
+/* Why a try failed; a later one may succeed. */
 enum failure { NOT_THERE, NO_STORE, NOT_KNOWN, ASTRAY };
 
-/* Over a connection. 0; >0: enum failure; -errno: rank 0 has refused this rank. */
+/* Introduces this rank to rank 0. 0; >0: enum failure; -errno: rank 0 has refused this rank. */
 static int introduce(struct tcp_store *s, int fd, const struct store_secret *secret,
                      int64_t until_ms, char *err)
 {
@@ -389,7 +394,7 @@ int store_reach(struct tcp_store *s, const struct addrinfo *a, const struct stor
             if (met < 0)
                 return met;
         }
-        if (!last || store_now_ms() < until_ms) { /* one that was cut short says less than before */
+        if (!last || store_now_ms() < until_ms) { /* a try that ran out of time has no reason */
             why = (enum failure)met;
             last = rc;
         }

@@ -11,8 +11,8 @@
 
 #define HOW "; or set " STORE_SECRET_ENV "_FILE for all ranks"
 
-/* False: there is no fabric, or it has no trunk_key. A fabric that cannot be loaded is named later, by
- * who opens it. */
+/* Derives the secret from the fabric's trunk_key. False: there is no fabric, or it has no
+ * trunk_key. A fabric that cannot be loaded is reported when it is opened. */
 static bool from_trunk_key(struct store_secret *s)
 {
     static const char purpose[] = "tributary store";
