@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabrics of all users: names, processes and their start from the machine's process table,
- * which everybody may read (unless /proc is mounted with hidepid), the nodes from the run
- * directory, which only its owner and root may read.
+ * Lists the fabrics of all users. Names, processes and start times come from the machine's process
+ * table, which everybody may read (unless /proc is mounted with hidepid). The nodes come from the
+ * run directory, which only its owner and root may read.
  */
 #include "base/assert.h"
 #include "system/own_path.h"
@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READ_S      5    /* for reading another user's directory */
-#define NODES_SHOWN 6    /* names of a process */
-#define READY_MOST  4096 /* bytes of its file that are read */
+#define READ_S      5    /* limit for reading another user's directory */
+#define NODES_SHOWN 6    /* names printed for a process */
+#define READY_MOST  4096 /* bytes read of a .ready file */
 
 struct list {
     unsigned n, cap;
@@ -51,7 +51,7 @@ static bool is_same(const struct fabric_seen *a, const struct fabric_seen *b)
     return a->uid == b->uid && !strcmp(a->dir, b->dir);
 }
 
-/* By user and directory; keepers are last, processes in order of their pids. */
+/* Sorts by user, directory and pid, with keepers after the other processes of their directory. */
 static int all_compare(const void *x, const void *y)
 {
     const struct fabric_seen *a = x, *b = y;
@@ -76,7 +76,8 @@ static time_t time_of(uint64_t ticks)
     return now.tv_sec - boot.tv_sec + (time_t)(ticks / (uint64_t)(hz > 0 ? hz : 100));
 }
 
-/* "N nodes: h0 h1 ...", of the line "nodes ..." of the file that the process has made. */
+/* Formats "N nodes: h0 h1 ..." from the line "nodes ..." of the process's .ready file. False: there
+ * is no such line. */
 static bool describe_nodes(int dir, const char *proc, char *text, size_t size)
 {
     char file[KEEP_NAME + 16], buf[READY_MOST], names[KEEP_NAME] = "", *line, *save = NULL;
@@ -131,13 +132,13 @@ static void print_processes(const struct list *l, unsigned from, unsigned to)
     fflush(stdout);
 }
 
-/* In a process of its own, which root's rights do not come back to. */
+/* For root: forks a child that takes the owner's rights for good, and prints there. */
 static void print_as_owner(const struct list *l, unsigned from, unsigned to)
 {
     uid_t uid = l->at[from].uid, owner;
     pid_t pid;
 
-    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
+    signal(SIGCHLD, SIG_DFL); /* if the caller left it ignored, waitpid() would report no child */
     fflush(NULL);
     pid = geteuid() || !uid ? -1 : fork();
     if (!pid) {

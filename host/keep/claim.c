@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIES    50 /* to lock a directory that another command is removing */
+#define TRIES    50 /* attempts to lock a directory that another command is removing */
 #define RETRY_US 20000
 #define UP_WORD  "up"
 
@@ -34,7 +34,7 @@ int say(const char *fmt, ...)
     return 1;
 }
 
-/* Good until the next call. */
+/* Describes a process. The text is valid until the next call. */
 static const char *who(pid_t pid)
 {
     static char text[64];
@@ -45,8 +45,8 @@ static const char *who(pid_t pid)
     return text;
 }
 
-/* Reports the holder of the directory. -EAGAIN: its processes have ended, and its keeper is about
- * to. */
+/* Reports the holder of the directory and returns 1. -EAGAIN, without a message: its processes have
+ * ended, and its keeper is about to end. */
 static int say_taken(const struct claim *c, pid_t holder)
 {
     char state[16] = "";
@@ -166,8 +166,8 @@ void claim_abandon(struct claim *c)
     claim_release(c);
 }
 
-/* Opens and locks a directory that a keeper has left behind. 0, -errno, or 1: there is none, or
- * another command has claimed it. */
+/* Opens and locks a directory that a keeper has left behind. 0; 1: there is none, or another
+ * command has claimed it; -errno. */
 static int take_over(struct claim *c)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -178,9 +178,9 @@ static int take_over(struct claim *c)
         return c->dir == -ENOENT ? 1 : c->dir;
     snprintf(path, sizeof(path), "%s/" KEEP_FILE, c->path);
     c->lock = own_file_open(c->dir, KEEP_FILE, O_CREAT | O_RDWR);
-    if (c->lock == -EPERM) /* something that is no lock: dir_remove() takes it away */
+    if (c->lock == -EPERM) /* not a plain file of this user: dir_remove() removes it */
         return 0;
-    if (c->lock < 0) /* a disk that is full, or a directory that was removed */
+    if (c->lock < 0) /* the disk is full (0), or the directory was removed (1) */
         return c->lock == -ENOENT;
     return fcntl(c->lock, F_SETLK, &lk) || !own_dir_is(path, c->lock);
 }

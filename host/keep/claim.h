@@ -15,24 +15,24 @@ struct claim {
 
 /* Makes the directory and locks it. Exit code: 0, or 1 after a message on stderr. */
 int claim_take(struct claim *c);
-/* Records that all processes of the fabric are up, for the next command that wants
- * the directory. */
+/* Records in the lock file that all processes of the fabric are up. The next command that wants the
+ * directory reads it. */
 void claim_mark_up(const struct claim *c);
 /* Closes both descriptors, which drops the lock. The path stays. */
 void claim_release(struct claim *c);
-/* As claim_release(); removes a directory that holds nothing, since the fabric was not started. */
+/* As claim_release(), for a fabric that was not started: also removes a directory that is empty. */
 void claim_abandon(struct claim *c);
 
-/* Removes a directory that no keeper holds; one that another command has claimed meanwhile stays. 0
- * or -errno. */
+/* Removes a directory that no keeper holds. If another command has claimed it meanwhile, it stays.
+ * 0 or -errno. */
 int claim_remove(const char *path);
-/* As claim_remove(), for a keeper that was killed during the start. claimed: it had the directory,
- * so the processes of it are ended too; else only a directory that holds nothing is removed. */
+/* As claim_remove(), for a keeper that was killed during the start. claimed: the keeper had the
+ * directory, so its processes are ended too; else the directory is removed only if it is empty. */
 int claim_undo(const char *path, bool claimed);
 
 /* The last component of the run directory's path. */
 const char *fabric_name(const char *path);
-/* "trib: " and a line on stderr. Returns 1, the exit code of a failure. */
+/* Prints "trib: " and a line to stderr. Returns 1, the exit code of a failure. */
 int say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

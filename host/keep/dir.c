@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run directory, by its descriptor: its path may name another directory at any moment. */
+/* Handles a run directory by its descriptor, because its path may name another one at any moment.
+ */
 #include "base/assert.h"
 #include "system/own_clear.h"
 #include "system/own_path.h"
@@ -78,8 +79,8 @@ int dir_kind(int fd)
     return d && !rest && only_ours(fd) ? DIR_EMPTY : DIR_FOREIGN;
 }
 
-/* The directory of the user's fabrics once none is in it; the ranks' secret (host/session) goes with
- * the last of them. */
+/* Removes the directory of the user's fabrics, with the ranks' secret (host/session), if no fabric
+ * is left in it. */
 static void drop_base(const char *base)
 {
     int fd = open(base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -121,8 +122,8 @@ int dir_remove(const char *dir, int fd)
 
     T_ASSERT(fd >= 0, "a directory is removed that is not open");
     rc = own_clear(fd, KEEP_FILE);
-    /* The lock file is removed last: a command that claims the directory afterwards creates a new
-     * one, so that removing it fails. */
+    /* Remove the lock file last. A command that claims the directory afterwards creates a new one,
+     * and then the directory cannot be removed. */
     (void)own_unlink(fd, KEEP_FILE);
     if (own_dir_is(dir, fd)) {
         int dropped = dir_drop(dir);

@@ -6,11 +6,11 @@
  * them ends (proc/<name>.ended). It holds the run directory's lock (claim.c) for as long as it
  * lives.
  *
- * Until all processes are ready a socket connects the keeper to the first process. The end of that
- * socket, for whatever reason, undoes the start; if the keeper was killed, the first process does
- * that. Later a fabric that lives with a process (trib
- * perf) is stopped when a pidfd of that process reports its end; its switches also get a signal
- * when the keeper dies. A fabric that stays up outlives every other process, the keeper included.
+ * A socket connects the keeper to the first process until all processes are ready. If it closes
+ * before, the keeper undoes the start; if the keeper was killed, the first process does. Later, a
+ * fabric that lives with a process (trib perf) is stopped when a pidfd of that process reports its
+ * end; its switches also get a signal when the keeper dies. A fabric that stays up outlives every
+ * other process, the keeper included.
  */
 #include "system/own_clear.h"
 #include "system/own_path.h"
@@ -36,14 +36,13 @@
 
 #define POLL_MS  50
 #define LOG_ROOM 4096
-#define READY_MS 60000        /* until all processes serve their ports, on a busy machine */
-#define END_MS   5000         /* after SIGTERM, before SIGKILL */
-#define UNDO_MS  (3 * END_MS) /* for undoing a start */
+#define READY_MS 60000        /* time for all processes to serve their ports, on a busy machine */
+#define END_MS   5000         /* from SIGTERM to SIGKILL */
+#define UNDO_MS  (3 * END_MS) /* time to undo a start */
 #define SILENT_MS                                                                                  \
-    (READY_MS + UNDO_MS) /* within this time a keeper reports that all is up, or why
-                                          not */
+    (READY_MS + UNDO_MS) /* time for the keeper to report that all is up, or why not */
 
-/* What the keeper says on the socket. The first process answers UP with any byte. */
+/* Messages of the keeper on the socket. The first process answers UP with a byte. */
 enum { CLAIMED = 'c', UP = 'u' };
 
 struct kept_child {
@@ -57,11 +56,11 @@ struct keeper {
     int first;   /* socket to the first process; -1: the fabric is up */
     int partner; /* pidfd of the process that the fabric lives with; -1: none, or not up yet */
     int signals;
-    bool stopped; /* by a signal */
-    bool gone;    /* the first process, or the one that the fabric lives with */
+    bool stopped; /* a signal asked the keeper to end the fabric */
+    bool gone;    /* the first process, or the partner, has ended */
     struct kept_child *child;
     unsigned running; /* children whose pid is not 0 */
-    uint64_t oom;     /* kills of the machine so far */
+    uint64_t oom;     /* oom_kills() when it was last read */
 };
 
 /* ---- its processes ---- */
@@ -82,13 +81,13 @@ static void become_switch(const struct keeper *k, const struct kept_child *ch, p
     if (!argv || getppid() != keeper)
         _exit(1);
     snprintf(log, sizeof(log), "proc/%s.log", ch->name);
-    /* start_switches() has made proc/, so nothing can be there yet. */
+    /* start_switches() has just created proc/, so the file cannot exist yet. */
     fd = own_file_open(k->claim.dir, log, O_CREAT | O_EXCL | O_WRONLY | O_APPEND);
     if (fd < 0) {
         fprintf(stderr, "trib: cannot make %s/%s: %s\n", c->dir, log, strerror(-fd));
         _exit(1);
     }
-    /* Room for what it says first, which may be that the file system is full. */
+    /* Reserve room for the first messages: one may say that the file system is full. */
     if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, LOG_ROOM) && (errno == ENOSPC || errno == EDQUOT)) {
         fprintf(stderr,
                 "trib: cannot write %s/%s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another place\n",
@@ -121,7 +120,7 @@ static int start_switches(struct keeper *k)
     for (unsigned i = 0; i < c->n_opts; i++)
         if (!strcmp(c->opts[i], "--dilation"))
             dir_write(k->claim.dir, "dilation.fixed",
-                      ""); /* set by the user: trib-perf does not change it */
+                      ""); /* the user chose it, so trib-perf must not change it */
     k->oom = oom_kills();
     for (unsigned i = 0; i < c->n_procs; i++) {
         k->child[i].name = c->procs[i];
@@ -206,7 +205,7 @@ static bool is_ready(const struct keeper *k, const char *name)
     return !faccessat(k->claim.dir, path, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Until every process serves its ports. */
+/* Waits until every process serves its ports. */
 static int wait_ready(struct keeper *k)
 {
     int64_t waited = 0;
@@ -234,7 +233,8 @@ static int wait_ready(struct keeper *k)
     return 0;
 }
 
-/* By pid, not by the files of the run directory: a child that was forked a moment ago has none. */
+/* Ends the children by their pids: one that was just forked has no file in the run directory yet.
+ */
 static void end_children(struct keeper *k)
 {
     static const int sig[] = {SIGTERM, SIGKILL};
@@ -277,7 +277,7 @@ static void detach(int fd_null)
         dup2(fd_null, fd);
 }
 
-/* Looks after the fabric once it is up. Exit code. */
+/* Supervises the fabric while it is up. Returns the exit code. */
 static int keeper_keep(struct keeper *k)
 {
     bool lives_with = k->cfg->lives_with;
@@ -338,7 +338,7 @@ struct starter {
     int rc;
 };
 
-/* A keeper that is stopped (SIGSTOP) neither answers nor ends. It is continued, to undo the start. */
+/* Makes the keeper undo the start, and continues it in case it is stopped (SIGSTOP). */
 static void tell_to_undo(struct starter *s, int rc)
 {
     T_ASSERT(!s->shut && rc, "a start is undone twice, or without a reason");
@@ -348,7 +348,7 @@ static void tell_to_undo(struct starter *s, int rc)
     s->rc = rc;
 }
 
-/* false: the socket has ended. */
+/* Reads a message of the keeper. false: the keeper has closed the socket. */
 static bool starter_hear(struct starter *s)
 {
     char byte;
@@ -377,7 +377,7 @@ static void wait_for_keeper(struct starter *s)
     for (;;) {
         n = poll(p, 2, s->shut ? UNDO_MS : SILENT_MS);
         if (n == 0 && s->shut) {
-            kill(s->keeper, SIGKILL); /* its switch processes end with it */
+            kill(s->keeper, SIGKILL); /* undo_killed() ends its switch processes */
             return;
         }
         if (n == 0) {
@@ -395,7 +395,8 @@ static void wait_for_keeper(struct starter *s)
     }
 }
 
-/* A keeper that was killed has left its processes and the run directory behind. */
+/* If the keeper was killed, ends the processes and removes the run directory that it left behind.
+ */
 static void undo_killed(const struct starter *s, const char *dir)
 {
     char how[128];
@@ -422,7 +423,7 @@ int keep_start(const struct keep_cfg *cfg)
     if (getppid() != cfg->with)
         return 1;
     closefrom(3);
-    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
+    signal(SIGCHLD, SIG_DFL); /* if the caller left it ignored, waitpid() would report no child */
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the parts of trib-keep: keep.c starts a fabric and supervises it, dir.c handles its run
- * directory, owner.c whose it is, all.c those of all users, oom.c describes how a process ended. */
+/* What the files of trib-keep share. keep.c starts and supervises a fabric, dir.c handles its run
+ * directory, owner.c checks whose it is, all.c lists the fabrics of all users, oom.c describes how
+ * a process ended. */
 #ifndef TRIB_HOST_KEEP_KEEP_H
 #define TRIB_HOST_KEEP_KEEP_H
 
@@ -10,60 +11,63 @@
 
 struct keep_cfg {
     const char *dir, *conf, *program; /* the run directory; trib-switch */
-    bool lives_with; /* the fabric ends with process `with`; else only its start does */
+    bool lives_with; /* the fabric ends when process `with` does; false: only its start does */
     pid_t with;      /* our parent */
     unsigned n_procs, n_opts;
     char **procs, **opts;
 };
 
-/* Starts a fabric and returns once it is up; a keeper process stays behind. Exit code. */
+/* Starts a fabric and its keeper process. Returns the exit code once the fabric is up. */
 int keep_start(const struct keep_cfg *cfg);
 
 /* ---- dir.c ---- */
 
 enum { DIR_OURS, DIR_EMPTY, DIR_FOREIGN };
-/* Whether the directory is a fabric's, empty but for logs, or foreign: TRIB_RUN may name
- * any directory, and a fabric clears its own. */
+/* Whether the directory is a fabric's, empty but for logs, or foreign. TRIB_RUN may name any
+ * directory, and a fabric clears only its own. */
 int dir_kind(int fd);
-/* Removes DIR, which fd is open on; another directory that has taken its name stays. */
+/* Removes DIR and its contents. fd is open on DIR; if the name belongs to another directory by now,
+ * that one stays. */
 int dir_remove(const char *dir, int fd);
 /* Removes DIR if it is empty, and then the directory of all fabrics of this user. 0 or -errno. */
 int dir_drop(const char *dir);
-/* The ports of the hosts of a trib-switch that has ended are down, as sysfs shows them. */
+/* Records for sysfs that the ports of the hosts of an ended trib-switch are down. */
 void keep_lose_ports(int dir, const char *proc);
 /* Replaces a small file; a failure leaves no file and no message. */
 void dir_write(int fd, const char *name, const char *text);
-/* Copies the last lines of a file to stderr. false: it has none. */
+/* Copies the last lines of a file to stderr. false: the file is empty or missing. */
 bool dir_tail(int fd, const char *name);
 
 /* ---- owner.c ---- */
 
-/* The user's name, or number. The text is good until the next call. */
+/* The user's name, or the number if it has none. The text is valid until the next call. */
 const char *owner_name(uid_t uid);
-/* Refuses another user's directory, and names that user; a service's that this user may use is none,
- * unless its fabric is to be ended. root_too: root is refused too. */
+/* Whether the directory is another user's; then prints that user's name. A service's directory that
+ * this user may use does not count as another's, except to end its fabric (to_end). root_too:
+ * refuse root too. */
 bool owner_is_other(const char *dir, bool root_too, bool to_end);
 /*
- * For root and another user's directory: from here on this process has that user's rights, no more,
- * since what it finds there is that user's to choose (a link to /etc). Only the effective user
- * changes, so that user can neither signal nor trace it. Nothing to do for anybody else. 0 or
+ * If root uses another user's directory, reduces this process to that user's rights for good,
+ * because that user chooses what is in the directory (a link to /etc). Only the effective user
+ * changes, so that the user can neither signal nor trace the process. Does nothing for others. 0 or
  * -errno.
  */
 int owner_become(const char *dir);
-/* Whether `trib` may look into the directory: 0: yes, or it is not there; 1: no, with a message;
- * 3: another user's, with a message; 4: another user's, and this is root, who may list and stop. */
+/* Whether `trib` may look into the directory. 0: yes, or it does not exist; 1: no, with a message;
+ * 3: it is another user's, with a message; 4: it is another user's, and root may list and stop it.
+ */
 int owner_check(const char *dir);
-/* The same as yes or no, without a message; root who may list and stop may not look. */
+/* As owner_check() == 0, without a message. */
 bool owner_may_look(const char *dir);
-/* Whether a trib-switch of the directory lives: 0: one does; 1: none; 3: it is another user's, with a
- * message unless quiet. */
+/* Whether a trib-switch of the directory runs. 0: one does; 1: none; 3: the directory is another
+ * user's, with a message unless quiet. */
 int owner_alive(const char *dir, bool quiet);
 
 /* ---- show.c ---- */
 
-/* Reads a file of the run directory for a script or a message: through no link, waiting for no FIFO, and
- * with '?' for what controls a terminal. The text, which the caller frees, or NULL, with a message
- * where somebody else's hand is seen, unless quiet. */
+/* Reads a file of the run directory for a script or a message. It follows no link, waits for no
+ * FIFO, and replaces control characters by '?'. Returns the text, which the caller frees, or NULL.
+ * A file that is not this user's gives a message, unless quiet. */
 char *show_file(const char *dir, const char *file, bool quiet, size_t *size);
 
 /* ---- all.c ---- */
@@ -73,7 +77,7 @@ int all_print(void);
 
 /* ---- oom.c ---- */
 
-/* How many processes of this machine the kernel has killed because memory ran out. */
+/* Number of processes that the kernel has killed on this machine because memory ran out. */
 uint64_t oom_kills(void);
 /* Describes how a process ended: "killed by signal 9 (Killed), ...", "ended with exit code 1". */
 void oom_describe(char *text, size_t size, int status, bool out_of_memory);

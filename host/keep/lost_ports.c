@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A trib-switch that has ended has taken its hosts' NICs along. Nobody else may be left who says so to
- * readers of sysfs (machine/port_state_files.h): where one process runs the whole fabric, nobody is.
+ * Marks the ports of an ended trib-switch as down for readers of sysfs
+ * (machine/port_state_files.h). The NICs of its hosts ended with it, and no other process may be
+ * left to say so: one process may run the whole fabric.
  */
 #include "system/own_path.h"
 #include "host/keep/keep.h"
@@ -15,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NODES "nodes" /* the line of proc/NAME.ready that has them */
+#define NODES "nodes" /* first word of the line of proc/NAME.ready that names the nodes */
 
-#define SOCKET ".0.sock" /* of a port's first process */
+#define SOCKET ".0.sock" /* suffix of the socket of a port's first slot */
 
-/* Made where nobody has looked yet. */
+/* Creates the port's folder if no reader has created it yet, and marks the port as down. */
 static void lose_port(int host, const char *sock)
 {
     size_t port = strlen(sock) - strlen(SOCKET);
@@ -37,7 +38,8 @@ static void lose_port(int host, const char *sock)
     close(fd);
 }
 
-/* Users of a service write to this directory: what is theirs is left alone. */
+/* Marks all ports of a host as down. In a service's directory it leaves files of other users alone.
+ */
 static void lose_host(int port, const char *name)
 {
     int fd = own_subdir_open(port, name);

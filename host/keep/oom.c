@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* The count covers the whole machine, kills by control groups' limits included. */
+/* /proc/vmstat counts for the whole machine, and includes kills by limits of control groups. */
 uint64_t oom_kills(void)
 {
     FILE *f = fopen("/proc/vmstat", "re");

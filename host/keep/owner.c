@@ -24,7 +24,7 @@ const char *owner_name(uid_t uid)
     return name;
 }
 
-/* A service's directory that it lets this user use. */
+/* Whether this user may use the directory, as that of a service which lets it. */
 static bool may_use(const char *dir)
 {
     char why[OWN_WHY];
@@ -76,7 +76,7 @@ bool owner_may_look(const char *dir)
 
     if (fd >= 0)
         close(fd);
-    return fd != -EPERM; /* whoever uses it says what else is wrong */
+    return fd != -EPERM; /* the caller that opens it reports other errors */
 }
 
 int owner_check(const char *dir)

@@ -35,8 +35,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Arguments of a process, and not its exe, which a process of another user namespace cannot read. A
- * zombie has none. */
+/* Reads the arguments of a process. A zombie has none. /proc/PID/exe will not do, because a process
+ * of another user namespace cannot read it. */
 static ssize_t arguments(pid_t pid, char *buf, size_t size)
 {
     return process_file(pid, "cmdline", buf, size);
@@ -60,7 +60,7 @@ static const char *proc_in(const char *args, size_t len)
     return "?";
 }
 
-/* The run directory that these arguments name; NULL: not the arguments of a fabric's process. */
+/* The run directory that the arguments name; NULL: they are not of a fabric's process. */
 static const char *dir_in(const char *args, size_t len, bool *keeper)
 {
     const char *end = args + len, *a = args;
@@ -153,7 +153,7 @@ static int pidfd(pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* What a pid file says: pid and start time, a line each; 0: nothing. */
+/* Reads a pid file: pid and start time, a line each. Returns 0 if it has no pid. */
 static pid_t read_pid_file(int dir, const char *name, uint64_t *start)
 {
     int fd = own_file_open(dir, name, O_RDONLY);
@@ -183,7 +183,8 @@ static void note_foreign(struct procs *p, const char *path, pid_t pid)
     procs_printable(p->first_foreign);
 }
 
-/* Its number in its own PID namespace, which is what it writes; the last of the line NSpid. */
+/* The pid of a process in its own PID namespace, as it writes it to its file: the last number of
+ * the line NSpid. */
 static pid_t own_number(pid_t pid)
 {
     char buf[4096], *line, *last;
@@ -196,7 +197,7 @@ static pid_t own_number(pid_t pid)
     return last ? (pid_t)strtol(last, NULL, 10) : pid;
 }
 
-/* Adds the process that holds the lock on NAME.pid of proc/, which `at` is open on. */
+/* Adds the process that holds the lock on NAME.pid. `at` is open on proc/. */
 static int add_locked(struct procs *p, const char *dir, int at, const char *name)
 {
     char file[KEEP_NAME + 8], path[KEEP_PATH];
@@ -220,8 +221,8 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
     fd = pidfd(pid);
     if (fd < 0)
         return 0;
-    /* The pid still holds the lock, so the pidfd is of that process. Between its claim and its
-     * first write a process's file is empty. */
+    /* Check the lock again: if the pid still holds it, the pidfd is of that process. The file is
+     * empty (said is 0) between a process's claim and its first write. */
     if (lock_holder(at, file) != pid || !runs_switch(pid) ||
         (said && (said != own_number(pid) || procs_start_time(pid) != start))) {
         note_foreign(p, path, said && said != own_number(pid) ? said : pid);
@@ -249,7 +250,7 @@ static int add_keeper(struct procs *p, int at)
     return procs_add(p, "", pid, fd);
 }
 
-/* Adds what the directory has files of. One that others could write to proves nothing. */
+/* Adds the processes of which the directory has files, unless other users could write to it. */
 static int add_listed(struct procs *p, const char *dir, bool keeper)
 {
     char why[OWN_WHY], name[KEEP_NAME];
@@ -284,7 +285,8 @@ static pid_t pid_of(const char *name)
     return *end || n <= 0 ? 0 : (pid_t)n;
 }
 
-/* The real user; the owner of /proc/PID is root for a process that is not dumpable. */
+/* The real user of a process. The owner of /proc/PID will not do: it is root if the process is not
+ * dumpable. */
 static uid_t owner_of_pid(pid_t pid)
 {
     char buf[4096], *line;
@@ -296,7 +298,7 @@ static uid_t owner_of_pid(pid_t pid)
     return uid;
 }
 
-/* Adds this user's processes that the directory has no file of. */
+/* Adds this user's processes of which the directory has no file. */
 static int add_unlisted(struct procs *p, const char *dir, bool keepers)
 {
     char args[KEEP_PATH];

@@ -11,7 +11,7 @@
 
 #define TERM_MS 5000 /* from SIGTERM to SIGKILL */
 #define KILL_MS 5000
-#define ROUNDS  3 /* the next round finds processes that were started meanwhile */
+#define ROUNDS  3 /* each finds processes that were started during the last one */
 
 static int64_t now_ms(void)
 {
@@ -50,8 +50,8 @@ int procs_signal(const struct procs *p, int sig)
     return rc;
 }
 
-/* The keeper comes first in the list and is signalled first, so that it expects its processes to
- * end. */
+/* The keeper is first in the list and so is signalled first: it then expects its processes to end.
+ */
 int procs_stop(const char *dir, bool keeper)
 {
     struct procs p;
@@ -63,7 +63,7 @@ int procs_stop(const char *dir, bool keeper)
         rc = procs_find(&p, dir, keeper);
         none = !p.n;
         if (!rc && procs_away(&p))
-            rc = -EXDEV; /* ending some of them would leave half a fabric */
+            rc = -EXDEV; /* ending only some of them would leave half a fabric */
         if (!rc && !none)
             rc = procs_signal(&p, SIGTERM);
         if (!rc && !none && !procs_wait(&p, TERM_MS)) {

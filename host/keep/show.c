@@ -11,7 +11,8 @@
 #define SHOW_MOST (16u << 20) /* bytes */
 #define SHOW_STEP 4096u
 
-/* A descriptor or -errno, with a message for what is not this user's, unless quiet. */
+/* Opens the file. Returns a descriptor or -errno. A file that is not this user's gives a message,
+ * unless quiet. */
 static int file_open(const char *dir, const char *file, bool quiet)
 {
     char why[OWN_WHY] = "";
@@ -34,7 +35,7 @@ static void plain_make(char *text, size_t n)
             text[i] = '?';
 }
 
-/* All that fd has, up to SHOW_MOST; NULL: it cannot be read whole. */
+/* Reads the whole file. NULL: it is longer than SHOW_MOST, or cannot be read. */
 static char *all_of(int fd, size_t *size)
 {
     char *text = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-keep: the processes of a fabric on this machine, for the command trib: starts them and looks
- * after them, finds them, ends them.
+ * trib-keep starts, supervises, finds and ends the processes of a fabric on this machine. The
+ * command trib runs it.
  */
 #include "base/options.h"
 #include "system/own_path.h"
@@ -143,7 +143,7 @@ static int keep_stop(const char *dir)
         return EXIT_NO;
     }
     rc = fd < 0 ? 0 : claim_remove(dir);
-    if (own_dir_is_service(dir)) /* files of its users stay, until systemd removes all of it */
+    if (own_dir_is_service(dir)) /* its users' files stay until systemd removes the directory */
         rc = 0;
     if (fd >= 0)
         close(fd);
@@ -251,8 +251,8 @@ static int keep_list(const char *dir)
 
 /* ---- show ---- */
 
-/* Scripts read files of a run directory by this alone: what a host's program puts in the place of one may
- * be a link, or a FIFO that is waited for. */
+/* Prints a file. Scripts read files of a run directory only so, because a host's program may put a
+ * link in the place of one, or a FIFO that blocks the reader. */
 static int keep_show(const char *dir, const char *file)
 {
     char *text;
@@ -315,7 +315,7 @@ static int run_with(char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!parent(argv[0]))
         return EXIT_NO;
-    signal(SIGINT, SIG_DFL); /* a shell's background jobs ignore both; trib passes them on */
+    signal(SIGINT, SIG_DFL); /* a shell's background job ignores both, and trib forwards them */
     signal(SIGQUIT, SIG_DFL);
     execv(argv[1], argv + 1);
     fprintf(stderr, "trib: cannot run %s: %s\n", argv[1], strerror(errno));
@@ -349,7 +349,7 @@ static int keep_start_command(int argc, char **argv)
     return keep_start(&c);
 }
 
-/* n arguments behind the verb. */
+/* Runs the verb with its n arguments. */
 static int keep_run(enum verb verb, int n, char **argv)
 {
     switch (verb) {
