@@ -4,7 +4,7 @@
 
 A header's base name is unique in the tree, include/ apart, whose names are others'. A tag (struct, union, enum) is defined once, or with the same contents.
 A file-local function whose name is one bare word is refused where a third file has one of that name: <object>_<verb> tells them apart.
-Tests name their files and what is inside as they like. Of LATER, headers alone are checked so far."""
+Tests name their files and what is inside as they like."""
 import collections
 import os
 import re
@@ -13,7 +13,6 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 BARE_FILES = 2  # as many may have a file-local function of one bare name
-LATER = ("host/coll/", "trib/")
 
 
 def plain(text):
@@ -39,8 +38,6 @@ def main():
             continue
         if path.endswith(".h"):
             headers[os.path.basename(path)][path] = path
-        if path.startswith(LATER):
-            continue
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             text = plain(file.read())
         for m in re.finditer(r"\b((?:struct|union|enum) \w+) *(?:__\w+ *)?\{", text):

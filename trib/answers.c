@@ -7,8 +7,8 @@
 
 static json_t *kept; /* all answers */
 
-static json_t *gather(const char *program, const char *dir, const char *command,
-                      const struct telemetry_whom *whom, bool *ok)
+static json_t *answers_gather(const char *program, const char *dir, const char *command,
+                              const struct telemetry_whom *whom, bool *ok)
 {
     static const struct telemetry_whom all = {.proc = NULL};
     json_t *answers;
@@ -24,18 +24,18 @@ static json_t *gather(const char *program, const char *dir, const char *command,
 json_t *answers_ask(const char *dir, const char *command, const struct telemetry_whom *whom,
                     bool *ok)
 {
-    return gather("trib-telemetry", dir, command, whom, ok);
+    return answers_gather("trib-telemetry", dir, command, whom, ok);
 }
 
 json_t *answers_ask_quietly(const char *dir, const char *command, const struct telemetry_whom *whom)
 {
     bool ok;
 
-    return gather(NULL, dir, command, whom, &ok);
+    return answers_gather(NULL, dir, command, whom, &ok);
 }
 
 /* Processes by name. */
-static struct words processes(const json_t *answers)
+static struct words process_names(const json_t *answers)
 {
     struct words names = {0};
     const char *name;
@@ -68,7 +68,7 @@ char *answers_why(const json_t *answers)
 
 struct words answers_lines(const json_t *answers)
 {
-    struct words names = processes(answers), lines = {0};
+    struct words names = process_names(answers), lines = {0};
 
     for (unsigned i = 0; i < names.n; i++) {
         json_t *line;
@@ -94,7 +94,7 @@ json_int_t answers_sum(const json_t *answers, const char *name)
 
 json_int_t answers_dilation(const json_t *answers)
 {
-    struct words names = processes(answers);
+    struct words names = process_names(answers);
 
     for (unsigned i = 0; i < names.n; i++) {
         json_t *n = json_object_get(json_object_get(answers, names.at[i]), "dilation");

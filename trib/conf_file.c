@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct kind {
+static const struct conf_kind {
     const char *folder, *what, *such; /* as messages name it, and an example */
 } kinds[] = {
     {"", "conf file", "conf/two-hosts.conf"},
@@ -23,7 +23,7 @@ static const struct kind {
 };
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static const struct kind *kind_of(const char *folder)
+static const struct conf_kind *kind_of(const char *folder)
 {
     for (unsigned i = 1; folder && i < N_KINDS; i++)
         if (!strcmp(kinds[i].folder, folder))
@@ -52,7 +52,7 @@ static const char *real_of(const char *path)
 }
 
 /* A file of conf/FOLDER/ by its name. */
-static const char *shipped(const char *folder, const char *name)
+static const char *shipped_find(const char *folder, const char *name)
 {
     static const char *const ends[] = {"", ".conf", ".sched"};
     const struct words *tops = find_tops();
@@ -79,16 +79,16 @@ static const char *by_name(const char *word, const char *kind)
         size_t n = strlen(kind);
 
         name += text_begins(name, kind) && name[n] == '/' ? n + 1 : 0;
-        return shipped(kind, name);
+        return shipped_find(kind, name);
     }
     for (unsigned i = 0; !found && i < N_KINDS; i++)
-        found = shipped(kinds[i].folder, name);
+        found = shipped_find(kinds[i].folder, name);
     return found;
 }
 
 static char *why_none(const char *word, const char *kind)
 {
-    const struct kind *k = kind_of(kind);
+    const struct conf_kind *k = kind_of(kind);
     struct words names = conf_file_names(kind);
 
     if (where_is_dir(word))
@@ -178,7 +178,7 @@ char *conf_file_hint(const char *word, const struct words *names)
     return near ? text_of("; did you mean %s?", near) : text_of("%s", "");
 }
 
-static const char *beside(const char *kind, const char *word)
+static const char *argument_path(const char *kind, const char *word)
 {
     const char *found = conf_file_find(word, kind, NULL);
 
@@ -217,10 +217,10 @@ struct words conf_file_beside(int n, char *const *words)
 
         kind = kind_taken(word, &length);
         if (kind && word[length] == '=')
-            word = text_of("%.*s=%s", (int)length, word, beside(kind, word + length + 1));
+            word = text_of("%.*s=%s", (int)length, word, argument_path(kind, word + length + 1));
         kind = kind_taken(before, &length);
         if (kind && !before[length])
-            word = beside(kind, word);
+            word = argument_path(kind, word);
         words_append(&all, word);
         before = word;
     }

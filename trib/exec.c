@@ -89,8 +89,8 @@ static unsigned words_before_dashes(int n, char **words)
     return i;
 }
 
-static void enter(const struct fabric_of *f, const struct words *how, const char *host, int n,
-                  char **words)
+static void host_enter(const struct fabric_of *f, const struct words *how, const char *host, int n,
+                       char **words)
 {
     struct words command = {0};
     const char *lib = find_library();
@@ -131,7 +131,7 @@ static int exec_as(const struct words *how, int n, char **words)
             host ? host : "", words_said(n, words));
     if (text_is_empty(host))
         die("found no HOST and no TRIB_HOST, expected a host of fabric %s", fabric_of_name(f.dir));
-    enter(&f, how, host, n - 1, words + 1);
+    host_enter(&f, how, host, n - 1, words + 1);
     return 1;
 }
 

@@ -72,7 +72,7 @@ void fabric_of_not_up(const char *dir)
 }
 
 /* Run directories of this user, of fabrics that live, or of others. */
-static struct words living(bool live)
+static struct words dirs_alive(bool live)
 {
     struct words all = where_fabrics(), found = {0};
 
@@ -95,9 +95,9 @@ static struct words all_up(bool remains)
         words_append(&up, where_run());
         return up;
     }
-    up = living(true);
+    up = dirs_alive(true);
     if (!up.n)
-        up = remains ? living(false) : where_services();
+        up = remains ? dirs_alive(false) : where_services();
     return up;
 }
 

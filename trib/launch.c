@@ -14,7 +14,7 @@
 #define NOTE "launch"
 
 /* Its user alone runs what it says. */
-static const char *noted(const char *dir)
+static const char *note_read(const char *dir)
 {
     return where_is_own(text_of("%s/" NOTE, dir)) ? fabric_of_file(dir, NOTE) : "";
 }
@@ -22,7 +22,7 @@ static const char *noted(const char *dir)
 const char *launch_how(const char *dir, const char *how)
 {
     how = how ? how : text_env("TRIB_RSH");
-    how = how ? how : noted(dir);
+    how = how ? how : note_read(dir);
     if (!strcmp(how, "mpirun"))
         return "mpirun -np 1 --host";
     if (!strcmp(how, "srun"))

@@ -27,7 +27,8 @@
 #define SAID_MS     300 /* until an order to all machines has gone out, several times */
 
 /* The processes that are to run here; false and why. */
-static bool choose(struct machine_choice *m, const char *conf, const char *named, char **why)
+static bool processes_choose(struct machine_choice *m, const char *conf, const char *named,
+                             char **why)
 {
     uint32_t addresses[N_ADDRESSES];
     unsigned n = machine_choice_addresses(addresses, N_ADDRESSES);
@@ -49,7 +50,7 @@ static struct words start_command(const struct fabric_of *f, struct life_start *
     words_append_all(&command, find_program("trib-keep"), "start", f->dir,
                      s->stays ? "up" : "while", text_of("%d", (int)getpid()),
                      find_program("trib-switch"), f->conf);
-    if (!choose(&m, f->conf, s->machine, &why)) {
+    if (!processes_choose(&m, f->conf, s->machine, &why)) {
         fprintf(stderr, "%s\n", why);
         exit(1);
     }
@@ -190,7 +191,7 @@ static const char *machine_here(const char *conf)
     struct machine_choice m;
     char *why;
 
-    return choose(&m, conf, NULL, &why) ? m.machine : NULL;
+    return processes_choose(&m, conf, NULL, &why) ? m.machine : NULL;
 }
 
 static int up_everywhere(const struct fabric_of *f, const struct up *u)

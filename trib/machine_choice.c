@@ -42,7 +42,7 @@ static bool is_here(const struct fab_machine *m, const char *named, const uint32
 }
 
 /* Those of machine m, the process that joins it to the others first; without machines, all. */
-static struct words processes(const struct fabric *f, unsigned m)
+static struct words processes_of(const struct fabric *f, unsigned m)
 {
     struct words procs = {0};
 
@@ -98,6 +98,6 @@ bool machine_choice_make(struct machine_choice *m, const struct fabric *f, const
         return false;
     }
     m->machine = f->n_machines ? all.at[at] : NULL;
-    m->procs = processes(f, at);
+    m->procs = processes_of(f, at);
     return true;
 }

@@ -52,7 +52,7 @@ static char *value_text(const json_t *value)
     return text_of("%" JSON_INTEGER_FORMAT, json_integer_value(value));
 }
 
-static const char *member(const json_t *answer, const char *key)
+static const char *member_text(const json_t *answer, const char *key)
 {
     const json_t *value = json_object_get(answer, key);
 
@@ -62,14 +62,14 @@ static const char *member(const json_t *answer, const char *key)
 /* "its clock follows B's within 20 ns, frames by af_packet" */
 static char *this_machine(const json_t *answer)
 {
-    const char *me = member(answer, "machine"), *clock = member(answer, "clock"),
-               *by = member(answer, "frames_by");
+    const char *me = member_text(answer, "machine"), *clock = member_text(answer, "clock"),
+               *by = member_text(answer, "frames_by");
     const char *frames = strcmp(by, "udp") != 0 && *by ? text_of(", frames by %s", by) : "";
 
     if (!strcmp(me, clock))
         return text_of("machine %s: this one, with the fabric's clock%s", me, frames);
     return text_of("machine %s: this one, its clock follows %s's within %s ns%s", me, clock,
-                   member(answer, "clock_unsure_ns"), frames);
+                   member_text(answer, "clock_unsure_ns"), frames);
 }
 
 struct words status_lines_machines(const json_t *answer)

@@ -124,7 +124,7 @@ static bool asks_for_help(int n, char **words)
     return false;
 }
 
-static int run(const char *name, int n, char **words)
+static int command_run(const char *name, int n, char **words)
 {
     const struct command_row *row;
 
@@ -170,6 +170,6 @@ int main(int argc, char **argv)
         usage_all(stderr);
         return EXIT_WRONG;
     }
-    code = run(given.at[0], (int)given.n - 1, (char **)given.at + 1);
+    code = command_run(given.at[0], (int)given.n - 1, (char **)given.at + 1);
     return atomic_output_end("trib") && !code ? 1 : code;
 }

@@ -122,7 +122,7 @@ const char *where_owner(const char *path)
 }
 
 /* Directories in `parent`, by name; none that is hidden. */
-static struct words folders(const char *parent)
+static struct words dir_list(const char *parent)
 {
     struct words found = {0};
     struct dirent *e;
@@ -139,7 +139,7 @@ static struct words folders(const char *parent)
 
 struct words where_fabrics(void)
 {
-    return folders(base);
+    return dir_list(base);
 }
 
 char *where_service(const char *name)
@@ -149,7 +149,7 @@ char *where_service(const char *name)
 
 struct words where_services(void)
 {
-    struct words all = folders(OWN_SERVICES), found = {0};
+    struct words all = dir_list(OWN_SERVICES), found = {0};
 
     for (unsigned i = 0; i < all.n; i++) {
         const char *dir = where_service(text_last(all.at[i]));

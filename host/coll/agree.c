@@ -44,7 +44,7 @@ uint32_t op_tag(const struct op_id *id)
 }
 
 /* Our operation of that number; NULL: not known (any more). */
-static const struct op_id *known(const struct comm *c, uint32_t seq, uint32_t mask)
+static const struct op_id *op_find(const struct comm *c, uint32_t seq, uint32_t mask)
 {
     for (uint32_t i = c->exec.opseq; i && c->exec.opseq - i < OPS_KNOWN; i--) {
         const struct op_id *id = &c->known[(i - 1) % OPS_KNOWN];
@@ -57,7 +57,7 @@ static const struct op_id *known(const struct comm *c, uint32_t seq, uint32_t ma
 
 const struct op_id *op_known(const struct comm *c, uint32_t seq)
 {
-    return known(c, seq, ~0u);
+    return op_find(c, seq, ~0u);
 }
 
 static void fail_kind_type_op(struct comm *c, unsigned rank, const struct op_id *mine,
@@ -78,7 +78,7 @@ static void fail_kind_type_op(struct comm *c, unsigned rank, const struct op_id 
 
 void op_disagree(struct comm *c, unsigned rank, uint32_t tag)
 {
-    const struct op_id *mine = known(c, tag >> 24, 0xff);
+    const struct op_id *mine = op_find(c, tag >> 24, 0xff);
     const char *host = comm_host(c, rank);
     uint32_t diff;
 
@@ -154,7 +154,7 @@ void op_input(struct comm *c, unsigned rank, const void *msg, size_t len)
     if (len < sizeof(m))
         return;
     memcpy(&m, msg, sizeof(m));
-    mine = known(c, rte_be_to_cpu_32(m.seq), ~0u);
+    mine = op_find(c, rte_be_to_cpu_32(m.seq), ~0u);
     if (!mine)
         return;
     host = comm_host(c, rank);

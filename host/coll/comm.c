@@ -49,7 +49,7 @@ static void set_state(struct comm *c, enum comm_state state)
 
 /* ---- hot path ---- */
 
-static void complete(struct comm *c, const struct ibv_wc *wc)
+static void completion_dispatch(struct comm *c, const struct ibv_wc *wc)
 {
     switch (WR_KIND(wc->wr_id)) {
     case WR_CONN_RECV:
@@ -84,7 +84,7 @@ static unsigned poll_port(struct comm *c, struct port *p)
         return 0;
     }
     for (int i = 0; i < n; i++)
-        complete(c, &wc[i]);
+        completion_dispatch(c, &wc[i]);
     return (unsigned)n;
 }
 
@@ -313,7 +313,7 @@ static int open_ports(struct comm *c, char *err)
 }
 
 /* Our copies of what the caller's cfg points to. */
-static struct comm *allocate(const struct comm_cfg *cfg)
+static struct comm *comm_alloc(const struct comm_cfg *cfg)
 {
     struct comm *c = cacheline_alloc(sizeof(*c));
     uint16_t *hosts = malloc(cfg->nranks * sizeof(*hosts));
@@ -348,7 +348,7 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
 
     if (rc)
         return rc;
-    c = allocate(cfg);
+    c = comm_alloc(cfg);
     if (!c) {
         snprintf(err, COMM_TEXT, "out of memory");
         return -ENOMEM;

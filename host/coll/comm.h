@@ -135,7 +135,7 @@ struct comm {
     unsigned n_planes;
     struct protocols *protocols; /* NULL: none */
     struct failover failover;
-    struct fit fit;
+    struct agg_fit fit;
     struct events events;
 };
 

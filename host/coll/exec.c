@@ -14,13 +14,13 @@
 
 /* ---- for transports ---- */
 
-static void push(struct lane_queue *q, unsigned lane)
+static void lane_push(struct lane_queue *q, unsigned lane)
 {
     T_ASSERT_HOT(q->n < q->room, "a lane is queued more than once");
     q->lane[(q->head + q->n++) % q->room] = lane;
 }
 
-static unsigned pop(struct lane_queue *q)
+static unsigned lane_pop(struct lane_queue *q)
 {
     T_ASSERT_HOT(q->n, "a lane is taken from an empty queue");
     unsigned lane = q->lane[q->head];
@@ -38,7 +38,7 @@ void exec_wake(struct comm *c, unsigned lane)
         return;
     T_ASSERT_HOT(lane < r->s.n_lanes, "a transport wakes a lane of another operation");
     r->lane[lane].active = true;
-    push(&c->exec.ready, lane);
+    lane_push(&c->exec.ready, lane);
 }
 
 void exec_poll(struct comm *c, unsigned lane)
@@ -48,7 +48,7 @@ void exec_poll(struct comm *c, unsigned lane)
     if (r->lane[lane].polled)
         return;
     r->lane[lane].polled = true;
-    push(&c->exec.credit, lane);
+    lane_push(&c->exec.credit, lane);
 }
 
 void exec_posted(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n)
@@ -196,7 +196,7 @@ static void check_over(const struct coll_req *r)
     }
 }
 
-static void begin(struct comm *c, struct coll_req *r)
+static void op_begin(struct comm *c, struct coll_req *r)
 {
     struct exec *x = &c->exec;
 
@@ -226,7 +226,7 @@ static void begin(struct comm *c, struct coll_req *r)
 }
 
 /* Whether the time before the first step is over. */
-static bool launch(struct comm *c, const struct coll_req *r)
+static bool op_launch(struct comm *c, const struct coll_req *r)
 {
     const struct comm_hooks *h = &c->hooks;
 
@@ -239,7 +239,7 @@ static bool launch(struct comm *c, const struct coll_req *r)
     return h->launched(h->ctx);
 }
 
-static void finish(struct comm *c, struct coll_req *r)
+static void op_finish(struct comm *c, struct coll_req *r)
 {
     T_ASSERT(c->exec.running && c->exec.head == r, "an operation ends that does not run");
     if (c->state == COMM_READY)
@@ -304,7 +304,7 @@ unsigned exec_run(struct comm *c)
         bind_ahead(c);
 
     for (; x->running && x->credit.n;) {
-        unsigned lane = pop(&x->credit);
+        unsigned lane = lane_pop(&x->credit);
 
         x->head->lane[lane].polled = false;
         exec_wake(c, lane);
@@ -312,12 +312,12 @@ unsigned exec_run(struct comm *c)
     while (x->head && c->state == COMM_READY && c->failover.state != FAILOVER_ASKING) {
         struct coll_req *r = x->head;
 
-        if (!x->running && (!planes_bind(c, r) || !launch(c, r)))
+        if (!x->running && (!planes_bind(c, r) || !op_launch(c, r)))
             break;
         if (!x->running)
-            begin(c, r);
+            op_begin(c, r);
         while (x->ready.n && r->lanes_left && c->state == COMM_READY) {
-            unsigned lane = pop(&x->ready);
+            unsigned lane = lane_pop(&x->ready);
 
             T_ASSERT_HOT(lane < r->s.n_lanes && r->lane[lane].active,
                          "a lane runs that was not woken");
@@ -326,7 +326,7 @@ unsigned exec_run(struct comm *c)
         }
         if (r->lanes_left || c->state != COMM_READY)
             break;
-        finish(c, r);
+        op_finish(c, r);
         total++;
     }
     return total;

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 /* 0, or -errno: there is no region then. */
-static int keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct ibv_mr *mr)
+static int mr_keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct ibv_mr *mr)
 {
     int rc = errno ? -errno : -ENOMEM;
 
@@ -37,10 +37,10 @@ int region_add(struct comm *c, struct region *r, void *buf, size_t bytes, bool i
         struct ibv_pd *pd = c->port[p].pd;
 
         errno = 0;
-        rc = keep(c, r, &r->mr[p], ibv_reg_mr(pd, buf, bytes, local));
+        rc = mr_keep(c, r, &r->mr[p], ibv_reg_mr(pd, buf, bytes, local));
         if (!rc && c->n_planes)
-            rc = keep(c, r, &r->remote[p],
-                      ibv_reg_mr_iova(pd, buf, bytes, r->remote_addr, local | remote));
+            rc = mr_keep(c, r, &r->remote[p],
+                         ibv_reg_mr_iova(pd, buf, bytes, r->remote_addr, local | remote));
     }
     return rc;
 }
@@ -67,7 +67,7 @@ const struct region *region_of(const struct comm *c, const void *addr, size_t by
     return NULL;
 }
 
-static int add(struct comm *c, void *buf, size_t bytes, bool input)
+static int region_register(struct comm *c, void *buf, size_t bytes, bool input)
 {
     struct region *r;
     int rc;
@@ -89,12 +89,12 @@ static int add(struct comm *c, void *buf, size_t bytes, bool input)
 
 int comm_register(struct comm *c, void *buf, size_t bytes)
 {
-    return add(c, buf, bytes, false);
+    return region_register(c, buf, bytes, false);
 }
 
 int comm_register_input(struct comm *c, const void *buf, size_t bytes)
 {
-    return add(c, (void *)(uintptr_t)buf, bytes, true);
+    return region_register(c, (void *)(uintptr_t)buf, bytes, true);
 }
 
 int comm_deregister(struct comm *c, const void *buf, size_t bytes)
@@ -172,7 +172,7 @@ static void workspace_free(struct comm *c, enum work kind, struct workspace *w)
     free(w);
 }
 
-static struct workspace *get(struct comm *c, enum work kind, size_t bytes)
+static struct workspace *workspace_ensure(struct comm *c, enum work kind, size_t bytes)
 {
     struct workspace *w = c->work[kind];
     size_t room = 65536;
@@ -201,11 +201,11 @@ int workspace_get(struct comm *c, struct coll_req *r, char *err)
     uint64_t bytes = r->s.tmp_bytes;
 
     if (bytes && bytes <= COMM_TMP_MAX)
-        r->tmp = get(c, WORK_TMP, bytes);
+        r->tmp = workspace_ensure(c, WORK_TMP, bytes);
     if (!bytes || r->tmp) {
         bytes = r->s.stage_bytes;
         if (bytes && bytes <= COMM_TMP_MAX)
-            r->stage = get(c, WORK_STAGE, bytes);
+            r->stage = workspace_ensure(c, WORK_STAGE, bytes);
         if (!bytes || r->stage)
             return 0;
     }

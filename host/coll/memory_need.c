@@ -165,7 +165,7 @@ static void add_times(struct coll_memory *to, const struct coll_memory *n, uint6
 
 /* Schedules grow in proportion to the operation, so a shorter one is made instead. Returns the
  * factor. */
-static uint64_t shorten(struct coll_memory_cfg *cfg)
+static uint64_t op_shorten(struct coll_memory_cfg *cfg)
 {
     struct coll_args *a = &cfg->args;
     bool vector = a->kind == COLL_ALLREDUCE || a->kind == COLL_REDUCE || a->kind == COLL_BROADCAST;
@@ -200,7 +200,7 @@ int coll_memory_predict(const struct coll_memory_cfg *job, struct coll_memory *n
 {
     struct coll_memory_cfg shorter = *job;
     const struct coll_memory_cfg *cfg = &shorter;
-    uint64_t times = shorten(&shorter);
+    uint64_t times = op_shorten(&shorter);
     unsigned ranks = cfg->nranks, root = cfg->args.root, k = RTE_MIN(ranks, SAMPLES), others = 0;
     struct coll_memory sum = {0}, one;
     uint8_t *conn_seen = malloc((size_t)ranks * SCHED_MAX_CHANS);

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-static void complain(const char *fmt, va_list ap)
+static void message_print(const char *fmt, va_list ap)
 {
     fflush(stdout);
     fputs("trib: ", stderr);
@@ -17,7 +17,7 @@ void die(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    complain(fmt, ap);
+    message_print(fmt, ap);
     va_end(ap);
     exit(1);
 }
@@ -27,7 +27,7 @@ void die_with(int code, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    complain(fmt, ap);
+    message_print(fmt, ap);
     va_end(ap);
     exit(code);
 }

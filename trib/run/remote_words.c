@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     static const char digits[] = "0123456789abcdef";
     const char *at = c ? strchr(digits, c) : NULL;
@@ -21,7 +21,7 @@ bool remote_words_read(const char *hex, struct words *w)
     if (n < 2 || strcmp(hex + n - 2, "00") != 0)
         return false;
     for (size_t i = 0; i < n; i += 2) {
-        int high = digit(hex[i]), low = digit(hex[i + 1]);
+        int high = hex_digit(hex[i]), low = hex_digit(hex[i + 1]);
 
         if (high < 0 || low < 0)
             return false;

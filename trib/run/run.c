@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* In place of this process; ends it where there is no such program. */
-static void become(const struct words *command)
+static void process_become(const struct words *command)
 {
     signals_hand_on();
     execv(command->at[0], (char *const *)(uintptr_t)command->at);
@@ -25,8 +25,8 @@ static void become(const struct words *command)
 void run_become(const struct words *command)
 {
     fflush(NULL);
-    become(command);
-    abort(); /* become() ends the process */
+    process_become(command);
+    abort(); /* process_become() ends the process */
 }
 
 static void null_to(int fd, int flags)
@@ -58,7 +58,7 @@ static pid_t child_start(const struct words *command, int out, bool quiet, bool 
         signal(SIGINT, SIG_IGN);
         signal(SIGQUIT, SIG_IGN);
     }
-    become(command);
+    process_become(command);
     return -1;
 }
 

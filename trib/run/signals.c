@@ -74,7 +74,7 @@ void signals_stop_at_end(const char *keep, const char *dir)
         sigaction(SIGPIPE, &sa, NULL);
 }
 
-static sigset_t held(void)
+static sigset_t held_set(void)
 {
     sigset_t set = taken;
 
@@ -84,7 +84,7 @@ static sigset_t held(void)
 
 void signals_hold(void)
 {
-    sigset_t set = held();
+    sigset_t set = held_set();
 
     if (!holds++)
         sigprocmask(SIG_BLOCK, &set, NULL);
@@ -99,7 +99,7 @@ void signals_release(void)
 int signals_next(int ms)
 {
     struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-    sigset_t set = held();
+    sigset_t set = held_set();
     int sig = ms < 0 ? sigwaitinfo(&set, NULL) : sigtimedwait(&set, NULL, &t);
 
     return sig > 0 && sig != SIGCHLD ? sig : 0;

@@ -28,7 +28,8 @@ static void *piece_of(struct coll_req *r, const struct step *st, struct step **u
 }
 
 /* Queues a step: 0, -EAGAIN or -EIO. `self` on a copy: a reduction has done it. */
-static int give(struct comm *c, struct coll_req *r, const struct step *st, enum device_stream s)
+static int step_queue(struct comm *c, struct coll_req *r, const struct step *st,
+                      enum device_stream s)
 {
     const void *in[2] = {exec_addr(r, &st->a), NULL};
     void *dst = exec_addr(r, &st->dst);
@@ -55,7 +56,7 @@ static int give(struct comm *c, struct coll_req *r, const struct step *st, enum 
     return dst == in[0] ? 0 : device_copy(c->cfg.device, s, dst, in[0], st->len);
 }
 
-static void finish(struct comm *c, struct coll_req *r, unsigned lane, uint64_t over)
+static void steps_finish(struct comm *c, struct coll_req *r, unsigned lane, uint64_t over)
 {
     const struct lane_run *run = &r->lane[lane];
     uint64_t done = r->lane[lane].done;
@@ -68,7 +69,7 @@ static void finish(struct comm *c, struct coll_req *r, unsigned lane, uint64_t o
     exec_done(c, r, lane, done);
 }
 
-static unsigned begin(struct comm *c, struct coll_req *r, unsigned lane, int *rc)
+static unsigned steps_begin(struct comm *c, struct coll_req *r, unsigned lane, int *rc)
 {
     const struct lane *l = &r->s.lane[lane];
     struct lane_run *run = &r->lane[lane];
@@ -79,7 +80,7 @@ static unsigned begin(struct comm *c, struct coll_req *r, unsigned lane, int *rc
 
         if (!exec_may_start(r, lane, WAIT_START, st))
             break;
-        *rc = give(c, r, st, stream_of(l));
+        *rc = step_queue(c, r, st, stream_of(l));
         if (*rc)
             break;
         exec_posted(c, r, lane, run->begun);
@@ -97,13 +98,13 @@ unsigned gpu_run(struct comm *c, struct coll_req *r, unsigned lane)
 
     do { /* steps that are done free the queue for others */
         before = r->lane[lane].done;
-        did = begin(c, r, lane, &rc);
+        did = steps_begin(c, r, lane, &rc);
         if (rc == -EIO || device_done(c->cfg.device, stream_of(&r->s.lane[lane]), &over)) {
             comm_fail(c, "rank %u (%s): %s", c->cfg.rank, comm_host(c, c->cfg.rank),
                       device_error(c->cfg.device));
             return total;
         }
-        finish(c, r, lane, over);
+        steps_finish(c, r, lane, over);
         total += did;
     } while (!rc && (did || r->lane[lane].done != before));
     if (r->lane[lane].begun > r->lane[lane].done || rc == -EAGAIN)

@@ -54,7 +54,7 @@ static void set_state(struct comm *c, enum failover_state state)
 
 /* ---- agreement ---- */
 
-static void begin(struct comm *c, unsigned parts, const char *why);
+static void round_begin(struct comm *c, unsigned parts, const char *why);
 
 /* Appends to the text, as far as there is room. */
 static void tell_more(struct comm *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -69,7 +69,7 @@ static void tell_more(struct comm *c, const char *fmt, ...)
 }
 
 /* Appends why, and from which message on: that of the tree that has got least. */
-static void explain(struct comm *c, const struct failover_round *f)
+static void round_explain(struct comm *c, const struct failover_round *f)
 {
     uint64_t least = FAILOVER_ALL;
 
@@ -98,7 +98,7 @@ static void cannot_reach(struct comm *c)
               comm_host(c, c->failover.broken->peer));
 }
 
-static void stop(struct comm *c, unsigned parts)
+static void parts_stop(struct comm *c, unsigned parts)
 {
     T_ASSERT(!(parts & ~FAILOVER_PARTS), "a part that does not exist is stopped");
     c->failover.stopped |= parts;
@@ -115,7 +115,7 @@ static void ask_again(struct comm *c, unsigned parts)
 
     snprintf(why, sizeof(why), "%s", c->failover.why);
     c->failover.stopped &= ~parts;
-    begin(c, parts, why);
+    round_begin(c, parts, why);
 }
 
 /* How many trees protocols go on by. */
@@ -132,8 +132,8 @@ static int give_up_parts(struct comm *c, const struct failover_round *f, char *e
 {
     int rc;
 
-    stop(c, f->parts & ~c->failover.stopped);
-    explain(c, f);
+    parts_stop(c, f->parts & ~c->failover.stopped);
+    round_explain(c, f);
     join_leave(c, f->parts); /* after all have stopped: before, it would look like a lost member */
     if (f->parts & PART_MM)
         planes_leave(c);
@@ -273,12 +273,12 @@ static void on_verdict(struct comm *c, const struct failover_msg *m)
 }
 
 /* Takes these parts into the round: reports given so far no longer count. */
-static void widen(struct comm *c, unsigned parts)
+static void round_widen(struct comm *c, unsigned parts)
 {
     struct failover *f = &c->failover;
 
     f->parts |= parts;
-    stop(c, parts);
+    parts_stop(c, parts);
     if (parts & PART_BACK)
         rejoin_start(c);
     T_ASSERT(!(f->parts & ~f->stopped), "a part that the ranks agree on is still in use");
@@ -319,7 +319,7 @@ static bool may_go_on(const struct comm *c, unsigned parts)
     return policy_goes_on(c, parts & PARTS_ALL);
 }
 
-static void begin(struct comm *c, unsigned parts, const char *why)
+static void round_begin(struct comm *c, unsigned parts, const char *why)
 {
     struct failover *f = &c->failover;
 
@@ -352,7 +352,7 @@ static void begin(struct comm *c, unsigned parts, const char *why)
     if (f->last_parts & parts)
         parts |= f->last_parts;
     comm_event(c, COMM_EV_FAIL_BEGIN, parts, f->n_rounds);
-    widen(c, parts & ~f->stopped);
+    round_widen(c, parts & ~f->stopped);
 }
 
 void failover_begin(struct comm *c, unsigned parts, const char *fmt, ...)
@@ -363,7 +363,7 @@ void failover_begin(struct comm *c, unsigned parts, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
-    begin(c, parts, why);
+    round_begin(c, parts, why);
 }
 
 static void not_answered(struct comm *c, unsigned r)
@@ -410,7 +410,7 @@ void failover_tick(struct comm *c)
 }
 
 /* What another rank says of the next round, or of the one under way. */
-static void hear(struct comm *c, const struct failover_msg *m)
+static void round_hear(struct comm *c, const struct failover_msg *m)
 {
     unsigned parts = rte_be_to_cpu_16(m->parts) & FAILOVER_PARTS;
 
@@ -422,7 +422,7 @@ static void hear(struct comm *c, const struct failover_msg *m)
         c->failover.lost |= m->trees & c->failover.trees;
     if (m->type == FAILOVER_ASK || m->type == FAILOVER_REPORT)
         hear_protocols(c, m);
-    begin(c, parts, m->why);
+    round_begin(c, parts, m->why);
 }
 
 /* Whether this job runs every protocol that the message is about: its sender is of another, or lies. */
@@ -457,7 +457,7 @@ void failover_input(struct comm *c, const void *msg, size_t len)
     if (!has_its_protocols(c, &m))
         return;
     if (m.round == c->failover.n_rounds)
-        hear(c, &m);
+        round_hear(c, &m);
     if (m.type == FAILOVER_REPORT && !c->cfg.rank && c->failover.report)
         on_report(c, rank, &m);
     else if (m.type == FAILOVER_VERDICT && rank == 0)

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct failover_msg message(const struct comm *c, enum failover_type type, unsigned round,
-                                   unsigned parts)
+static struct failover_msg msg_make(const struct comm *c, enum failover_type type, unsigned round,
+                                    unsigned parts)
 {
     struct failover_msg m = {
         .head.magic = rte_cpu_to_be_32(FAILOVER_MAGIC),
@@ -104,14 +104,14 @@ bool failover_can_report(const struct comm *c)
 
 void failover_send_ask(struct comm *c, unsigned rank)
 {
-    struct failover_msg m = message(c, FAILOVER_ASK, c->failover.n_rounds, c->failover.parts);
+    struct failover_msg m = msg_make(c, FAILOVER_ASK, c->failover.n_rounds, c->failover.parts);
 
     send_to(c, rank, &m);
 }
 
 void failover_send_report(struct comm *c)
 {
-    struct failover_msg m = message(c, FAILOVER_REPORT, c->failover.n_rounds, c->failover.parts);
+    struct failover_msg m = msg_make(c, FAILOVER_REPORT, c->failover.n_rounds, c->failover.parts);
     struct failover_report p;
 
     if (!failover_can_report(c))
@@ -145,7 +145,7 @@ void failover_send_verdict(struct comm *c, unsigned rank, unsigned round)
     T_ASSERT(round < c->failover.n_rounds || c->failover.state == FAILOVER_ASKING,
              "a verdict goes out before there is one");
     const struct failover_round *f = &c->failover.round[round];
-    struct failover_msg m = message(c, FAILOVER_VERDICT, round, f->parts);
+    struct failover_msg m = msg_make(c, FAILOVER_VERDICT, round, f->parts);
 
     m.seq = rte_cpu_to_be_32(f->seq);
     m.flag = (f->whole ? WHOLE : 0) | (f->again ? AGAIN : 0);
@@ -191,7 +191,7 @@ void failover_read_verdict(const struct comm *c, const struct failover_msg *m,
 
 void failover_send_ready(struct comm *c, unsigned trees)
 {
-    struct failover_msg m = message(c, FAILOVER_READY, c->failover.n_rounds, 0);
+    struct failover_msg m = msg_make(c, FAILOVER_READY, c->failover.n_rounds, 0);
 
     m.trees = (uint8_t)trees;
     send_to(c, 0, &m);
@@ -199,7 +199,7 @@ void failover_send_ready(struct comm *c, unsigned trees)
 
 void failover_send_end(struct comm *c, unsigned rank, unsigned missing)
 {
-    struct failover_msg m = message(c, FAILOVER_END, c->failover.n_rounds, c->failover.parts);
+    struct failover_msg m = msg_make(c, FAILOVER_END, c->failover.n_rounds, c->failover.parts);
 
     m.cut[0].from = rte_cpu_to_be_32(missing);
     send_to(c, rank, &m);

@@ -128,13 +128,13 @@ unsigned op_recovery_whole(const struct sched *s)
     return parts_of(s) & (has_conns(s) ? PARTS_ALL : PARTS_PROTOCOLS);
 }
 
-static int cannot(char *err, const char *what, int rc)
+static int recovery_refuse(char *err, const char *what, int rc)
 {
     snprintf(err, COMM_TEXT, "cannot go on without it: %s", what);
     return rc;
 }
 
-static struct sched_repair repair(const struct failover_round *f, bool bare)
+static struct sched_repair repair_of(const struct failover_round *f, bool bare)
 {
     struct sched_repair how = f->how;
 
@@ -143,17 +143,17 @@ static struct sched_repair repair(const struct failover_round *f, bool bare)
 }
 
 /* Replaces r's schedule by one for the rest of the operation. */
-static int cut(struct coll_req *r, const struct failover_round *f, char *err)
+static int op_cut(struct coll_req *r, const struct failover_round *f, char *err)
 {
-    struct sched_repair how = repair(f, false);
+    struct sched_repair how = repair_of(f, false);
     struct sched rest;
     int rc;
 
     if (r->s.in.algo != ALGO_SHARP)
-        return cannot(err, "in the middle of another operation than by SHARP", -ENOTSUP);
+        return recovery_refuse(err, "in the middle of another operation than by SHARP", -ENOTSUP);
     rc = sched_repair(&rest, &r->s, &how);
     if (rc)
-        return cannot(err, strerror(-rc), rc);
+        return recovery_refuse(err, strerror(-rc), rc);
     sched_free(&r->s);
     r->s = rest;
     r->cut = true;
@@ -168,13 +168,13 @@ int failover_started(struct comm *c, struct coll_req *r, char *err)
         const struct failover_round *f = &c->failover.round[i];
 
         if (r->id.seq == f->seq && !f->whole && !f->again && parts_of(&r->s) & f->parts)
-            rc = cut(r, f, err);
+            rc = op_cut(r, f, err);
     }
     return rc;
 }
 
 /* Restores the inputs that results may have overwritten in part. */
-static void restore(struct comm *c, const struct coll_req *r, const struct failover_round *f)
+static void inputs_restore(struct comm *c, const struct coll_req *r, const struct failover_round *f)
 {
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
         const struct lane *lane = &r->s.lane[l];
@@ -193,12 +193,12 @@ static void restore(struct comm *c, const struct coll_req *r, const struct failo
 
 /* A request that takes part, without buffers, in an operation that is over here, but not at all
  * ranks. */
-static struct coll_req *helper(struct comm *c, const struct op_id *id, char *err)
+static struct coll_req *helper_create(struct comm *c, const struct op_id *id, char *err)
 {
     struct coll_req *r = calloc(1, sizeof(*r));
 
     if (!r) {
-        cannot(err, "out of memory", -ENOMEM);
+        recovery_refuse(err, "out of memory", -ENOMEM);
         return NULL;
     }
     *r = (struct coll_req){.c = c, .id = *id, .tag = op_tag(id), .abandoned = true};
@@ -230,16 +230,17 @@ static void to_front(struct exec *x, struct coll_req *r)
 }
 
 /* Gives the helper r the rest of the operation to do, and puts it first. */
-static int help(struct comm *c, struct coll_req *r, const struct failover_round *f, char *err)
+static int helper_start(struct comm *c, struct coll_req *r, const struct failover_round *f,
+                        char *err)
 {
-    struct sched_repair how = repair(f, true);
+    struct sched_repair how = repair_of(f, true);
     struct sched was = r->s;
     int rc;
 
     r->s = (struct sched){0};
     rc = sched_repair(&r->s, &was, &how);
     if (rc)
-        cannot(err, strerror(-rc), rc);
+        recovery_refuse(err, strerror(-rc), rc);
     else
         rc = op_prepare(c, r, err);
     for (unsigned l = 0; !rc && l < was.n_lanes; l++) {
@@ -252,7 +253,7 @@ static int help(struct comm *c, struct coll_req *r, const struct failover_round 
     }
     sched_free(&was);
     if (!rc && exec_add(c, r))
-        rc = cannot(err, "out of memory", -ENOMEM);
+        rc = recovery_refuse(err, "out of memory", -ENOMEM);
     if (!rc) {
         c->exec.next_seq = r->id.seq;
         to_front(&c->exec, r);
@@ -270,7 +271,7 @@ static bool is_before(const struct comm *c, uint32_t seq)
 static int help_with(struct comm *c, const struct failover_round *f, char *err)
 {
     const struct op_id *id = op_known(c, f->seq);
-    struct coll_req *r = id && !failover_was_cut(c, f) ? helper(c, id, err) : NULL;
+    struct coll_req *r = id && !failover_was_cut(c, f) ? helper_create(c, id, err) : NULL;
     unsigned parts = r ? parts_of(&r->s) : 0;
     int rc = 0;
 
@@ -278,20 +279,20 @@ static int help_with(struct comm *c, const struct failover_round *f, char *err)
         return 0;
 
     if (!id)
-        return cannot(err, "an operation of long ago", -EBUSY);
+        return recovery_refuse(err, "an operation of long ago", -EBUSY);
     if (!r)
         return -ENOMEM;
     if (parts & f->parts && !is_before(c, f->seq))
-        rc = cannot(err, "an operation before the last", -EBUSY);
+        rc = recovery_refuse(err, "an operation before the last", -EBUSY);
     else if (parts & f->parts)
-        rc = r->s.in.algo == ALGO_SHARP ? help(c, r, f, err)
-                                        : cannot(err, "several levels", -ENOTSUP);
+        rc = r->s.in.algo == ALGO_SHARP ? helper_start(c, r, f, err)
+                                        : recovery_refuse(err, "several levels", -ENOTSUP);
     if (rc || !(parts & f->parts))
         req_free(r);
     return rc;
 }
 
-static int reschedule(struct comm *c, struct coll_req *r, char *err)
+static int op_reschedule(struct comm *c, struct coll_req *r, char *err)
 {
     int rc;
 
@@ -304,7 +305,7 @@ static int reschedule(struct comm *c, struct coll_req *r, char *err)
 
 /* Reschedules the operations after the one that was cut: none of them has a result of a failed part
  * yet. */
-static int others(struct comm *c, const struct failover_round *f, char *err)
+static int others_reschedule(struct comm *c, const struct failover_round *f, char *err)
 {
     for (struct coll_req *r = c->exec.head; r; r = r->next) {
         int rc;
@@ -315,7 +316,7 @@ static int others(struct comm *c, const struct failover_round *f, char *err)
          * part, but other ranks have one and change the algorithm. */
         if (!((parts_of(&r->s) | policy_parts(r->s.in.algo)) & f->parts) && !f->again)
             continue;
-        rc = reschedule(c, r, err);
+        rc = op_reschedule(c, r, err);
         if (rc)
             return rc;
     }
@@ -329,7 +330,7 @@ int op_replan(struct comm *c, char *err)
 
     for (struct coll_req *r = c->exec.head; !rc && r; r = r->next)
         if ((int32_t)(r->id.seq - from) >= 0 && !(c->exec.running && r == c->exec.head))
-            rc = reschedule(c, r, err);
+            rc = op_reschedule(c, r, err);
     return rc;
 }
 
@@ -343,7 +344,7 @@ static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
     if (!r->s.in.in_place)
         return 0;
     if (!k->here || k->seq != r->id.seq)
-        return cannot(err, "the next operation has begun", -EBUSY);
+        return recovery_refuse(err, "the next operation has begun", -EBUSY);
     if (!comm_unbacked(c))
         memcpy((void *)(uintptr_t)r->args.send, k->data, r->s.in_bytes);
     return 0;
@@ -369,10 +370,10 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
     int rc;
 
     if (!id || !k->here || k->seq != f->seq)
-        return cannot(err, "an operation whose input was not kept", -EBUSY);
+        return recovery_refuse(err, "an operation whose input was not kept", -EBUSY);
     if (!is_before(c, f->seq))
-        return cannot(err, "an operation before the last", -EBUSY);
-    r = helper(c, id, err);
+        return recovery_refuse(err, "an operation before the last", -EBUSY);
+    r = helper_create(c, id, err);
     if (!r)
         return -ENOMEM;
     drop_out(c); /* of a helper before, which is over: this one would be the head otherwise */
@@ -389,11 +390,11 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
     r->in = &k->mem;
     r->out = &c->failover.out;
     if (rc)
-        cannot(err, "out of memory", rc);
+        recovery_refuse(err, "out of memory", rc);
     else
         rc = op_prepare(c, r, err);
     if (!rc && exec_add(c, r))
-        rc = cannot(err, "out of memory", -ENOMEM);
+        rc = recovery_refuse(err, "out of memory", -ENOMEM);
     if (rc) {
         req_free(r);
         return rc;
@@ -415,12 +416,12 @@ static int start_over(struct comm *c, const struct failover_round *f, bool over,
     T_ASSERT(c->generation == n, "connections are of another generation than operations ask for");
     if (c->exec.running) {
         if (parts_of(&r->s) & ~f->parts)
-            return cannot(err, "the next operation has begun", -EBUSY);
+            return recovery_refuse(err, "the next operation has begun", -EBUSY);
         c->exec.running = false;
         rc = rewind_running(c, r, err);
     }
     if (!rc)
-        rc = others(c, f, err);
+        rc = others_reschedule(c, f, err);
     return rc || !over ? rc : help_again(c, f, err);
 }
 
@@ -440,23 +441,23 @@ int op_recovery(struct comm *c, const struct failover_round *f, char *err)
     int rc;
 
     if (c->cfg.device && !f->whole)
-        return cannot(err, "an operation under way in GPU memory", -ENOTSUP);
+        return recovery_refuse(err, "an operation under way in GPU memory", -ENOTSUP);
     if (f->again)
         return start_over(c, f, over, err);
     if (f->whole || (r && !over && !(parts_of(&r->s) & f->parts)))
-        return others(c, f, err); /* it keeps its schedule */
+        return others_reschedule(c, f, err); /* it keeps its schedule */
     if (r && begun && over && has_conns(&r->s))
-        return cannot(err, "the next operation has begun", -EBUSY);
+        return recovery_refuse(err, "the next operation has begun", -EBUSY);
     if (r && begun) {
         c->exec.running = false;
-        restore(c, r, f);
+        inputs_restore(c, r, f);
         rc = parts_of(&r->s) & PARTS_PROTOCOLS ? rewind_running(c, r, err) : 0;
         if (rc)
             return rc;
     }
-    rc = others(c, f, err);
+    rc = others_reschedule(c, f, err);
     if (!rc && r && !over) {
-        rc = cut(r, f, err);
+        rc = op_cut(r, f, err);
         return rc ? rc : op_prepare(c, r, err);
     }
     return rc || !over ? rc : help_with(c, f, err);

@@ -49,7 +49,7 @@ static bool may_return(const struct comm *c)
 }
 
 /* Trees that this rank has joined again. */
-static unsigned granted(const struct comm *c)
+static unsigned trees_granted(const struct comm *c)
 {
     unsigned trees = 0;
 
@@ -83,7 +83,7 @@ void rejoin_give_up(struct comm *c, const struct failover_round *f)
 }
 
 /* Joins a lost tree; if its last group still has to be left, after that. */
-static void join(struct comm *c, struct agg *a)
+static void tree_join(struct comm *c, struct agg *a)
 {
     if (a->state == JOIN_LEAVING)
         a->wanted = true;
@@ -95,7 +95,7 @@ void rejoin_start(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].lost && agg_bit(&c->agg[i]) & c->failover.back)
-            join(c, &c->agg[i]);
+            tree_join(c, &c->agg[i]);
 }
 
 bool rejoin_known(const struct comm *c)
@@ -114,7 +114,7 @@ bool rejoin_known(const struct comm *c)
 /* Rank 0: begins a round for the trees that every rank has joined. */
 static void begin_if_all(struct comm *c)
 {
-    unsigned trees = granted(c);
+    unsigned trees = trees_granted(c);
 
     for (unsigned r = 1; r < c->cfg.nranks; r++)
         trees &= c->failover.report[r].ready;
@@ -132,12 +132,12 @@ void rejoin_ready(struct comm *c, unsigned rank, unsigned trees)
     begin_if_all(c);
 }
 
-static void tell(struct comm *c)
+static void ready_tell(struct comm *c)
 {
     if (c->failover.state == FAILOVER_ASKING || c->state != COMM_READY || c->closing)
         return;
     if (c->cfg.rank)
-        failover_send_ready(c, granted(c));
+        failover_send_ready(c, trees_granted(c));
     else if (c->failover.report)
         begin_if_all(c);
 }
@@ -146,8 +146,8 @@ void rejoin_answered(struct comm *c)
 {
     if (c->failover.state == FAILOVER_ASKING)
         failover_fit_known(c);
-    else if (granted(c))
-        tell(c);
+    else if (trees_granted(c))
+        ready_tell(c);
 }
 
 void rejoin_left(struct comm *c, struct agg *a)
@@ -171,13 +171,13 @@ void rejoin_look(struct comm *c)
     c->failover.look_ps = now + REJOIN_PS;
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].lost)
-            join(c, &c->agg[i]);
-    if (granted(c))
-        tell(c);
+            tree_join(c, &c->agg[i]);
+    if (trees_granted(c))
+        ready_tell(c);
 }
 
 /* " (2 trees from the communicator's operation 7 on)" */
-static void say(struct comm *c, const struct failover_round *f)
+static void text_append(struct comm *c, const struct failover_round *f)
 {
     size_t len = strlen(c->failover.text);
     unsigned n = (unsigned)__builtin_popcount(f->trees);
@@ -221,7 +221,7 @@ int rejoin_apply(struct comm *c, const struct failover_round *f, char *err)
     c->failover.trees = f->trees;
     if (f->trees) {
         c->failover.stopped &= ~PART_TREES;
-        say(c, f);
+        text_append(c, f);
     } else if (!policy_goes_on(c, c->failover.stopped)) {
         snprintf(err, COMM_TEXT, "no other tree is left");
         return -ENOTSUP;

@@ -76,7 +76,7 @@ static int fill_sge(const struct agg *a, const struct coll_req *r, struct agg_hd
 }
 
 /* Does the step end an operation of the protocol? */
-static bool ends(const struct step *st)
+static bool step_completes(const struct step *st)
 {
     return st->off + st->len >= st->total;
 }
@@ -110,7 +110,7 @@ static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const
                  "more messages are answered or acknowledged than were sent");
     T_ASSERT_HOT(a->posted - a->done < a->depth, "a header in flight is used again");
     a->posted++;
-    a->opseq_out += ends(st);
+    a->opseq_out += step_completes(st);
     return 0;
 }
 
@@ -163,7 +163,7 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
     a->done++;
     T_ASSERT_HOT(a->done != a->posted || !a->slots_out,
                  "slots are out without a message in flight");
-    a->opseq_in += ends(st);
+    a->opseq_in += step_completes(st);
     exec_done(c, r, a->lane, r->lane[a->lane].done + 1);
     exec_wake(c, a->lane);
 }
@@ -287,7 +287,7 @@ static int group_create(struct comm *c, struct agg_group *g, unsigned n, const u
 
 /* Slots to request. If the quotas leave less than a message needs, the slots of one message, so
  * that the switch refuses with its own reason. */
-static uint32_t ask(const struct comm *c, uint32_t share)
+static uint32_t window_ask(const struct comm *c, uint32_t share)
 {
     uint32_t asked = agg_window(c->cfg.fab, c->cfg.window);
 
@@ -316,7 +316,7 @@ static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree
                       .job_groups = job_groups,
                       .group = &c->group[kind],
                       .leaf = leaf_of(c, &c->group[kind], tree)};
-    rc = edge_create(c, a, ask(c, window));
+    rc = edge_create(c, a, window_ask(c, window));
     if (rc)
         snprintf(err, COMM_TEXT, "queue pair to the aggregation node %s: %s", agg_leaf_name(c, a),
                  strerror(-rc));

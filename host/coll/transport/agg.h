@@ -140,7 +140,7 @@ unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
 const char *agg_refusal(char *buf, const char *leaf, enum agg_status status, const char *words);
 
 /* ---- what was granted (fit.c) ---- */
-struct fit {
+struct agg_fit {
     char why[AGG_TEXT];  /* why less was granted than asked for; "": all was */
     char less[AGG_TEXT]; /* the first such answer to this rank */
 };

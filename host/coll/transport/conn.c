@@ -192,7 +192,7 @@ static bool is_for_later(const struct comm *c, const struct conn *k)
            r->lane[k->tx_lane].begun < r->s.lane[k->tx_lane].n;
 }
 
-static unsigned publish(struct comm *c, struct conn *k)
+static unsigned credit_publish(struct comm *c, struct conn *k)
 {
     uint64_t fresh = k->rx_posted - k->published;
 
@@ -220,7 +220,7 @@ void conn_top_up(struct comm *c, struct conn *k)
 {
     post_receives(c, k);
     if (c->state != COMM_FAILED)
-        publish(c, k);
+        credit_publish(c, k);
 }
 
 void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
@@ -235,7 +235,7 @@ void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
 }
 
 /* Takes the oldest message as the lane's next one. False: it cannot be taken yet, or is wrong. */
-static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned lane)
+static bool oldest_take(struct comm *c, struct conn *k, struct coll_req *r, unsigned lane)
 {
     uint64_t at = k->rx_seen % k->depth;
     const struct step *st = lane_step(&r->s.lane[lane], r->lane[lane].done);
@@ -270,14 +270,14 @@ static unsigned run_recv(struct comm *c, struct coll_req *r, unsigned lane)
     uint64_t n = r->s.lane[lane].n;
     unsigned did = 0;
 
-    while (k->rx_seen < k->rx_done && r->lane[lane].done < n && take(c, k, r, lane))
+    while (k->rx_seen < k->rx_done && r->lane[lane].done < n && oldest_take(c, k, r, lane))
         did++;
     if (c->state != COMM_FAILED && r->lane[lane].done == n)
         conn_check_strays(c, k, r->id.seq);
     if (c->state != COMM_FAILED && k->qp)
         did += post_receives(c, k);
     if (c->state != COMM_FAILED)
-        did += publish(c, k);
+        did += credit_publish(c, k);
     return did;
 }
 
@@ -423,6 +423,6 @@ void conn_complete(struct comm *c, const struct ibv_wc *wc)
             exec_done(c, r, k->tx_lane, k->tx_done - k->tx_base);
             exec_wake(c, k->tx_lane);
         }
-        publish(c, k);
+        credit_publish(c, k);
     }
 }

@@ -135,7 +135,7 @@ static enum phase phase_for(const struct comm *c, unsigned rank)
     return phase;
 }
 
-static bool tell(struct comm *c, unsigned rank, bool answer)
+static bool phase_tell(struct comm *c, unsigned rank, bool answer)
 {
     struct peer_msg m = {
         .head.magic = rte_cpu_to_be_32(PEER_MAGIC),
@@ -166,7 +166,7 @@ void ctl_pump(struct comm *c)
     link_pump(c);
     for (unsigned r = 0; r < c->cfg.nranks && !t->due; r++) {
         if (t->peer[r].due)
-            t->due = !tell(c, r, true);
+            t->due = !phase_tell(c, r, true);
         t->peer[r].due = t->peer[r].due && t->due;
     }
 }
@@ -240,7 +240,7 @@ static void peer_input(struct comm *c, unsigned rank, const void *msg, size_t le
     }
     if (m.seen > p->seen && m.seen <= comm_phase(c))
         p->seen = m.seen;
-    if (m.answer && !tell(c, rank, false))
+    if (m.answer && !phase_tell(c, rank, false))
         p->due = c->ctl.due = true; /* many requests at once: as soon as a send buffer is free */
     if (m.phase == PHASE_FAILED && !c->closing)
         comm_fail(c, "%.*s", PEER_TEXT - 1, m.text);
@@ -258,7 +258,7 @@ static uint32_t source_ip(const uint8_t *grh)
     return grh[CTL_GRH - 20] >> 4 == 4 ? rte_be_to_cpu_32(ip) : 0;
 }
 
-static void refuse(struct comm *c, enum ctl_refusal why, uint32_t ip, uint32_t qpn)
+static void datagram_refuse(struct comm *c, enum ctl_refusal why, uint32_t ip, uint32_t qpn)
 {
     static const char *const text[CTL_REFUSALS] = {
         [CTL_FORGED] = "not sealed by a rank of this job",
@@ -291,13 +291,13 @@ static void rank_input(struct comm *c, uint32_t ip, uint32_t qpn, const uint8_t 
     if (!c->ctl.peer) /* a rank that was faster: it repeats the message */
         return;
     if (!seal_right(&key, c->cfg.rank, msg, len)) {
-        refuse(c, CTL_FORGED, ip, qpn);
+        datagram_refuse(c, CTL_FORGED, ip, qpn);
         return;
     }
     memcpy(&h, msg, sizeof(h));
     rank = rte_be_to_cpu_32(h.from);
     if (rank >= c->cfg.nranks || !seal_new(&c->ctl.peer[rank].got, rte_be_to_cpu_32(h.seq))) {
-        refuse(c, CTL_REPEATED, ip, qpn);
+        datagram_refuse(c, CTL_REPEATED, ip, qpn);
         return;
     }
     switch (rte_be_to_cpu_32(h.magic)) {
@@ -347,7 +347,7 @@ static void agg_input(struct comm *c, unsigned port, uint32_t ip, uint32_t qpn, 
         known = join_input(c, ip, &m);
     }
     if (!known)
-        refuse(c, is_switch(c, ip, qpn) ? CTL_LATE : CTL_STRANGER, ip, qpn);
+        datagram_refuse(c, is_switch(c, ip, qpn) ? CTL_LATE : CTL_STRANGER, ip, qpn);
 }
 
 void ctl_complete(struct comm *c, const struct ibv_wc *wc)

@@ -144,7 +144,7 @@ struct ibv_qp *rc_create(struct port *p, const struct edge_cap *cap, bool remote
     return qp;
 }
 
-static void address(struct port *p, const union ibv_gid *gid, struct ibv_ah_attr *ah)
+static void ah_attr_fill(struct port *p, const union ibv_gid *gid, struct ibv_ah_attr *ah)
 {
     memset(ah, 0, sizeof(*ah));
     ah->is_global = 1;
@@ -166,7 +166,7 @@ int rc_connect(struct port *p, struct ibv_qp *qp, const struct remote *r, uint32
     };
     int rc;
 
-    address(p, &r->gid, &attr.ah_attr);
+    ah_attr_fill(p, &r->gid, &attr.ah_attr);
     rc = ibv_modify_qp(qp, &attr,
                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
@@ -222,7 +222,7 @@ struct ibv_ah *ud_address(struct port *p, const union ibv_gid *gid)
 {
     struct ibv_ah_attr ah;
 
-    address(p, gid, &ah);
+    ah_attr_fill(p, gid, &ah);
     return ibv_create_ah(p->pd, &ah);
 }
 

@@ -106,7 +106,7 @@ static int end_create(struct comm *c, struct conn *k)
     return c->state == COMM_FAILED ? -EIO : 0;
 }
 
-static struct conn *add(struct comm *c, unsigned peer, uint32_t key, char *err)
+static struct conn *conn_add(struct comm *c, unsigned peer, uint32_t key, char *err)
 {
     struct fab_channel ch[SCHED_MAX_CHANS];
     unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
@@ -148,7 +148,7 @@ static struct conn *add(struct comm *c, unsigned peer, uint32_t key, char *err)
     return k;
 }
 
-static struct conn *find(const struct comm *c, unsigned peer, uint32_t key)
+static struct conn *conn_find(const struct comm *c, unsigned peer, uint32_t key)
 {
     struct conn *k = c->ctl.peer[peer].conns;
 
@@ -175,7 +175,7 @@ static bool send_link(struct comm *c, struct conn *k, bool want)
 }
 
 /* A message goes out as soon as a send buffer is free. */
-static void enqueue(struct comm *c, struct conn *k)
+static void due_enqueue(struct comm *c, struct conn *k)
 {
     struct links *l = &c->ctl.links;
 
@@ -191,7 +191,7 @@ static void enqueue(struct comm *c, struct conn *k)
     l->end = k;
 }
 
-static void dequeue(struct links *l)
+static void due_dequeue(struct links *l)
 {
     struct conn *k = l->due;
 
@@ -201,7 +201,7 @@ static void dequeue(struct links *l)
 }
 
 /* The peer has answered, or its answer is no longer wanted. */
-static void answered(struct comm *c, struct conn *k)
+static void conn_answered(struct comm *c, struct conn *k)
 {
     k->due = false;
     c->ctl.links.asked -= k->asked;
@@ -220,18 +220,18 @@ static void request_next(struct comm *c)
             continue;
         k->asked = true;
         l->asked++;
-        enqueue(c, k);
+        due_enqueue(c, k);
     }
 }
 
 struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err)
 {
     uint32_t key = c->generation << 16 | chan;
-    struct conn *k = find(c, peer, key);
+    struct conn *k = conn_find(c, peer, key);
 
     if (k)
         return k;
-    k = add(c, peer, key, err);
+    k = conn_add(c, peer, key, err);
     if (k) {
         request_next(c);
         ctl_pump(c);
@@ -269,7 +269,7 @@ void conn_renew(struct comm *c)
         if (!conn_is_old(c, k))
             continue;
         k->rx_lane = k->tx_lane = LANE_NONE;
-        answered(c, k);
+        conn_answered(c, k);
         qp_stop(k->qp);
     }
 }
@@ -314,9 +314,9 @@ void link_input(struct comm *c, unsigned rank, const void *msg, size_t len)
         return;
     }
     key = rte_be_to_cpu_32(m.key);
-    k = find(c, rank, key);
+    k = conn_find(c, rank, key);
     if (!k)
-        k = add(c, rank, key, err);
+        k = conn_add(c, rank, key, err);
     if (!k) {
         comm_fail(c, "%s", err);
         return;
@@ -325,7 +325,7 @@ void link_input(struct comm *c, unsigned rank, const void *msg, size_t len)
         return;
     if (m.have && !k->open) {
         k->open = true;
-        answered(c, k);
+        conn_answered(c, k);
         request_next(c);
         comm_event(c, COMM_EV_CONN_MADE, k->peer, k->chan);
         if (k->tx_lane != LANE_NONE)
@@ -333,7 +333,7 @@ void link_input(struct comm *c, unsigned rank, const void *msg, size_t len)
         comm_check_ready(c);
     }
     if (m.want && !send_link(c, k, !k->open))
-        enqueue(c, k); /* many requests at once */
+        due_enqueue(c, k); /* many requests at once */
     ctl_pump(c);
 }
 
@@ -346,7 +346,7 @@ void link_pump(struct comm *c)
             c->ctl.due = true;
             return;
         }
-        dequeue(l);
+        due_dequeue(l);
     }
 }
 
@@ -366,7 +366,7 @@ void link_tick(struct comm *c)
                       comm_host(c, k->peer));
             return;
         }
-        enqueue(c, k);
+        due_enqueue(c, k);
     }
 }
 

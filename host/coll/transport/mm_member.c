@@ -64,7 +64,7 @@ static void set_state(struct mmc *m, enum mmc_state state)
 
 /* ---- control ---- */
 
-static void fail(struct mmc *m, const char *why, const char *text)
+static void member_fail(struct mmc *m, const char *why, const char *text)
 {
     if (m->state == MMC_FAILED || m->state == MMC_CLOSED)
         return;
@@ -74,7 +74,7 @@ static void fail(struct mmc *m, const char *why, const char *text)
     qp_stop(m->qp);
 }
 
-static void say(struct mmc *m, enum agg_type type, uint32_t xid)
+static void control_send(struct mmc *m, enum agg_type type, uint32_t xid)
 {
     struct mm_ctl c = {
         .magic = RTE_BE32(AGG_MAGIC),
@@ -164,17 +164,17 @@ static const char *more_text(const struct mm_ctl *c, char *buf)
     return strcmp(buf, status_text(c)) ? buf : "";
 }
 
-static void refused(struct mmc *m, const struct mm_ctl *c, const char *text)
+static void member_refused(struct mmc *m, const struct mm_ctl *c, const char *text)
 {
     if (m->state != MMC_FAILED && m->state != MMC_CLOSED)
         m->status = rte_be_to_cpu_16(c->status);
-    fail(m, status_text(c), text);
+    member_fail(m, status_text(c), text);
 }
 
 /* A member that was bound is unknown: the switch has forgotten the group. */
-static void forgotten(struct mmc *m, const struct mm_ctl *c, const char *text)
+static void group_forgotten(struct mmc *m, const struct mm_ctl *c, const char *text)
 {
-    refused(m, c, text);
+    member_refused(m, c, text);
     if (m->status == AGG_E_NOT_MEMBER)
         m->status = AGG_E_NO_GROUP;
 }
@@ -188,7 +188,7 @@ static void on_bind_reply(struct mmc *m, const struct mm_ctl *c)
         return;
     if (c->status) {
         m->left = true; /* no grant to return */
-        refused(m, c, more_text(c, text));
+        member_refused(m, c, more_text(c, text));
         return;
     }
     m->base = rte_be_to_cpu_64(c->va);
@@ -197,9 +197,9 @@ static void on_bind_reply(struct mmc *m, const struct mm_ctl *c)
     m->granted = true;
     rc = connect_qp(m, c);
     if (rc || m->window < PIECE / MM_SLICE)
-        fail(m, "cannot connect", rc ? strerror(rc) : "window is less than a piece");
+        member_fail(m, "cannot connect", rc ? strerror(rc) : "window is less than a piece");
     else
-        say(m, AGG_MM_READY, m->xid);
+        control_send(m, AGG_MM_READY, m->xid);
 }
 
 void mmc_input(struct mmc *m, const struct mm_ctl *c)
@@ -215,7 +215,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
         break;
     case AGG_MM_READY_REPLY:
         if (c->status)
-            forgotten(m, c, "");
+            group_forgotten(m, c, "");
         else if (m->state == MMC_OPENING && m->granted)
             set_state(m, MMC_READY);
         break;
@@ -224,7 +224,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
             break;
         m->moving = false;
         if (c->status)
-            forgotten(m, c, more_text(c, text));
+            group_forgotten(m, c, more_text(c, text));
         break;
     case AGG_MM_UNBIND_REPLY:
         m->left = true;
@@ -232,9 +232,9 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
             set_state(m, MMC_CLOSED);
         break;
     case AGG_MM_ABORT:
-        say(m, AGG_MM_ABORT_ACK, rte_be_to_cpu_32(c->xid));
+        control_send(m, AGG_MM_ABORT_ACK, rte_be_to_cpu_32(c->xid));
         if (m->state != MMC_CLOSING)
-            refused(m, c, more_text(c, text));
+            member_refused(m, c, more_text(c, text));
         break;
     default:
         break;
@@ -244,9 +244,9 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
 void mmc_repeat(struct mmc *m)
 {
     if (m->state == MMC_OPENING)
-        say(m, m->granted ? AGG_MM_READY : AGG_MM_BIND, m->xid);
+        control_send(m, m->granted ? AGG_MM_READY : AGG_MM_BIND, m->xid);
     else if (m->state == MMC_CLOSING)
-        say(m, AGG_MM_UNBIND, m->xid);
+        control_send(m, AGG_MM_UNBIND, m->xid);
     if (m->moving)
         m->cfg.say(m->cfg.ctx, &m->move);
 }
@@ -254,7 +254,7 @@ void mmc_repeat(struct mmc *m)
 void mmc_tick(struct mmc *m)
 {
     if (m->moving && m->tries++ == TRIES)
-        fail(m, "does not answer any more", "");
+        member_fail(m, "does not answer any more", "");
     mmc_repeat(m);
 }
 
@@ -319,7 +319,7 @@ static bool post_piece(struct mmc *m)
     wr.wr.rdma.rkey = m->rkey;
     rc = ibv_post_send(m->qp, &wr, &bad);
     if (rc) {
-        fail(m, "cannot post", strerror(rc));
+        member_fail(m, "cannot post", strerror(rc));
         return false;
     }
     m->slices += slices;
@@ -332,7 +332,7 @@ static bool post_piece(struct mmc *m)
     return true;
 }
 
-static void pump(struct mmc *m)
+static void pieces_pump(struct mmc *m)
 {
     while (m->state == MMC_READY && m->at < m->posted && post_piece(m))
         ;
@@ -345,7 +345,7 @@ int mmc_post(struct mmc *m, const struct mmc_step *s)
     if (m->posted - m->done == MMC_STEPS)
         return -EAGAIN;
     m->step[m->posted++ % MMC_STEPS] = *s;
-    pump(m);
+    pieces_pump(m);
     return 0;
 }
 
@@ -364,7 +364,7 @@ void mmc_complete(struct mmc *m, const struct ibv_wc *wc)
     if (m->state != MMC_READY)
         return;
     if (wc->status != IBV_WC_SUCCESS) {
-        fail(m, ibv_wc_status_str(wc->status), "");
+        member_fail(m, ibv_wc_status_str(wc->status), "");
         return;
     }
     T_ASSERT_HOT(m->wr_done != m->wr_posted, "a request completes that was not posted");
@@ -373,7 +373,7 @@ void mmc_complete(struct mmc *m, const struct ibv_wc *wc)
     m->slices -= m->wr[m->wr_done % SEND_WRS].slices;
     m->done += m->wr[m->wr_done % SEND_WRS].last;
     m->wr_done++;
-    pump(m);
+    pieces_pump(m);
 }
 
 /* ---- life ---- */
@@ -396,7 +396,7 @@ enum agg_status mmc_status(const struct mmc *m)
 void mmc_stop(struct mmc *m)
 {
     if (m->state == MMC_OPENING || m->state == MMC_READY)
-        fail(m, "stopped", "");
+        member_fail(m, "stopped", "");
 }
 
 void mmc_close(struct mmc *m)
@@ -407,7 +407,7 @@ void mmc_close(struct mmc *m)
     m->moving = false;
     qp_stop(m->qp);
     if (m->state == MMC_CLOSING)
-        say(m, AGG_MM_UNBIND, m->xid);
+        control_send(m, AGG_MM_UNBIND, m->xid);
 }
 
 int mmc_create(struct mmc **out, const struct mmc_cfg *cfg)
@@ -437,7 +437,7 @@ int mmc_create(struct mmc **out, const struct mmc_cfg *cfg)
         mmc_destroy(m);
         return -rc;
     }
-    say(m, AGG_MM_BIND, m->xid);
+    control_send(m, AGG_MM_BIND, m->xid);
     *out = m;
     return 0;
 }

@@ -55,7 +55,7 @@ int planes_create(struct comm *c, char *err)
     return rc;
 }
 
-static void say(void *ctx, const struct mm_ctl *m)
+static void plane_send(void *ctx, const struct mm_ctl *m)
 {
     struct plane *p = ctx;
 
@@ -94,7 +94,7 @@ int planes_start(struct comm *c, char *err)
                               .member = member,
                               .members = members,
                               .wr_tag = WR_ID(WR_MM, i, 0),
-                              .say = say,
+                              .say = plane_send,
                               .ctx = p};
 
         gid_of_ip(&cfg.gid, c->cfg.fab->nodes[p->node].ip);
@@ -124,7 +124,7 @@ const char *planes_late(const struct comm *c)
 }
 
 /* False: the plane has failed. */
-static bool check(struct comm *c, struct plane *p)
+static bool plane_check(struct comm *c, struct plane *p)
 {
     if (mmc_state(p->m) == MMC_READY || mmc_state(p->m) == MMC_OPENING)
         return true;
@@ -148,7 +148,7 @@ bool planes_input(struct comm *c, unsigned port, uint32_t ip, const struct mm_ct
             continue;
         known = true;
         mmc_input(p->m, m);
-        if (check(c, p))
+        if (plane_check(c, p))
             comm_check_ready(c);
     }
     return known;
@@ -159,7 +159,7 @@ void planes_tick(struct comm *c)
     for (unsigned i = 0; i < c->n_planes; i++)
         if (c->plane[i].m) {
             mmc_tick(c->plane[i].m);
-            check(c, &c->plane[i]);
+            plane_check(c, &c->plane[i]);
         }
 }
 
@@ -171,7 +171,7 @@ struct plane *plane_of_lane(struct comm *c, const struct lane *l)
 }
 
 /* Starts to bind the next area that has changed. False: all are bound. */
-static bool move(struct plane *p, const struct coll_req *r)
+static bool area_move(struct plane *p, const struct coll_req *r)
 {
     const struct region *region[AREAS] = {r->in, r->out};
     void *addr[AREAS] = {(void *)(uintptr_t)r->args.send, r->args.recv};
@@ -200,7 +200,7 @@ bool planes_bind(struct comm *c, const struct coll_req *r)
     if (!(COMM_MM_ALGOS >> r->s.in.algo & 1) || !r->s.n_lanes || c->failover.stopped & PART_MM)
         return true;
     for (unsigned i = 0; i < c->n_planes; i++)
-        wait |= mmc_moving(c->plane[i].m) || move(&c->plane[i], r);
+        wait |= mmc_moving(c->plane[i].m) || area_move(&c->plane[i], r);
     return !wait;
 }
 
@@ -257,7 +257,7 @@ unsigned plane_run(struct comm *c, struct coll_req *r, unsigned lane)
         exec_posted(c, r, lane, (*begun)++);
         did++;
     }
-    check(c, p);
+    plane_check(c, p);
     return did;
 }
 
@@ -268,7 +268,7 @@ void plane_complete(struct comm *c, const struct ibv_wc *wc)
     uint64_t done;
 
     mmc_complete(p->m, wc);
-    if (c->state != COMM_READY || !check(c, p) || p->lane == LANE_NONE)
+    if (c->state != COMM_READY || !plane_check(c, p) || p->lane == LANE_NONE)
         return;
     done = mmc_done(p->m) - p->base;
     for (uint64_t k = r->lane[p->lane].done; k < done && r->id.op == OP_AVG; k++) {

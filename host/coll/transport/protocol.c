@@ -55,7 +55,7 @@ static uint8_t *send_buf(const struct comm *c, const struct protocol *e, unsigne
 }
 
 /* After every call of the rank half. */
-static void look(struct comm *c, struct protocol *e)
+static void half_check(struct comm *c, struct protocol *e)
 {
     const char *why = proto_rank_error(e->half);
     struct coll_req *r = c->exec.head;
@@ -100,8 +100,8 @@ static struct ibv_ah *address_of(struct protocol *e, unsigned rank)
     return p->ah;
 }
 
-static bool post(struct protocol *e, struct ibv_ah *ah, uint32_t qpn, unsigned i, const void *msg,
-                 uint32_t len)
+static bool datagram_post(struct protocol *e, struct ibv_ah *ah, uint32_t qpn, unsigned i,
+                          const void *msg, uint32_t len)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)msg, .length = len, .lkey = e->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = WR_ID(WR_PROTOCOL_SEND, e->index, i),
@@ -115,8 +115,8 @@ static bool post(struct protocol *e, struct ibv_ah *ah, uint32_t qpn, unsigned i
     return ah && !ibv_post_send(e->qp, &wr, &bad);
 }
 
-static struct ibv_ah *resolve(struct comm *c, struct protocol *e, int to, uint32_t *qpn,
-                              uint16_t *child)
+static struct ibv_ah *target_resolve(struct comm *c, struct protocol *e, int to, uint32_t *qpn,
+                                     uint16_t *child)
 {
     const uint16_t *sw = e->at->switch_of;
     unsigned me = c->cfg.rank, rank = TRIB_INDEX(to);
@@ -148,7 +148,7 @@ bool protocol_send(void *ctx, int to, int target, const void *head, uint32_t hea
                  "PROTO_PAYLOAD() leaves no padding");
     if (!e->n_idle)
         return false;
-    ah = resolve(c, e, to, &qpn, &child);
+    ah = target_resolve(c, e, to, &qpn, &child);
     i = e->idle[e->n_idle - 1];
     at = send_buf(c, e, i);
     *(struct proto_head *)at = (struct proto_head){
@@ -174,7 +174,7 @@ bool protocol_send(void *ctx, int to, int target, const void *head, uint32_t hea
     len += padded;
     if (data_bytes)
         memcpy(at + len, data, data_bytes);
-    if (!post(e, ah, qpn, i, at, len + data_bytes))
+    if (!datagram_post(e, ah, qpn, i, at, len + data_bytes))
         return false;
     e->n_idle--;
     return true;
@@ -190,7 +190,7 @@ bool protocol_send_ctl(struct protocol *e, struct ibv_ah *to, const struct agg_c
     i = e->idle[e->n_idle - 1];
     at = send_buf(e->c, e, i);
     memcpy(at, m, sizeof(*m));
-    if (!post(e, to, PROTO_QPN, i, at, sizeof(*m)))
+    if (!datagram_post(e, to, PROTO_QPN, i, at, sizeof(*m)))
         return false;
     e->n_idle--;
     return true;
@@ -286,7 +286,7 @@ static bool data_input(struct comm *c, struct protocol *e, const struct source *
     p.from = from == PROTO_FROM_SWITCH ? TRIB_SWITCH : TRIB_RANK((int)from);
     c->exec.moved++;
     proto_rank_packet(e->half, &p, protocol_now(c));
-    look(c, e);
+    half_check(c, e);
     return true;
 }
 
@@ -306,7 +306,7 @@ static bool control_input(struct comm *c, struct protocol *e, const struct sourc
     return true;
 }
 
-static void input(struct comm *c, struct protocol *e, uint64_t i, const struct ibv_wc *wc)
+static void packet_input(struct comm *c, struct protocol *e, uint64_t i, const struct ibv_wc *wc)
 {
     const uint8_t *grh = recv_buf(c, e, i);
     uint32_t len = wc->byte_len > GRH ? wc->byte_len - GRH : 0;
@@ -334,7 +334,7 @@ void protocol_complete(struct comm *c, const struct ibv_wc *wc)
     }
     if (wc->status != IBV_WC_SUCCESS)
         return;
-    input(c, e, i, wc);
+    packet_input(c, e, i, wc);
     if (protocol_post_recv(c, e, i))
         comm_fail(c, "protocol %s: cannot post a receive", e->p->name);
 }
@@ -352,12 +352,12 @@ unsigned protocols_progress(struct comm *c)
         t = protocol_now(c);
         if (proto_rank_next(e->half) <= t) {
             proto_rank_tick(e->half, t);
-            look(c, e);
+            half_check(c, e);
             did++;
         }
         if (proto_rank_waits(e->half) && e->n_idle && !e->stopped) {
             proto_rank_room(e->half, t);
-            look(c, e);
+            half_check(c, e);
             did++;
         }
     }
@@ -418,6 +418,6 @@ unsigned protocol_run(struct comm *c, struct coll_req *r, unsigned lane)
         protocol_fail(e, "protocol %s does not start: %s", e->p->name,
                       proto_rank_error(e->half) ? proto_rank_error(e->half) : strerror(-rc));
     else
-        look(c, e);
+        half_check(c, e);
     return 1;
 }

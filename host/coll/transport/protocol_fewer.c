@@ -36,7 +36,7 @@ bool protocols_have_spare(const struct comm *c, unsigned parts)
 }
 
 /* Opens the instance anew. */
-static int renew(struct comm *c, struct protocol *e, char *err)
+static int instance_renew(struct comm *c, struct protocol *e, char *err)
 {
     int rc;
 
@@ -54,7 +54,7 @@ static int renew(struct comm *c, struct protocol *e, char *err)
     return 0;
 }
 
-static int fewer(struct comm *c, unsigned seat, unsigned failing, char *err)
+static int seat_drop_trees(struct comm *c, unsigned seat, unsigned failing, char *err)
 {
     struct protocols *s = c->protocols;
     int rc = 0;
@@ -66,7 +66,7 @@ static int fewer(struct comm *c, unsigned seat, unsigned failing, char *err)
     s->attempt[seat]++;
     for (unsigned i = 0; !rc && i < s->n; i++)
         if (s->p[i].seat == seat && protocol_in_use(c, seat) >> s->p[i].chan & 1)
-            rc = renew(c, &s->p[i], err);
+            rc = instance_renew(c, &s->p[i], err);
     c->topo.sched.protocol[seat] =
         protocol_shares(c->cfg.fab, &s->of[seat], &s->members, s->lost[seat]);
     return rc;
@@ -79,7 +79,7 @@ int protocols_fewer(struct comm *c, unsigned parts, unsigned failing, char *err)
 
     for (unsigned seat = 0; !rc && seat < PROTO_SEATS; seat++)
         if (on & PART_PROTOCOL(seat))
-            rc = fewer(c, seat, failing, err);
+            rc = seat_drop_trees(c, seat, failing, err);
         else if (parts & PART_PROTOCOL(seat))
             c->protocols->lost[seat] = UINT8_MAX;
     return rc;

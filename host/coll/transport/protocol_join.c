@@ -94,7 +94,7 @@ void protocols_leave(struct comm *c, unsigned parts)
     }
 }
 
-static void probe(struct comm *c, struct protocol *e)
+static void membership_probe(struct comm *c, struct protocol *e)
 {
     if (e->stopped)
         return;
@@ -125,7 +125,7 @@ void protocols_tick(struct comm *c)
         else if (e->state == JOIN_LEAVING)
             send_ctl(c, e, AGG_LEAVE);
         else if (e->state == JOIN_GRANTED)
-            probe(c, e);
+            membership_probe(c, e);
     }
 }
 
@@ -146,7 +146,7 @@ trouble(struct protocol *e, enum agg_status status, const char *fmt, ...)
 }
 
 /* The running operation waits for this instance. */
-static void wake(struct comm *c, const struct protocol *e)
+static void instance_wake(struct comm *c, const struct protocol *e)
 {
     const struct coll_req *r = c->exec.head;
 
@@ -165,7 +165,7 @@ static void on_join_reply(struct comm *c, struct protocol *e, const struct agg_c
         e->child = rte_be_to_cpu_16(m->child);
         e->probes = 0;
         set_state(c, e, JOIN_GRANTED);
-        wake(c, e);
+        instance_wake(c, e);
         comm_check_ready(c);
         return;
     }

@@ -14,7 +14,7 @@
 #define TEXT_OF(x)  TEXT_OF_(x)
 #define TEXT_OF_(x) #x
 
-static struct proto_ways ways(const struct comm *c, const struct protocol *e)
+static struct proto_ways ways_of(const struct comm *c, const struct protocol *e)
 {
     return (struct proto_ways){
         .fab = c->cfg.fab, .tree = e->at->tree, .members = &c->protocols->members};
@@ -73,7 +73,7 @@ static int open_queue(struct comm *c, struct protocol *e)
     struct edge_cap cap = {
         .send_wr = PROTOCOL_SENDS, .recv_wr = PROTOCOL_WINDOW, .send_sge = 1, .recv_sge = 1};
     size_t bytes = protocol_memory(c->mtu);
-    struct proto_ways w = ways(c, e);
+    struct proto_ways w = ways_of(c, e);
     unsigned port = proto_host_port(&w, c->cfg.host_of_rank[c->cfg.rank]);
     int rc;
 
@@ -95,9 +95,9 @@ static int open_queue(struct comm *c, struct protocol *e)
 }
 
 /* Why the communicator cannot have it; NULL: it can. */
-static const char *fault(const struct comm *c, const struct protocol *e)
+static const char *instance_fault(const struct comm *c, const struct protocol *e)
 {
-    const struct proto_ways w = ways(c, e);
+    const struct proto_ways w = ways_of(c, e);
 
     if (c->cfg.nranks > TRIB_RANKS)
         return "a protocol has at most " TEXT_OF(TRIB_RANKS) " ranks";
@@ -110,7 +110,7 @@ static const char *fault(const struct comm *c, const struct protocol *e)
     return NULL;
 }
 
-static int create(struct comm *c, unsigned seat, unsigned chan, char *err)
+static int instance_create(struct comm *c, unsigned seat, unsigned chan, char *err)
 {
     struct protocols *s = c->protocols;
     struct protocol *e = &s->p[s->n];
@@ -130,7 +130,7 @@ static int create(struct comm *c, unsigned seat, unsigned chan, char *err)
         return -ENOMEM;
     }
     proto_conf(c->cfg.fab, e->p, e->key);
-    why = fault(c, e);
+    why = instance_fault(c, e);
     if (why) {
         snprintf(err, COMM_TEXT, "protocol %s: %s", e->p->name, why);
         return -ENOTSUP;
@@ -155,7 +155,7 @@ static int create_all(struct comm *c, unsigned seat, unsigned most, char *err)
         return -ENOTSUP;
     }
     for (unsigned k = 0; !rc && k < t->n; k++)
-        rc = create(c, seat, k, err);
+        rc = instance_create(c, seat, k, err);
     if (!rc)
         c->topo.sched.protocol[seat] = protocol_shares(c->cfg.fab, t, &c->protocols->members, 0);
     return rc;
@@ -194,7 +194,7 @@ void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn)
 
     for (unsigned i = 0; c->protocols && i < c->protocols->n; i++) {
         struct protocol *e = &c->protocols->p[i];
-        struct proto_ways w = ways(c, e);
+        struct proto_ways w = ways_of(c, e);
 
         e->peer[rank].qpn = rte_be_to_cpu_32(qpn[i]);
         e->peer[rank].ip = f->nodes[f->hosts[host]].ip_of_port[proto_host_port(&w, host)];
@@ -203,7 +203,7 @@ void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn)
 
 int protocol_open_half(struct comm *c, struct protocol *e, char *err)
 {
-    const struct proto_ways w = ways(c, e);
+    const struct proto_ways w = ways_of(c, e);
     const uint32_t payload = PROTO_PAYLOAD(c->mtu);
     struct proto_rank_cfg cfg = {.protocol = e->p,
                                  .key = e->key,
@@ -268,7 +268,7 @@ void protocol_fail(struct protocol *e, const char *fmt, ...)
     transport_failed(e->c, PART_PROTOCOL(e->seat), "%s", why);
 }
 
-static void destroy(struct comm *c, struct protocol *e)
+static void instance_destroy(struct comm *c, struct protocol *e)
 {
     proto_rank_destroy(e->half);
     if (e->qp)
@@ -291,7 +291,7 @@ void protocols_destroy(struct comm *c)
     if (!c->protocols)
         return;
     for (unsigned i = 0; i < c->protocols->n; i++)
-        destroy(c, &c->protocols->p[i]);
+        instance_destroy(c, &c->protocols->p[i]);
     for (unsigned i = 0; i < c->protocols->n_trees; i++) {
         free(c->protocols->tree[i].leaf_of_rank);
         free(c->protocols->tree[i].switch_of);

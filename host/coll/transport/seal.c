@@ -10,7 +10,7 @@ struct sip {
     uint64_t a, b, c, d;
 };
 
-static inline uint64_t rotl(uint64_t x, unsigned n)
+static inline uint64_t sip_rotl(uint64_t x, unsigned n)
 {
     return x << n | x >> (64 - n);
 }
@@ -19,11 +19,11 @@ static void sip_rounds(struct sip *s, unsigned n)
 {
     while (n--) {
         s->a += s->b, s->c += s->d;
-        s->b = rotl(s->b, 13) ^ s->a, s->d = rotl(s->d, 16) ^ s->c;
-        s->a = rotl(s->a, 32);
+        s->b = sip_rotl(s->b, 13) ^ s->a, s->d = sip_rotl(s->d, 16) ^ s->c;
+        s->a = sip_rotl(s->a, 32);
         s->c += s->b, s->a += s->d;
-        s->b = rotl(s->b, 17) ^ s->c, s->d = rotl(s->d, 21) ^ s->a;
-        s->c = rotl(s->c, 32);
+        s->b = sip_rotl(s->b, 17) ^ s->c, s->d = sip_rotl(s->d, 21) ^ s->a;
+        s->c = sip_rotl(s->c, 32);
     }
 }
 
