@@ -2,17 +2,15 @@
 /*
  * Doorbells: a futex word in a page that sleeper and ringer share.
  *
- * No wake-up is lost: the sleeper raises its flag, fences, polls once more, and sleeps on the value
- * that seq had before; the ringer makes frames visible, fences, and reads the flag. One of the two
- * sees the other. The ringer clears the flag and wakes all sleepers; sleepers never clear it. So
- * several threads may sleep on one bell, and a sleeper that is killed costs one needless system
- * call.
+ * No wake-up is lost: the sleeper raises its flag, fences, polls once more, and sleeps on the value that
+ * seq had before; the ringer makes frames visible, fences, and reads the flag. One of the two sees the
+ * other. The ringer clears the flag and wakes all sleepers; sleepers never clear it. So several threads
+ * may sleep on one bell, and a sleeper that is killed costs one needless system call.
  *
- * Of a loop bell only the futex word can be written by those who ring. Whether the loop sleeps, and
- * how often it has slept, is in its own page. A ringer that has rung for a sleep does not ring for
- * it again. Nonsense in the word makes the loop wake at once; for a ring to be lost, somebody has to
- * write the old value back between the sleeper's last poll and its system call, and then the sleep
- * ends at its timeout.
+ * Of a loop bell, ringers can write only the futex word. The loop's own page says whether it sleeps, and
+ * how often it has slept; a ringer rings once for each sleep. A wrong value in the word makes the loop wake
+ * at once. A ring is lost only if somebody writes the old value back between the sleeper's last poll and
+ * its system call, and then the sleep ends at its timeout.
  */
 #include "base/assert.h"
 #include "fabric/fabric.h"
@@ -24,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Not FUTEX_PRIVATE: sleeper and ringer are different processes. */
+/* Without FUTEX_PRIVATE_FLAG: sleeper and ringer are different processes. */
 static long bell_futex(_Atomic uint32_t *word, int op, uint32_t val, const struct timespec *timeout)
 {
     return syscall(SYS_futex, (uint32_t *)word, op, val, timeout, NULL, 0);
@@ -48,7 +46,7 @@ int64_t bell_take_stamp(_Atomic int64_t *rung_ns, int64_t now_ns, int64_t max_ns
     rung = atomic_exchange_explicit(rung_ns, 0, memory_order_relaxed);
     if (!rung)
         return -1;
-    if (rung > now_ns || rung < 0) /* a moment ago, or nonsense */
+    if (rung > now_ns || rung < 0) /* rung after now_ns was read, or an invalid stamp */
         return 0;
     ns = now_ns - rung;
     return ns < max_ns ? ns : max_ns;
@@ -90,7 +88,7 @@ void bell_sleep(struct bell *b, uint32_t token, int64_t timeout_ns)
 
 void bell_cancel(struct bell *b)
 {
-    (void)b; /* see above: only the ringer clears the flag */
+    (void)b; /* only the ringer clears the flag, see above */
 }
 
 int64_t bell_served(struct bell *b)
@@ -169,8 +167,8 @@ unsigned bell_room(const struct fabric *f)
     return (BELLS - BELL_HOST0) / slots_of(f);
 }
 
-/* A host's port uses the bell with the index of its address. rundir refuses fabrics with more
- * addresses than bells. */
+/* Uses the bells in order of the ports' addresses. rundir refuses fabrics with more addresses than
+ * bells. */
 unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
                       unsigned slot)
 {

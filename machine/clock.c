@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric's clock. Readers check a sequence number, so that a change of speed is one point in
- * both times; fabric time overflows after 106 days.
+ * The fabric's clock. Readers check a sequence number, so that they see a change of speed at one moment
+ * of both times. Fabric time overflows after 106 days.
  */
 #include "machine/shared.h"
 
@@ -10,9 +10,9 @@
 #include <time.h>
 
 /*
- * `trib exec --clock fabric` gives programs fabric time for the system's clocks (host/clock). Whoever
- * computes fabric time from CLOCK_MONOTONIC needs the system's own, so every program or library that
- * has this file in it, libtribverbs and libtributary among them, keeps wall time for all its calls.
+ * `trib exec --clock fabric` makes the system's clocks show fabric time to programs (host/clock). Code
+ * that computes fabric time from CLOCK_MONOTONIC needs the system's own clock, so every program or
+ * library with this file in it (libtribverbs and libtributary, too) keeps wall time for all its calls.
  */
 static void keep_wall_time(bool loaded)
 {
@@ -41,12 +41,12 @@ int64_t clock_mono_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-#define TRIES   16      /* so many changes of dilation while one read takes place are none */
+#define TRIES   16      /* a reader gives up after so many changes during one read */
 #define LEAD_NS 5000000 /* a change is announced so long before it takes effect */
 
-/* Pairs with clock_set_dilation(): a changed turn may be a torn read. A reader never waits for the
- * writer, which may have died, and gives up after TRIES. With `mono_ns`, the time is taken between
- * the two looks at the turn: a reader that was off the CPU in between would extend an old line. */
+/* Reads the clock's line. Pairs with take_effect(): if turn has changed, the read may be torn. A reader
+ * never waits for the writer, which may have died, and gives up after TRIES. mono_ns: the time, taken
+ * between the two reads of turn, because a reader that lost the CPU after them would extend an old line. */
 static struct clock_state clock_read(const struct clock_page *c, int64_t *mono_ns)
 {
     struct clock_state v;
@@ -81,7 +81,7 @@ static inline int64_t skewed(int64_t ps, int32_t ppb)
     return ppb ? ps + (int64_t)((__int128)ps * ppb / PPB) : ps;
 }
 
-/* Rounded down; away from the change, so that no time before it is later than the change. */
+/* Rounds down; before the change, away from it: so no time before it is later than the change. */
 int64_t clock_line_ps(const struct clock_state *v, int64_t mono_ns)
 {
     int64_t ns = mono_ns - v->change_ns;
@@ -91,7 +91,7 @@ int64_t clock_line_ps(const struct clock_state *v, int64_t mono_ns)
     return v->change_ps - skewed((-ns * 1000 + v->before - 1) / v->before, v->before_skew_ppb);
 }
 
-/* The first ns at which clock_line_ps() is `fabric_ps` or later; with a skew, or a ns after it. */
+/* The first ns at which clock_line_ps() reaches `fabric_ps`; with a skew, perhaps one ns later. */
 static __int128 mono_of(const struct clock_state *v, int64_t fabric_ps)
 {
     __int128 ps = (__int128)fabric_ps - v->change_ps;
@@ -124,8 +124,8 @@ uint32_t clock_dilation(const struct shared *sh)
     return clock_read(sh->clock, NULL).dilation;
 }
 
-/* Into the state that is not in use. Who still reads it began two changes ago, and must see the
- * turn that follows it. */
+/* Writes the state that is not in use. A reader of that state began two changes ago, and will see that
+ * turn has changed. */
 static void clock_announce(struct clock_page *c, uint32_t turn, const struct clock_state *change)
 {
     struct clock_state *next = &c->state[(turn + 1) % 2];
@@ -154,11 +154,11 @@ static void start_real(struct clock_page *c, int64_t mono_ns, int64_t before_ns)
 }
 
 /*
- * A change takes effect a little after it is announced, and until then readers of either state see
- * one line: were it in the past, who has already read the old line beyond it would see fabric time
- * go back. A writer that lost the CPU before the announcement begins again. Between its last look at
- * the clock and the announcement it may lose it still: LEAD_NS is longer than the turns that a
- * virtual machine's host gives to others.
+ * A change takes effect a little after it is announced, and until then both states give the same line: if
+ * it lay in the past, a reader of the old line could already have seen later fabric times and would see
+ * it run backwards. A writer that lost the CPU before the announcement starts again. It may still lose the
+ * CPU between its last look at the clock and the announcement: LEAD_NS is longer than the time slices that
+ * a virtual machine's host gives to others.
  */
 void clock_set_dilation(struct clock_page *c, uint32_t dilation)
 {
@@ -179,7 +179,7 @@ void clock_set_dilation(struct clock_page *c, uint32_t dilation)
         next.before_skew_ppb = next.skew_ppb = was.skew_ppb;
         do {
             next.change_ns = clock_mono_ns() + LEAD_NS;
-            /* Rounded up by one: a reader that takes the new state never goes back. */
+            /* One more, against rounding down: a reader that changes to the new state never goes back. */
             next.change_ps = clock_line_ps(&was, next.change_ns) + 1;
             clock_announce(c, turn, &next);
         } while (clock_mono_ns() > next.change_ns - LEAD_NS / 2);
@@ -210,7 +210,7 @@ void clock_start_at(struct clock_page *c, const struct clock_state *s)
 void clock_follow(struct clock_page *c, int64_t at_ns, uint32_t dilation, int32_t skew_ppb)
 {
     struct clock_state was = clock_read(c, NULL);
-    /* Rounded up as in clock_set_dilation(); a skew, of up to 2, rounds three times more. */
+    /* Added against rounding, as in clock_set_dilation(); a skew, up to 2, rounds three times more. */
     struct clock_state next = {.change_ns = at_ns,
                                .change_ps = clock_line_ps(&was, at_ns) + (was.skew_ppb ? 6 : 1),
                                .before = was.dilation,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Histograms of lateness, log-linear: below 16 ns a bucket a nanosecond, then 16 buckets per power
- * of two (6 % wide at most). Counts are relaxed atomics, which readers may load at any time.
+ * Log-linear histograms of lateness: up to 16 ns a bucket per nanosecond, then 16 buckets per power of
+ * two (at most 6 % wide). Counts are relaxed atomics, which readers may load at any time.
  */
 #include "machine/shared.h"
 
@@ -20,7 +20,7 @@ static unsigned lag_bucket(int64_t ns)
     return (e - SUB_BITS + 1) * SUB + ((v >> (e - SUB_BITS)) & (SUB - 1));
 }
 
-/* So that quantiles are upper bounds. */
+/* The upper bound, so that quantiles are upper bounds, too. */
 int64_t lag_bucket_top(unsigned b)
 {
     unsigned shift;

@@ -2,14 +2,14 @@
 /*
  * Records which loops ran late, when, and for how long.
  *
- * A timer for an answer measures the peer and the network only while all loops on the path run. In
- * real time they are processes that share a few CPUs, and one that is not scheduled, or stopped,
- * looks like loss. So each switch process logs in its page how late its loop was, and how late the
- * processes in its slots served their bells, and timers subtract it. A loop that is late right now
- * cannot log that: its due time shows it, which for a process is when its bell was rung.
+ * A timer for an answer measures the peer and the network only while all loops on the path run. In real
+ * time they are processes that share a few CPUs, and one that is stopped or not scheduled looks like
+ * loss. So each switch process logs in its page how late its own loop was, and how late the processes in
+ * its slots served their bells; timers subtract that. A loop that is late right now cannot log it, but its
+ * due time shows it; for a process that is the time of its bell's ring.
  *
- * A log has a number for each of the last LATENESS_SLICES slices of 17 ms, about a second; a loop that
- * is late for longer fills all of them. What is read is bounded all the same.
+ * A log has one number for each of the last LATENESS_SLICES slices of 17 ms, about a second; a loop that
+ * is late for longer fills all of them. Readers bound every value.
  */
 #include "base/assert.h"
 #include "fabric/fabric.h"
@@ -25,7 +25,7 @@ static uint64_t slice_word(int64_t at, int64_t ns)
     return (uint64_t)(at & 0xffffffff) << 32 | (uint64_t)ns;
 }
 
-/* Lateness of the loop in that slice. */
+/* Lateness of the loop in that slice, at most SLICE_NS. */
 static int64_t slice_ns(const struct lateness_log *g, int64_t at)
 {
     T_ASSERT(at >= 0, "a slice of time before the machine was started");
@@ -58,7 +58,7 @@ void lateness_record(struct lateness_log *g, int64_t from_ns, int64_t until_ns)
     }
 }
 
-/* Lateness up to now of the loop that has this log. rung: of its bell, or 0. */
+/* Lateness of the log's loop from from_ns to now_ns. rung: when its bell was rung, or 0. */
 static int64_t lateness_within(const struct lateness_log *g, int64_t rung, int64_t from_ns,
                                int64_t now_ns)
 {
@@ -78,7 +78,7 @@ static int64_t lateness_within(const struct lateness_log *g, int64_t rung, int64
     return sum < now_ns - from_ns ? sum : now_ns - from_ns;
 }
 
-/* The bell of the process that has queue pair qpn at ip; BELLS: none of this fabric. */
+/* Index of the bell of the process with queue pair qpn at ip; BELLS: no process of this fabric. */
 static unsigned bell_of_qp(const struct fabric *f, uint32_t ip, uint32_t qpn)
 {
     unsigned slot = qpn >> 16 ? (qpn >> 16) - 1 : 0;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define UNREAD   UINT64_MAX
-#define WAIT_S   2 /* for an answer */
+#define WAIT_S   2 /* timeout of an answer */
 #define QUESTION "/trib/link_bytes"
 
 static uint16_t sender(const struct fabric *f, unsigned d)
@@ -19,8 +19,8 @@ static uint16_t sender(const struct fabric *f, unsigned d)
     return d & 1 ? f->links[d / 2].b : f->links[d / 2].a;
 }
 
-/* One answer: pairs of a direction, from `next` on and ascending, and its bytes. Returns the
- * direction to ask for next; 0: there are no more; -EPROTO: not such an answer. */
+/* Takes one answer: pairs of direction and bytes, in ascending order from `next` on. Returns the
+ * direction to ask for next; 0: there are no more; -EPROTO: the answer is malformed. */
 static int64_t link_reader_take(const struct fabric *f, const json_t *pairs, int64_t next,
                                 uint64_t *sent)
 {
@@ -67,7 +67,7 @@ static int read_process(const struct rundir *rd, const char *proc, const struct 
     return rc;
 }
 
-/* Of every process that is ready. */
+/* Reads every process that is ready. */
 static int read_processes(const struct rundir *rd, const struct fabric *f, uint64_t *sent,
                           char *why, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock on the run directory's file `shared` lets one process at a time look whether there is a
- * clock, make one, and offer it.
+ * A process holds the lock on the run directory's file `shared` while it looks for a clock, and if there
+ * is none makes and shares one: so only one process makes it.
  */
 #include "machine/page_server.h"
 
@@ -65,12 +65,12 @@ static void *page_server_serve(void *arg)
         int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
         if (fd < 0 && (errno == EINVAL || errno == EBADF))
-            return NULL; /* page_server_stop() */
+            return NULL; /* page_server_stop() has shut the socket down */
         if (fd < 0) {
             usleep(1000); /* no descriptor is free */
             continue;
         }
-        /* A service lets those connect whom its conf gives hosts (io/access.h). */
+        /* A service serves all users who can connect: those to whom its conf gives hosts (io/access.h). */
         if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
             (peer.uid == geteuid() || own_dir_is_service(s->socket)))
             page_server_offer(s, fd);

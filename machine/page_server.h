@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hands out the pages of a trib-switch (shared.h): a thread answers every connection to the socket
- * proc/NAME.page with one message, which carries the descriptors, and closes it. So it holds nothing
- * for those who connect, and works while the loop sleeps.
+ * Shares the pages of a trib-switch (shared.h). A thread answers every connection to the socket
+ * proc/NAME.page with one message that carries the descriptors, and closes it: it keeps no state of
+ * clients, and works while the loop sleeps.
  */
 #ifndef TRIB_MACHINE_PAGE_SERVER_H
 #define TRIB_MACHINE_PAGE_SERVER_H
@@ -22,27 +22,27 @@ struct page_server_cfg {
     unsigned proc;
     const struct fabric *fab;
     const bool *mine;                /* [fab->n_nodes]; NULL: all */
-    uint32_t dilation;               /* of a clock that is made */
-    const struct clock_state *clock; /* the line of a clock that is made; NULL: it starts now */
-    /* Another process of this directory makes the clock, as the trunk does once it has agreed with other
-     * machines: it is waited for until *joins is set. NULL: there is none. */
+    uint32_t dilation;               /* of the clock, if this process makes it */
+    const struct clock_state *clock; /* line of a clock that this process makes; NULL: starts now */
+    /* Set if another process of this directory makes the clock, as the trunk does once the machines have
+     * agreed: waits for that process until *joins is set. NULL: no other process makes it. */
     const volatile sig_atomic_t *joins;
 };
 
 /*
- * Makes the pages of the calling process and serves them. *sh: what it has mapped. The first
- * process of a run directory makes the clock too. 0 or -errno, with a message on stderr.
+ * Makes the pages of the calling process and serves them. *sh: the pages that it has mapped. The first
+ * process of a run directory also makes the clock. 0 or -errno, with a message on stderr.
  */
 struct page_server;
 int page_server_start(struct page_server **ps, struct shared **sh,
                       const struct page_server_cfg *cfg);
 void page_server_stop(struct page_server *ps);
 
-/* shared.c: to the list of those that are mapped. */
+/* shared.c: adds a mapped page to the list. */
 void shared_add(struct shared *sh, const char *name, uint64_t inode, const struct switch_page *page,
                 struct loop_bell *bell);
-/* As shared_refresh(); *clock_fd: a descriptor of the clock, the caller's. 0 or -errno; -ENOENT: there
- * is no clock. */
+/* Like shared_refresh(). *clock_fd: a descriptor of the clock, which the caller owns. 0 or -errno;
+ * -ENOENT: there is no clock. */
 int shared_find(struct shared *sh, const char *dir, int *clock_fd);
 
 #endif

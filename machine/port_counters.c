@@ -15,17 +15,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The file `totals`, of all processes of the host, each of which may write to it, cut it or keep its
- * lock: so it is never mapped, what it says is used for nothing but the counters, and nobody waits for
- * it for longer than WAIT_MS. */
+/* The file `totals`, shared by all processes of the host. Each may write to it, truncate it or keep its
+ * lock. So it is never mapped, its values are used for the counters alone, and nobody waits for its lock
+ * longer than WAIT_MS. */
 struct port_totals {
     uint32_t users, unused;
-    int64_t written_ns; /* of the files */
+    int64_t written_ns; /* when the files were last written */
     uint64_t sum[PORT_COUNTERS], written[PORT_COUNTERS];
 };
 #define WAIT_MS 100
 
-/* One of struct roce_counters, in these units. */
+/* A file, the counter in struct roce_counters that it shows, and the file's unit. */
 static const struct counter_row {
     const char *file;
     size_t at;
@@ -56,7 +56,7 @@ static const struct counter_row {
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(N_ROWS <= PORT_COUNTERS, "all of them have a place");
 
-/* A file that is there. Numbers only grow, unless somebody has written to totals. */
+/* Writes to an existing file. A shorter text than before (totals was tampered with) truncates the file. */
 static void write_number(int dir, const char *file, uint64_t v)
 {
     int fd = own_file_open(dir, file, O_WRONLY), n;
@@ -68,11 +68,11 @@ static void write_number(int dir, const char *file, uint64_t v)
     n = snprintf(text, sizeof(text), "%" PRIu64 "\n", v);
     if (pwrite(fd, text, (size_t)n, 0) == n && !fstat(fd, &st) && st.st_size > n &&
         ftruncate(fd, n))
-        (void)own_unlink(dir, file); /* of two numbers */
+        (void)own_unlink(dir, file); /* it still has digits of both numbers */
     close(fd);
 }
 
-/* A new file, all zero; one that is there stays. */
+/* Creates a file with the value; leaves an existing one as it is. */
 static int make_number(int dir, const char *file, uint64_t v)
 {
     const char *name = strchr(file, '/') + 1;
@@ -99,7 +99,7 @@ void port_counters_dir(char *buf, size_t size, const struct rundir *rd, const ch
 {
     int n = snprintf(buf, size, "port/%.64s/%u.counters", host, port);
 
-    /* No user of a service's host can write into another one's files. */
+    /* Each user of a service's host has files of its own, which no other user can write. */
     if (n > 0 && (size_t)n < size && own_dir_is_service(rd->path))
         snprintf(buf + n, size - (size_t)n, ".%u", (unsigned)geteuid());
 }
@@ -120,7 +120,7 @@ int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
         return dir;
     for (unsigned i = 0; i < N_ROWS && !rc; i++)
         rc = make_number(dir, rows[i].file, 0);
-    /* In the kernel's format: lifespan of values in milliseconds. */
+    /* As in the kernel: lifespan of values in milliseconds. */
     rc = rc ? rc : make_number(dir, "hw_counters/lifespan", PORT_COUNTERS_MAX_NS / 1000000);
     close(dir);
     return rc;
@@ -141,8 +141,8 @@ static bool lock(int fd, bool wait)
     return true;
 }
 
-/* Opens the directory, locks the totals in it, and reads them: zero, where somebody has cut them. A
- * descriptor of the totals, or -errno; -EWOULDBLOCK: another one has the lock. */
+/* Opens the directory, locks its totals, and reads them; missing bytes of a truncated file read as zero.
+ * A descriptor of the totals, or -errno; -EWOULDBLOCK: another process holds the lock. */
 static int totals_open(struct port_counters *pc, int *dir, bool wait, struct port_totals *t)
 {
     struct rundir rd = {.sh = NULL};
@@ -167,12 +167,12 @@ static int totals_open(struct port_counters *pc, int *dir, bool wait, struct por
     return fd;
 }
 
-/* Writes them, and gives the lock back. */
+/* Writes the totals and releases their lock. */
 static void totals_close(struct port_counters *pc, int dir, int fd, const struct port_totals *t)
 {
     pc->users = t->users;
     if (pwrite(fd, t, sizeof(*t), 0) != sizeof(*t))
-        pc->unwritten = true; /* a full disk: the next time */
+        pc->unwritten = true; /* a full disk: tries again next time */
     close(fd);
     close(dir);
 }
@@ -215,8 +215,8 @@ void port_counters_forget(struct port_counters *pc)
     pc->open = false;
 }
 
-/* All processes together write as often as one would. (A killed process counts until the fabric
- * goes down: files are then older, at most PORT_COUNTERS_MAX_NS.) */
+/* Interval of writes, so that all processes together write as often as one would. (A killed process
+ * counts until the fabric goes down: files may then be older, at most PORT_COUNTERS_MAX_NS.) */
 int64_t port_counters_period_ns(const struct port_counters *pc)
 {
     int64_t ns = (int64_t)pc->users * PORT_COUNTERS_MIN_NS / 2;
@@ -239,7 +239,7 @@ static bool grew(const struct port_counters *pc, const struct roce_counters *c)
     return false;
 }
 
-/* Adds what this process has counted since the last time. */
+/* Adds what this process has counted since its last call. */
 static void roce_counters_add(struct port_counters *pc, const struct roce_counters *c,
                               struct port_totals *t)
 {
@@ -271,7 +271,7 @@ bool port_counters_add(struct port_counters *pc, const struct roce_counters *c, 
         return false;
     fd = totals_open(pc, &dir, last, &t);
     if (fd < 0) {
-        pc->unwritten = fd == -EWOULDBLOCK; /* else it is gone, or was exchanged */
+        pc->unwritten = fd == -EWOULDBLOCK; /* otherwise totals is gone or was replaced */
         return true;
     }
     roce_counters_add(pc, c, &t);

@@ -21,7 +21,7 @@ static int open_dir(const struct rundir *rd, const char *host, unsigned port)
     return rundir_dir(rd, in);
 }
 
-/* A service's users read it, whatever its umask. A descriptor or -errno. */
+/* Makes the directory readable for a service's users, whatever the umask. A descriptor or -errno. */
 static int make_dir(const struct rundir *rd, const char *host, unsigned port)
 {
     char in[128];

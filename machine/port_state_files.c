@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the formats of drivers/infiniband/core/sysfs.c and net/core/net-sysfs.c. */
+/* The formats of drivers/infiniband/core/sysfs.c and net/core/net-sysfs.c. */
 static const struct {
     const char *name, *text[2]; /* down, up */
 } files[PORT_STATE_FILES] = {
@@ -23,8 +23,8 @@ const char *port_state_name(enum port_state_file f)
     return files[f].name;
 }
 
-/* Its own name until it is whole: a reader sees one state or the other. Several processes may see the
- * change, of several PID namespaces too. */
+/* Writes under a temporary name and renames, so that a reader sees one state or the other. Several
+ * processes, in several PID namespaces, may write at once. */
 static int put_one(int dir, enum port_state_file f, bool up)
 {
     const char *text = files[f].text[up];

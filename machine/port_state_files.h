@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of a port's state in their directory, which is open: no run directory, no DPDK. */
+/* The files of a port's state in an open directory: needs no run directory and no DPDK. */
 #ifndef TRIB_MACHINE_PORT_STATE_FILES_H
 #define TRIB_MACHINE_PORT_STATE_FILES_H
 
 #include <stdbool.h>
 
-#define PORT_STATE_SUFFIX ".state" /* of such a directory */
+#define PORT_STATE_SUFFIX ".state" /* of the directory's name */
 
 enum port_state_file {
     PORT_STATE,
@@ -15,11 +15,11 @@ enum port_state_file {
     PORT_STATE_FILES
 };
 
-/* The name of a file there. */
+/* The name of a file. */
 const char *port_state_name(enum port_state_file f);
-/* Replaces all of them, each whole. 0 or -errno. */
+/* Replaces all files, each whole. 0 or -errno. */
 int port_state_put(int dir, bool up);
-/* Those that are missing, of a port that is up. 0 or -errno. */
+/* Creates missing files, as of a port that is up. 0 or -errno. */
 int port_state_put_missing(int dir);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A sanitizer's runtime that the user preloads: it must be the first library, or ends the program. */
+/* Whether an item is a sanitizer's runtime: it must be the first library, or it ends the program. */
 static bool is_runtime(const char *item, size_t len)
 {
     static const char *const names[] = {"libasan.", "libtsan.",   "libubsan.",
@@ -25,7 +25,7 @@ static bool is_runtime(const char *item, size_t len)
     return false;
 }
 
-/* Bytes of the runtimes at the begin of a list, with the separator behind each. */
+/* Bytes of the sanitizer runtimes at the start of a list, with the separators after them. */
 static size_t runtimes(const char *list, const char *separators)
 {
     size_t at = 0, len;
@@ -35,7 +35,7 @@ static size_t runtimes(const char *list, const char *separators)
     return at;
 }
 
-/* Prepends `what` to the variable, behind runtimes of sanitizers, unless it is there. */
+/* Prepends `what` to the variable, behind sanitizer runtimes, unless it is there already. */
 static int put_first(const char *variable, const char *what, const char *separators)
 {
     const char *old = getenv(variable), *rest;
@@ -58,13 +58,13 @@ static int put_first(const char *variable, const char *what, const char *separat
     return rc;
 }
 
-/* Whether somebody who is neither this user, root, nor whose program this is can change the file:
- * it is about to run in this user's programs. */
+/* Whether another user than this one, root, or the owner of this program can change the file, which is
+ * about to run in this user's programs. */
 static bool is_foreign(const char *path, uid_t programs, bool is_dir)
 {
     struct stat st;
 
-    if (stat(path, &st)) /* the loader says so */
+    if (stat(path, &st)) /* the loader will report it */
         return false;
     if ((own_trusts(st.st_uid) || st.st_uid == programs) &&
         (!(st.st_mode & S_IWOTH) || (is_dir && st.st_mode & S_ISVTX)))
@@ -84,7 +84,7 @@ static int preload_check(const char *lib)
     char *dir;
     int rc;
 
-    if (!slash) /* the loader looks for it where it looks for all */
+    if (!slash) /* the loader searches its usual folders */
         return 0;
     if (stat("/proc/self/exe", &self))
         self.st_uid = geteuid();

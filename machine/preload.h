@@ -4,11 +4,11 @@
 #define TRIB_MACHINE_PRELOAD_H
 
 /*
- * Prepends the library to LD_PRELOAD, behind runtimes of sanitizers that the user has put first,
- * unless it is there already, as in a shell started by trib.
- * The loader splits that variable at spaces, so the folder of a path with spaces goes to
- * LD_LIBRARY_PATH instead. 0, or -errno; -EINVAL: neither variable can hold the path (a colon);
- * -EPERM, with a message on stderr: a user who is not to be trusted can change the library.
+ * Prepends the library to LD_PRELOAD, but behind sanitizer runtimes that the user has put first. Does
+ * nothing if it is there already, as in a shell started by trib. The loader splits that variable at
+ * spaces, so the folder of a path with spaces goes to LD_LIBRARY_PATH instead. 0, or -errno; -EINVAL:
+ * neither variable can hold the path (a colon); -EPERM, with a message on stderr: an untrusted user can
+ * change the library.
  */
 int preload_set(const char *lib);
 #endif

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <time.h>
 
-#define KEEPER_MS 1000 /* for the keeper to write how a process ended */
+#define KEEPER_MS 1000 /* time for the keeper to record how a process ended */
 
 struct watched {
     char name[FAB_NAME];
-    int pid; /* 0: died, and was reported */
+    int pid; /* 0: its death was reported */
     struct suspect stop;
     int64_t gone_ms; /* CLOCK_MONOTONIC when its lock was first found released; 0: held */
 };
@@ -26,8 +26,8 @@ struct process_monitor {
     const struct fabric *fab;
     unsigned n, room;
     struct watched *proc;
-    bool *used;                   /* by node: a host of the job's, or the switch next to one */
-    bool there[FAB_MAX_MACHINES]; /* machines that were there when the job started, and are */
+    bool *used;                   /* by node: a host of the job, or a switch next to one */
+    bool there[FAB_MAX_MACHINES]; /* machines that have been there since the job started */
 };
 
 static void process_monitor_add(struct process_monitor *w, const char *name, size_t len)
@@ -65,7 +65,7 @@ int process_monitor_start(struct process_monitor **out, const struct rundir *rd,
         return -ENOMEM;
     w->rd = rd;
     w->fab = fab;
-    w->room = fab->n_nodes; /* each runs one node at least */
+    w->room = fab->n_nodes; /* each process runs at least one node */
     w->proc = calloc(w->room, sizeof(*w->proc));
     w->used = calloc(fab->n_nodes, sizeof(*w->used));
     if (!w->proc || !w->used)
@@ -95,7 +95,7 @@ void process_monitor_stop(struct process_monitor *w)
     free(w);
 }
 
-/* Its section of the conf; NULL: it was started with --nodes, and is named after the first. */
+/* The conf's entry of the process; NULL: it was started with --nodes, and has the name of its first node. */
 static const struct fab_proc *proc_of(const struct process_monitor *w, const struct watched *p)
 {
     for (unsigned i = 0; i < w->fab->n_procs; i++)
@@ -112,7 +112,7 @@ static bool is_needed(const struct process_monitor *w, const struct fab_proc *fp
     return !fp;
 }
 
-/* How the process ended, as recorded by its trib-keep; "": there is none. */
+/* Reads how the process ended, as its trib-keep has recorded; "": nothing is recorded. */
 static void how_it_ended(const struct process_monitor *w, const struct watched *p, char *how,
                          size_t size)
 {
@@ -142,7 +142,8 @@ static void process_monitor_describe(const struct process_monitor *w, const stru
     snprintf(text + at, size - at, ") %s", what);
 }
 
-/* On a busy machine the keeper writes how a process ended some time after its lock is released. */
+/* Whether the keeper has had time to record how it ended: on a busy machine it does so some time after
+ * the process's lock is released. */
 static bool keeper_had_time(struct watched *p)
 {
     struct timespec t;
@@ -171,7 +172,7 @@ static bool machine_gone(struct process_monitor *w, char *text, size_t size, boo
     return false;
 }
 
-/* The lock of a pid file is released with its process, even before the process is reaped. */
+/* The kernel releases the lock on a pid file when its process ends, even before it is reaped. */
 bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed)
 {
     for (unsigned i = 0; i < w->n; i++) {

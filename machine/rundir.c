@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The run directory. Files that several processes may create at once (the conf copy) are written
- * under a temporary name and renamed to the real one, unless that is there (system/temp_file.h):
- * renameat2(2) decides which process is first, and no process sees half a file, or one with two names.
+ * The run directory. A file that several processes may create at once (the copy of the conf) is written
+ * under a temporary name and renamed without replacing (system/temp_file.h): renameat2(2) decides which
+ * process is first, and no process sees an incomplete file or one with two names.
  */
 #include "machine/rundir.h"
 #include "system/input.h"
@@ -55,7 +55,7 @@ int rundir_port_sock(const struct rundir *rd, const char *host, unsigned port, u
     return rundir_path(rd, buf, size, "port/%s/%u.%u.sock", host, port, slot);
 }
 
-/* Makes a directory unless it is there, one of this user's and no link. 0 or -errno, with a message. */
+/* Makes a directory; one that is there must be this user's and no link. 0 or -errno, with a message. */
 static int make_dir(const struct rundir *rd, const char *name, mode_t mode)
 {
     char why[OWN_WHY];
@@ -122,8 +122,8 @@ static int find_path(char *buf, size_t size, const char *fabric_name)
     return rc ? complain(ENAMETOOLONG, "run directory %.60s...", buf) : 0;
 }
 
-/* Opens the directory and those above it, and refuses what other users could exchange: -EPERM, with a
- * message. The path is as good as the descriptor afterwards. */
+/* Opens the directory and those above it. -EPERM, with a message: another user could replace one of
+ * them. If not, the path is afterwards as safe as a descriptor. */
 static int own_dir(const struct rundir *rd, bool create)
 {
     static const char *const sub[] = {"proc", "port", "link"};
@@ -145,7 +145,7 @@ static int own_dir(const struct rundir *rd, bool create)
         at = own_subdir_open(fd, sub[i]);
         if (at >= 0)
             close(at);
-        else if (at != -ENOENT && (create || at != -EACCES)) /* a service's, not for its users */
+        else if (at != -ENOENT && (create || at != -EACCES)) /* a service's users have no access */
             rc = complain(-at,
                           "%s/%s: found something that is not ours alone, expected a directory of "
                           "user %u to which nobody else can write",
@@ -164,7 +164,7 @@ static int say_why(const struct rundir *rd, int err, const char *why)
     return -err;
 }
 
-/* silent: no message, whatever the error. */
+/* silent: prints no message, whatever the error. */
 static int open_in(const struct rundir *rd, int flags, const char *name, bool silent)
 {
     char why[OWN_WHY];
@@ -245,7 +245,7 @@ static int write_all(int fd, const char *data, size_t len)
     return 0;
 }
 
-/* 0: this process was first; 1: another one was; -errno, with a message. */
+/* Creates a file. 0: this process was first; 1: another process was; -errno, with a message. */
 static int write_once(const struct rundir *rd, const char *name, const char *data, size_t len)
 {
     char why[OWN_WHY];
@@ -316,7 +316,7 @@ static char *read_own(const struct rundir *rd, const char *name, size_t *len)
     return read_file(fd < 0 ? NULL : fdopen(fd, "r"), len);
 }
 
-/* Unix socket paths have at most 107 characters; the longest one depends on the fabric's names. */
+/* Refuses a path so long that a socket's would exceed 107 characters; that depends on the fabric's names. */
 static int check_lengths(const struct rundir *rd, const struct fabric *f)
 {
     const size_t max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;

@@ -14,8 +14,8 @@
 
 /* ---- slots ---- */
 
-/* flock, not fcntl: two claims of one process must collide, and closing another file must not give
- * a slot back. */
+/* Uses flock, not fcntl: two claims of one process must conflict, and closing another descriptor of the
+ * file must not release the slot. */
 int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,
                       int *fd)
 {
@@ -49,8 +49,8 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
 
 /* ---- pid files ---- */
 
-/* In clock ticks since boot, field 22 of /proc/PID/stat (after the name, which may have any
- * characters): tells a process from a later one with the same pid. */
+/* Start time of this process in clock ticks since boot: field 22 of /proc/PID/stat (after the name, which
+ * may contain any character). It tells the process from a later one with the same pid. */
 static unsigned long long start_time(void)
 {
     FILE *f = fopen("/proc/self/stat", "re");
@@ -65,7 +65,7 @@ static unsigned long long start_time(void)
     return p ? strtoull(p, NULL, 10) : 0;
 }
 
-/* fcntl, so that F_GETLK returns the holder's pid even when the file is stale. */
+/* Uses fcntl, because F_GETLK returns the holder's pid even if the file's text is stale. */
 int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

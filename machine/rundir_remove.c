@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Removes a run directory: only files that its processes create, so that a wrong path does no harm, and
- * by descriptors alone (system/own_clear.h): what a host's process has put in their place leads nowhere.
+ * Removes a run directory: only files that its processes create, so a wrong path does no harm, and only
+ * through descriptors (system/own_clear.h), so links put in their place by a host's process lead nowhere.
  */
 #include "system/own_clear.h"
 #include "system/own_path.h"
@@ -37,7 +37,7 @@ static enum own_takes in_link(const char *name)
     return ends_in(name, files) ? OWN_FILE : OWN_LEAVE;
 }
 
-/* Sockets, locks, <port>.counters and <port>.state with all in them. */
+/* Removes sockets, locks and tokens, and <port>.counters and <port>.state with their contents. */
 static enum own_takes in_host(const char *name)
 {
     static const char *const files[] = {".sock", ".lock", ".token", NULL};
@@ -46,7 +46,7 @@ static enum own_takes in_host(const char *name)
     return ends_in(name, files) ? OWN_FILE : ends_in(name, trees) ? OWN_TREE : OWN_LEAVE;
 }
 
-/* Clears a directory of these, and removes it if nothing is left. */
+/* Removes the files of a directory that `takes` selects, and then the directory if it is empty. */
 static void sweep(int dir, const char *name, enum own_takes (*takes)(const char *))
 {
     int fd = own_subdir_open(dir, name);
@@ -58,7 +58,7 @@ static void sweep(int dir, const char *name, enum own_takes (*takes)(const char 
     (void)own_rmdir(dir, name);
 }
 
-/* port/<host>: what is there that is no directory stays. */
+/* Sweeps port/<host>; keeps whatever is not a directory there. */
 static void sweep_ports(int dir)
 {
     int fd = own_subdir_open(dir, "port"), again = fd < 0 ? -1 : dup(fd);
@@ -98,7 +98,7 @@ static bool anybody_runs(const struct rundir *rd, int dir)
 
 void rundir_remove(const struct rundir *rd)
 {
-    /* dpdk: files of DPDK's telemetry, dpdk/<process>/... */
+    /* dpdk: the sockets of DPDK's telemetry, dpdk/<process>/... */
     static const char *const rest[] = {"dpdk",        "machines",    "shared",
                                        "fabric.conf", "fabric.path", "machine"};
     char why[OWN_WHY];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pages that are shared: how they are made, what is checked before one of another process is
- * mapped, and the list of those that this process has mapped.
+ * Shared pages: makes them, checks those of other processes before it maps them, and lists the ones that
+ * this process has mapped.
  */
 #include "machine/shared.h"
 
@@ -29,7 +29,7 @@
 #endif
 
 #define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-#define ANSWER_MS  1000 /* for a trib-switch that is stopped */
+#define ANSWER_MS  1000 /* timeout of a question to a trib-switch, which may be stopped */
 
 /* ---- memory files ---- */
 
@@ -55,8 +55,8 @@ int shared_seal(int fd)
     return fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ? -errno : 0;
 }
 
-/* Of a memory file that has these seals; -1: it has not. One on huge pages may lose them, which is a
- * SIGBUS at the next use. */
+/* Size of a memory file with these seals; -1: it lacks one, or is on huge pages, which may be missing: a
+ * SIGBUS at the next access. */
 static off_t size_of(int fd, int need)
 {
     int seals = fcntl(fd, F_GET_SEALS);
@@ -76,7 +76,7 @@ static void *map(int fd, size_t size, bool write)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Pages that read-only mappings show must not change by another hand than the writer's. */
+/* For a read-only mapping requires F_SEAL_FUTURE_WRITE: nobody but the writer may change the page. */
 void *shared_map(int fd, size_t size, bool write)
 {
     int need = SIZE_SEALS | (write ? 0 : F_SEAL_FUTURE_WRITE);
@@ -96,9 +96,9 @@ void *shared_map_part(int fd, size_t size)
     return shared_is_safe(fd, size) ? map(fd, size, true) : NULL;
 }
 
-/* ---- what trib-switch processes hand out ---- */
+/* ---- the pages of trib-switch processes ---- */
 
-/* Connects to a socket of proc/, of a process of this user. Returns the descriptor or -errno. */
+/* Connects to a socket in proc/ of a process of this user or the service. A descriptor or -errno. */
 static int shared_call(const char *dir, const char *file)
 {
     struct timeval tv = {.tv_sec = ANSWER_MS / 1000, .tv_usec = ANSWER_MS % 1000 * 1000};
@@ -155,7 +155,7 @@ static int take_message(int sock, struct page_offer *offer, int fds[PAGE_FDS])
     return -EPROTO;
 }
 
-/* Whether this page is mapped already. */
+/* Whether this page is mapped already; if so it is no longer gone. */
 static bool shared_known(struct shared *sh, uint64_t inode)
 {
     unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_relaxed);
@@ -168,7 +168,7 @@ static bool shared_known(struct shared *sh, uint64_t inode)
     return false;
 }
 
-/* Whether the process of that name is known, and has not been forgotten. */
+/* Whether the process of that name has answered and was not forgotten since. */
 static bool shared_answered(const struct shared *sh, const char *name)
 {
     unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_relaxed);
@@ -179,7 +179,7 @@ static bool shared_answered(const struct shared *sh, const char *name)
     return false;
 }
 
-/* Those of this name that were mapped belong to a process that has ended. */
+/* Marks the mapped pages of that name: their process has ended. */
 static void shared_forget_page(struct shared *sh, const char *name)
 {
     unsigned n = atomic_load_explicit(&sh->n_sw, memory_order_relaxed);
@@ -228,12 +228,12 @@ static void map_offer(struct shared *sh, const char *name, const int fds[PAGE_FD
 struct page_question {
     struct shared *sh;
     const char *dir;
-    uint32_t version;      /* of a process that has another one than ours */
-    int *clock_fd;         /* NULL: the clock's descriptor is not wanted */
+    uint32_t version;      /* another version than ours that a process has; 0: none */
+    int *clock_fd;         /* NULL: the caller does not want the clock's descriptor */
     char silent[FAB_NAME]; /* a process that does not answer; "": none */
 };
 
-/* Asks the process of this socket. 0 or -errno; a process that has ended is none. */
+/* Asks the process behind a socket. 0 or -errno; 0 also if the process has ended. */
 static int page_question_ask(struct page_question *q, const char *file, const char *name)
 {
     int sock = shared_call(q->dir, file), fds[PAGE_FDS], rc;
@@ -243,7 +243,7 @@ static int page_question_ask(struct page_question *q, const char *file, const ch
         shared_forget_page(q->sh, name);
     if (sock < 0)
         return sock == -ECONNREFUSED || sock == -ENOENT ? 0 : sock;
-    /* A stopped process would not answer, however long one waits. */
+    /* Does not wait for a stopped process, which cannot answer. */
     rc = silent_is_stopped(q->dir, name) ? -EAGAIN : take_message(sock, &offer, fds);
     close(sock);
     if (rc == -EAGAIN)

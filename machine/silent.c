@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The file proc/NAME.SUFFIX of the run directory; -errno. */
+/* Opens the file proc/NAME.SUFFIX of the run directory; -errno on failure. */
 static int file_of(const char *dir, const char *name, const char *suffix)
 {
     char file[256], why[OWN_WHY];
@@ -24,7 +24,7 @@ static int file_of(const char *dir, const char *name, const char *suffix)
     return fd;
 }
 
-/* 0: none; -errno: not known. */
+/* Its pid; 0: it does not run; -errno: unknown. */
 static pid_t pid_of(const char *dir, const char *name)
 {
     int fd = file_of(dir, name, "pid");
@@ -44,7 +44,7 @@ bool silent_is_stopped(const char *dir, const char *name)
     return pid > 0 && process_is_stopped(pid);
 }
 
-/* As its trib-keep has written it; "": unknown. */
+/* Reads how it ended, as its trib-keep has recorded; "": unknown. */
 static void how_it_ended(const char *dir, const char *name, char *how, size_t size)
 {
     int fd = file_of(dir, name, "ended");

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define LONG_MS   50    /* a shorter stop makes no rank fail */
-#define MEMORY_MS 10000 /* a failure shows up when retries have run out */
-#define STUCK_MS  15000 /* limit for a stop that no rank notices, because none sends to it */
+#define MEMORY_MS 10000 /* a failure may show so much later, once retries have run out */
+#define STUCK_MS  15000 /* limits a stop that no rank notices, because none sends to it */
 
 void suspect_note(struct suspect *s, bool stopped, int64_t now_ms)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Client of DPDK's telemetry sockets (SOCK_SEQPACKET: a greeting, then one answer per question).
+ * Client of DPDK's telemetry sockets (SOCK_SEQPACKET: a greeting, then one answer per request).
  */
 #include "machine/telemetry_client.h"
 
@@ -22,13 +22,13 @@
 #define ANSWER   65536
 #define QUESTION 1024 /* longest request that DPDK reads */
 #define ANSWER_S 10
-#define LAST_MS  100 /* for each process once the time for all of them is over */
+#define LAST_MS  100 /* timeout per process once the time of all is used up */
 
 static int open_once(const char *dir, const char *proc, unsigned ms)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    char greeting[1]; /* the rest of it is of no interest */
+    char greeting[1]; /* SOCK_SEQPACKET drops the rest of it */
     int fd;
 
     if (snprintf(un.sun_path, sizeof(un.sun_path), "%s/dpdk/%s/dpdk_telemetry.v2", dir, proc) >=
@@ -50,7 +50,7 @@ static int open_once(const char *dir, const char *proc, unsigned ms)
     return fd;
 }
 
-/* A server that has too many clients takes the place of one before it could ask. */
+/* A server with too many clients may drop one before it could ask: tries again. */
 #define TRIES 5
 
 static int open_within(const char *dir, const char *proc, unsigned ms)
@@ -58,7 +58,7 @@ static int open_within(const char *dir, const char *proc, unsigned ms)
     int fd = -ECONNRESET;
 
     if (silent_is_stopped(dir, proc))
-        return -EAGAIN; /* it would not answer however long one waits */
+        return -EAGAIN; /* a stopped process cannot answer */
     for (unsigned i = 0; i < TRIES && fd == -ECONNRESET; i++)
         fd = open_once(dir, proc, ms);
     return fd;
@@ -71,7 +71,7 @@ int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
 
 json_t *telemetry_client_ask(int fd, const char *cmd, const char *params)
 {
-    char answer[ANSWER]; /* the caller's: threads ask at the same time */
+    char answer[ANSWER]; /* on the stack: threads ask at the same time */
     char question[QUESTION];
     json_t *all, *value = NULL;
     ssize_t n;
@@ -112,8 +112,8 @@ void telemetry_client_proc(json_t *out, int fd, const char *proc, const char *cm
     json_decref(v);
 }
 
-/* No process did it: every answer is an error, empty, or refers to another process. A list of a
- * process that has nothing to list is an answer without entries. */
+/* Whether no process executed the command: every answer is an error, empty, or refers to another process.
+ * A process with an empty list adds no entries, and does not count as failed. */
 static bool all_failed(const json_t *out)
 {
     const char *key;
@@ -145,7 +145,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* On stderr, for a program that has a name. */
+/* Prints to stderr, if the program has a name. */
 __attribute__((format(printf, 2, 3))) static void complain(const char *program, const char *fmt,
                                                            ...)
 {
@@ -161,12 +161,12 @@ __attribute__((format(printf, 2, 3))) static void complain(const char *program, 
 
 struct telemetry_query {
     const char *program, *dir, *proc, *cmd;
-    int64_t left_ms; /* of the time that silent processes may take together */
+    int64_t left_ms; /* time left for silent processes together */
     unsigned asked, silent;
     json_t *out;
 };
 
-/* Whether a list has the word, between commas. */
+/* Whether a comma-separated list contains the word. */
 static bool listed(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -177,7 +177,7 @@ static bool listed(const char *list, const char *word)
     return false;
 }
 
-/* Queries the process of this .ready file, unless it is another one or not to be asked. */
+/* Queries the process of a .ready file, unless it is not q->proc or is in skip. */
 static void query_file(struct telemetry_query *q, const char *file, const char *skip)
 {
     int64_t from = now_ms();
@@ -253,7 +253,7 @@ int telemetry_client_query(const char *program, const char *dir, const char *cmd
     return rc ? 1 : 0;
 }
 
-/* The process that has the clock changes it; -ENOENT: that is another one. */
+/* Sets the dilation at the process that made the clock; -ENOENT: that is another process. */
 static int set_dilation_at(const char *dir, const char *proc, unsigned n)
 {
     int fd = telemetry_client_open(dir, proc, ANSWER_S), rc = -EIO;

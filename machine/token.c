@@ -16,9 +16,8 @@
 #define PATH     (RUN_PATH + 64)
 #define FD_FIRST 700 /* shells and loops over descriptors use low ones */
 
-/* Whatever a descriptor's number names by now: only a file of this user that looks like a token is
- * one. */
-/* rd: whose file it may be beside this user's; NULL: nobody's. */
+/* Reads a token from fd, whose number may name any file by now: accepts only a regular file of this user,
+ * or of the owner of rd if that is not NULL, that looks like a token. */
 static int read_token(const struct rundir *rd, int fd, char token[TOKEN_BYTES])
 {
     struct stat st;
@@ -71,7 +70,7 @@ int token_make(const struct rundir *rd, const char *host, char token[TOKEN_BYTES
     fd = open_file(rd, host, O_CREAT | O_EXCL | O_WRONLY);
     if (fd < 0)
         return fd;
-    errno = ENOSPC; /* of a write that is short */
+    errno = ENOSPC; /* of a short write */
     if (write(fd, token, TOKEN_BYTES) != TOKEN_BYTES) {
         rc = -errno;
         fprintf(stderr, "tributary: cannot write %s: %s\n", path, strerror(errno));
@@ -89,7 +88,7 @@ int token_find(const struct rundir *rd, const char *host, char token[TOKEN_BYTES
     return read_file(rd, host, token);
 }
 
-/* A copy that nobody can change: the file is one of all processes of the host. */
+/* Makes a copy that nobody can change; all processes of the host share the file. */
 static int sealed_copy(const char token[TOKEN_BYTES])
 {
     int fd = memfd_create("token", MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
@@ -113,7 +112,7 @@ int token_hand_over(const struct rundir *rd, const char *host)
     if (fd < 0)
         return fd;
     high = fcntl(fd, F_DUPFD, FD_FIRST);
-    if (high < 0) /* a low limit of descriptors */
+    if (high < 0) /* the limit of descriptors is too low */
         high = fcntl(fd, F_DUPFD, 3);
     close(fd);
     if (high < 0)

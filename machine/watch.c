@@ -23,7 +23,7 @@ int watch_create(struct watch *w, unsigned n)
     return 0;
 }
 
-/* It may never have been created: all of it is zero then. */
+/* Also for a watch that was never created, which is all zero. */
 void watch_destroy(struct watch *w)
 {
     if (w->fd && w->epoll >= 0)
@@ -52,7 +52,7 @@ unsigned watch_look(struct watch *w, unsigned n)
     int got;
 
     memset(w->ready, 0, n * sizeof(*w->ready));
-    /* The kernel goes on with others each time; what is ready a second time has been seen already. */
+    /* epoll_wait() continues with other ports each time; stops at a batch without a new one. */
     do {
         bool fresh = false;
 
