@@ -30,7 +30,7 @@
 #define PORT_AUTO -1
 
 /* Properties of a link that a file can set. Unset: rate_bps 0, latency_ps -1, buffer_bytes 0,
- * buffer_pkts 0, cables 0. */
+ * buffer_pkts 0. */
 struct link_props {
     uint64_t rate_bps, buffer_bytes, ecn_bytes, ecn_max_bytes;
     int64_t latency_ps, jitter_ps;
@@ -99,27 +99,45 @@ static inline void *build_alloc(struct build *b, size_t n, size_t size)
 
 /* ---- keys.c: groups by a table of allowed keys ---- */
 enum key_type {
-    KEY_RATE,  /* uint64_t, bits per second */
-    KEY_TIME,  /* int64_t, ps */
-    KEY_SIZE,  /* uint64_t, bytes */
-    KEY_UINT,  /* uint32_t */
-    KEY_BOOL,  /* bool */
-    KEY_PROB,  /* double, 0..1 */
-    KEY_SHARE, /* double, 0..1, of something that is not drawn */
-    KEY_NAME,  /* char[FAB_NAME] */
-    KEY_TEXT,  /* char[128] */
-    KEY_OWN    /* read by the caller */
+    KEY_RATE,   /* uint64_t, bits per second */
+    KEY_TIME,   /* int64_t, ps */
+    KEY_SIZE,   /* uint64_t, bytes */
+    KEY_UINT,   /* uint32_t */
+    KEY_BOOL,   /* bool */
+    KEY_PROB,   /* double, 0..1 */
+    KEY_SHARE,  /* double, 0..1, of something that is not drawn */
+    KEY_NAME,   /* char[FAB_NAME] */
+    KEY_TEXT,   /* char[128] */
+    KEY_CHOICE, /* uint32_t, index into the names that it takes */
+    KEY_OWN     /* read by the caller */
 };
+/* A row of a table of keys. The tables of documents come from the rows (scripts/docs_keys.py): the
+ * comment before a row is its meaning there. A default that the reader computes is the comment's last
+ * sentence, "Default: <how>.". */
 struct key {
     const char *name;
     enum key_type type;
-    size_t offset;   /* into the struct that is filled in */
-    uint64_t lo, hi; /* accepted range, in the unit of the type; both 0: any */
+    size_t offset;            /* into the struct that is filled in */
+    uint64_t lo, hi;          /* accepted range, in the unit of the type; both 0: any */
+    const char *initial;      /* the default, as a file has it without quotes; NULL: none */
+    const char *const *names; /* of a choice, up to NULL */
 };
 /* clang-format off */
-#define OWN_KEY(name)                 {name, KEY_OWN, 0, 0, 0}
-#define PLAIN_KEY(name, type, offset) {name, type, offset, 0, 0} /* of a type without a range */
+#define OWN_KEY(name_)                {.name = name_, .type = KEY_OWN}
+/* With a default that the caller has from keys_initial_of(). */
+#define OWN_KEY_FROM(name_, initial_) {.name = name_, .type = KEY_OWN, .initial = initial_}
+/* Of a type without a range. */
+#define PLAIN_KEY(name_, type_, offset_, initial_)                                                 \
+    {.name = name_, .type = type_, .offset = offset_, .initial = initial_}
+#define RANGE_KEY(name_, type_, offset_, lo_, hi_, initial_)                                       \
+    {.name = name_, .type = type_, .offset = offset_, .lo = lo_, .hi = hi_, .initial = initial_}
+#define CHOICE_KEY(name_, offset_, names_, initial_)                                               \
+    {.name = name_, .type = KEY_CHOICE, .offset = offset_, .initial = initial_, .names = names_}
 /* clang-format on */
+/* Sets the members of *out whose keys have a default. */
+void keys_initial(const struct key *keys, unsigned n, void *out);
+/* The default of one of them, as text. */
+const char *keys_initial_of(const struct key *keys, unsigned n, const char *name);
 /* Reads every setting of group g that the table names; any other setting is an error. */
 void keys_read(struct build *b, config_setting_t *g, const struct key *keys, unsigned n, void *out);
 /* "found <value>, expected <expected>" for a setting of the wrong type or value. */
@@ -145,11 +163,12 @@ int build_find_node(const struct build *b, const char *name, size_t len);
 void build_no_node(struct build *b, int line, const char *key,
                    const char *text);                      /* reports that text is not the name of a
                                                           node */
-void conf_costs(struct build *b, config_setting_t *s);     /* conf_costs.c */
+void conf_costs(struct build *b, config_setting_t *s);     /* conf_costs.c; s: or NULL */
 void conf_transport(struct build *b, config_setting_t *s); /* conf_transport.c; s: or NULL */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r);
-/* `forwarding` of the file or of a node: whether switches cut through. A mistake gives the
- * default. */
+/* Names of `forwarding`, up to NULL; index 1: switches cut through. */
+extern const char *const conf_forwardings[];
+/* `forwarding` of a node. A mistake gives the file's. */
 bool conf_forwarding(struct build *b, const config_setting_t *s);
 void conf_nodes(struct build *b, config_setting_t *s);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The keys that conf files take, with their ranges, read from the tables of keys in the sources (struct key of fabric/build.h)."""
+"""The keys that conf files take, with their ranges, defaults and meanings, read from the tables of keys in the sources (struct key of fabric/build.h)."""
 
+import functools
 import re
 
 from docs_text import Mistake, files, table, text_of
@@ -23,7 +24,11 @@ KEYS = {
     "fabric/conf/workload_conf.c": ["`model` of a workload", "`training` of a workload", "`parallel` of a workload", "`algorithm` of `parallel`", "a workload"],
     "sim/jobs/jobs_conf.c": ["a job"],
 }
-KEY_ROW = re.compile(r'(?:\{|OWN_KEY\(|PLAIN_KEY\()\s*"(\w+)"')
+COMMENT = r"/\*((?:[^*]|\*(?!/))*)\*/"
+KEY_ROW = re.compile(rf'(?:{COMMENT}\s*)?\b(OWN_KEY_FROM|OWN_KEY|PLAIN_KEY|RANGE_KEY|CHOICE_KEY)\(\s*"(\w+)"')
+# What reads a setting by its name, and the keys that are alone in their files.
+READ = re.compile(r'\b(?:config_setting_get_member|group_of|conf_link_group|read_count|read_type|read_member)\((?:\w+, )*"(\w+)"')
+ALONE = {"faults", "jobs"}
 VALUES = {"KEY_BOOL": "`true` or `false`", "KEY_PROB": "0.0 to 1.0, or as `0.1%`", "KEY_SHARE": "0.0 to 1.0, or as `0.1%`", "KEY_NAME": "a name",
           "KEY_TEXT": "a text", "KEY_OWN": ""}
 UNITS = {"KEY_TIME": [("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 1000), ("ps", 1)],
@@ -67,26 +72,97 @@ def arguments(text):
     return [part.strip() for part in parts]
 
 
-def key_rows(path, body):
-    for row in KEY_ROW.finditer(body):
-        _, kind, _, low, high = (arguments(body[row.end() :]) + ["KEY_OWN", "0", "0", "0"])[:5] if "OWN" not in row[0] else ["", "KEY_OWN", "", "", ""]
-        if kind in VALUES:
-            yield row[1], VALUES[kind]
-        else:
-            yield row[1], "" if low == "least" else range_of(kind, number(low, path), number(high, path))
+def names_of(choice, path):
+    """The names that a choice takes, as its array of the sources has them."""
+    found = next((m for file in [path, *files("fabric/conf/*.c")] for m in re.findall(rf"\b{choice}\[\] = {{([^}}]*)}}", text_of(file))), None)
+    if found is None:
+        raise Mistake(f"{path}: found no array {choice}, expected the names that a key takes")
+    return ", ".join(f"`{name}`" for name in re.findall(r'"[^"]*"', found))
+
+
+def meaning_of(path, key, comment):
+    """The meaning of a key, and its default as far as the comment says it."""
+    if not comment:
+        raise Mistake(f"{path}: found {key} without a comment before its row, expected its meaning")
+    text = re.sub(r"\s*\n\s*\*?\s*", " ", comment.strip())
+    text, _, default = re.fullmatch(r"(.*?)((?:^| )(?:Default: )?((?:(?<=Default: )|Needed).*))?", text).groups()
+    default = default or ""
+    return text.rstrip(".").strip(), (default[:1].lower() + default[1:]).rstrip(".") if default.startswith("Needed") else re.sub(r"(?<!\.)\.$", "", default)
+
+
+def default_of(initial):
+    """A default as a conf has it: numbers and truths without quotes."""
+    text = initial.strip('"')
+    return f"`{text}`" if re.fullmatch(r"[\d.]+|true|false", text) else f'`"{text}"`'
+
+
+def key_row(path, row, rest):
+    """[key, value, default, meaning] of a row of a table; rest: its arguments behind the name."""
+    comment, macro, key = row.groups()
+    meaning, default = meaning_of(path, key, comment)
+    if macro == "RANGE_KEY":
+        kind, _, low, high, initial = rest
+        value = "" if low == "least" else range_of(kind, number(low, path), number(high, path))
+    elif macro == "PLAIN_KEY":
+        kind, _, initial = rest
+        value = VALUES[kind]
+    elif macro == "CHOICE_KEY":
+        _, names, initial = rest
+        value = names_of(names, path)
+    else:
+        value, initial = "", rest[0] if rest else "NULL"
+    if initial != "NULL":
+        if default:
+            raise Mistake(f"{path}: found the default of {key} in its row and in its comment, expected it once")
+        default = default_of(initial)
+    return [f"`{key}`", value, default, meaning]
+
+
+@functools.lru_cache(maxsize=None)
+def key_tables():
+    """What each table is of, and its rows, in the order of KEYS."""
+    tables = {}
+    for path, of in KEYS.items():
+        source = text_of(path)
+        for comment, macro, text in re.findall(rf"{COMMENT}\n#define ([A-Z_]+_KEY) ([^\n]*)\n", source):
+            source = re.sub(rf"(?<!define )\b{macro}(?=,)", lambda _, row=f"/*{comment}*/ {text}": row, source)
+        bodies = re.findall(r"struct key \w+\[[^\]]*\] = \{(.*?)\};", source, re.S)
+        if len(bodies) != len(of):
+            raise Mistake(f"{path}: found {len(bodies)} tables of keys, expected {len(of)} as KEYS of scripts/docs_keys.py has")
+        for what, body in zip(of, bodies):
+            tables[what] = [key_row(path, row, arguments(body[row.end() :])[1:]) for row in KEY_ROW.finditer(body)]
+    return tables
+
+
+def keys(what):
+    """The table of one group of keys, for the page that explains it."""
+    tables = key_tables()
+    if what not in tables:
+        raise Mistake(f"found keys of {what}, expected one of: {', '.join(tables)}")
+    return table(["key", "value", "default", "meaning"], tables[what])
 
 
 def conf_keys(_):
-    rows = []
-    for path, of in KEYS.items():
-        source = text_of(path)
-        for macro in set(re.findall(r"\b([A-Z_]+_KEYS?)(?=[,}])", source)):
-            text = next(m for file in [path, *files("sim/jobs/*.h")] for m in re.findall(rf"#define {macro}\b((?:[^\n]*\\\n)*[^\n]*\n)", text_of(file)))
-            text = text.replace("\\\n", "\n")
-            source = re.sub(rf"(?<!define )\b{macro}\b", lambda _, text=text: text, source, count=1 if macro.endswith("S") else 0)
-        tables = re.findall(r"struct key \w+\[[^\]]*\] = \{(.*?)\};", source, re.S)
-        if len(tables) != len(of):
-            raise Mistake(f"{path}: found {len(tables)} tables of keys, expected {len(of)} as KEYS of scripts/docs_keys.py has")
-        for what, body in zip(of, tables):
-            rows += [[what, f"`{name}`", value] for name, value in key_rows(path, body)]
-    return table(["of", "key", "accepted"], rows)
+    return table(["of", "key", "value", "default"], [[what, *row[:3]] for what, rows in key_tables().items() for row in rows])
+
+
+def mistaken_keys(pages):
+    """Tables of keys that no page has, keys that are read and in no table, and keys that are in a table and that nothing reads."""
+    everything = "\n".join(pages.values())
+    try:
+        tables = key_tables()
+    except Mistake as mistake:
+        yield str(mistake)
+        return
+    known = {row[0].strip("`") for rows in tables.values() for row in rows}
+    for what in tables:
+        if f"<!-- from: keys {what} -->" not in everything:
+            yield f"keys of {what}: no page has them, expected <!-- from: keys {what} -->"
+    sources = {path: text_of(path) for path in files("fabric/conf/*.c", "sim/jobs/jobs_conf*.c")}
+    code = "\n".join(re.sub(r'OWN_KEY(?:_FROM)?\("\w+"', "", text) for text in sources.values())
+    for path, text in sources.items():
+        for key in sorted(set(READ.findall(text)) - known - ALONE):
+            yield f"{path}: found {key}, which is read and in no table of keys"
+        for key in re.findall(r'OWN_KEY(?:_FROM)?\("(\w+)"', text):
+            if f'"{key}"' not in code:
+                yield f"{path}: found {key} in a table of keys, which nothing reads"

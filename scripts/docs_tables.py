@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs_tables.py [--check] [BUILD]: writes the tables of documents that the code has already. A page has a table between the lines
 `<!-- from: NAME [ARGUMENT] -->` and `<!-- end -->`; NAMEs are those of TABLES below. --check writes nothing and fails where a table differs,
-where an option has no help, where no page has a program's options, and where a key of a conf or a
+where an option has no help, where no page has a program's options, where a key of a conf is in no table or in one that no page has, and where a
 variable of the environment is in no document.
 BUILD (build) has the programs; without them only tables that are read from the sources are written or checked."""
 
@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
 
-from docs_keys import conf_keys  # noqa: E402
+from docs_keys import conf_keys, keys, mistaken_keys  # noqa: E402
 from docs_text import Mistake, cell, files, table, text_of  # noqa: E402
 from tributary._files import write_whole  # noqa: E402
 
@@ -171,7 +171,7 @@ def room_text(room):
 
 
 TABLES = {"commands": commands, "options": options, "environment": environment, "drops": drops, "log-rooms": log_rooms, "telemetry": telemetry,
-          "limits": limits, "conf-keys": conf_keys, "rooms": rooms, "room": room_text}
+          "limits": limits, "conf-keys": conf_keys, "keys": keys, "rooms": rooms, "room": room_text}
 OF_PROGRAMS = {"commands", "options", "environment"}
 
 
@@ -186,7 +186,7 @@ def written(page, what, old):
 
 
 def undocumented(pages):
-    """Folders without a README.md; programs whose options no page has; keys of confs, and variables that the code reads, that no page names."""
+    """Folders without a README.md; programs whose options no page has; mistaken keys of confs; variables that the code reads and no page names."""
     everything = "\n".join(pages.values())
     for folder in sorted({path.split("/")[0] for path in files("*.c", "*.h", "*.py", "*.sh", "*.lua") if "/" in path and path[0] != "."}):
         if f"{folder}/README.md" not in pages:
@@ -194,11 +194,7 @@ def undocumented(pages):
     for program in PROGRAMS:
         if f"<!-- from: options {program} -->" not in everything:
             yield f"{program}: no page has its options, expected <!-- from: options {program} -->"
-    code = "\n".join(part for page, text in pages.items() if page.startswith("docs/") for part in re.findall(r"```[^`]*```|`[^`\n]*`", REGION.sub("", text)))
-    for path in files("fabric/conf/*.c", "sim/jobs/*.c"):
-        for key in re.findall(r'\{"(\w+)", KEY_|(?:OWN|PLAIN)_KEY\("(\w+)"', text_of(path)):
-            if not re.search(r"\b" + "".join(key) + r"\b", code):
-                yield f"{path}: {''.join(key)} is a key of a conf, and in no code of a page of docs/"
+    yield from mistaken_keys(pages)
     for path in files("*.c", "*.py", "scripts/trib*"):
         if not path.startswith("tests/"):
             for name in re.findall(r'(?:getenv\(|environ(?:\.get\(|\[))"(TRIB_\w+)"|\$\{(TRIB_\w+):-', text_of(path)):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the scripts of documents share: files of the tree, and tables as Markdown has them."""
 
+import functools
 import os
 import subprocess
 
@@ -14,6 +15,7 @@ def text_of(path):
         return file.read()
 
 
+@functools.lru_cache(maxsize=None)
 def files(*patterns):
     out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", *patterns], stdout=subprocess.PIPE, check=True, text=True).stdout
     return sorted(path for path in out.split("\n") if path and os.path.exists(path))

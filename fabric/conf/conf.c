@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads a conf file. The settings of its top level:
- *
- *   name            of the fabric and of its run directory; default: the file's stem
- *   dilation        "auto", or how many times slower than real time the fabric's clock runs
- *   mtu             path MTU, 256 to 4096
- *   ecmp            "hash" or "balanced"
- *   forwarding      "store-and-forward" or "cut-through": of every switch (conf_nodes.c)
- *   slots_per_host  processes that can share a host's NIC
- *   multicast_per_host  multicast groups that a host may be in
- *   reduce          what every switch can reduce (conf_reduce.c); without it none does
- *   dcqcn, pfc_watchdog                       congestion (conf_congestion.c)
- *   costs           time that GPUs, HCAs and switches take per message or frame (conf_costs.c)
- *   transport       windows and timeouts of queue pairs (conf_transport.c)
- *   link_defaults   defaults of all links (conf_links.c)
- *   leaf_spine, single_switch, full_mesh      templates (template.c)
- *   gpu_nodes, rails                          template of GPU nodes (template_gpu.c)
- *   nodes, links                              single nodes and links, beside a template or alone
- *   machines, trunk_key                       how nodes are spread over machines (conf_machines.c)
- *   access          who may use which hosts of a service's fabric (conf_access.c)
- *   processes                                 how nodes are spread over trib-switch processes
- * (conf_procs.c)
+ * Reads a conf file: its top level, of which the sections are read by conf_*.c and template*.c.
  */
 #include "system/input.h"
 #include "base/printable.h"
@@ -37,33 +17,73 @@
 
 struct top_keys {
     char name[FAB_NAME];
-    uint32_t slots, multicast;
+    uint32_t slots, multicast, ecmp, cut_through;
 };
 
+static const char *const ecmp_names[] = {"hash", "balanced", NULL};
+
 static const struct key top_keys[] = {
-    PLAIN_KEY("name", KEY_NAME, offsetof(struct top_keys, name)),
-    OWN_KEY("dilation"),
-    OWN_KEY("mtu"),
-    OWN_KEY("ecmp"),
-    OWN_KEY("forwarding"),
-    {"slots_per_host", KEY_UINT, offsetof(struct top_keys, slots), 1, FAB_MAX_SLOTS},
-    {"multicast_per_host", KEY_UINT, offsetof(struct top_keys, multicast), 1, FAB_MAX_MULTICAST},
+    /* Of the fabric and of its run directory. Default: the file's stem. */
+    PLAIN_KEY("name", KEY_NAME, offsetof(struct top_keys, name), NULL),
+    /* `"auto"`, or how many times slower than real time the fabric's clock runs, 1 to 1000000000;
+     * 1 with ports to the outside. */
+    OWN_KEY_FROM("dilation", "auto"),
+    /* Path MTU: 256, 512, 1024, 2048 or 4096. */
+    OWN_KEY_FROM("mtu", "4096"),
+    /* `"hash"` by flow, or `"balanced"` by the source's place: no collisions in a ring or any
+     * other shift. */
+    CHOICE_KEY("ecmp", offsetof(struct top_keys, ecmp), ecmp_names, "hash"),
+    /* Of every switch; `"cut-through"` begins to send a frame on when its header has arrived. */
+    CHOICE_KEY("forwarding", offsetof(struct top_keys, cut_through), conf_forwardings,
+               "store-and-forward"),
+    /* Processes that can share a host's NIC; unused slots cost nothing. */
+    RANGE_KEY("slots_per_host", KEY_UINT, offsetof(struct top_keys, slots), 1, FAB_MAX_SLOTS, "64"),
+    /* Multicast groups that a port of a host may be in, and one process of it half as many; a
+     * fabric has room for 1,024 groups. */
+    RANGE_KEY("multicast_per_host", KEY_UINT, offsetof(struct top_keys, multicast), 1,
+              FAB_MAX_MULTICAST, "128"),
+    /* Group of quotas of every switch's aggregation node: `{ groups = 64; slots = 16384; window =
+     * 256; }`, or `false`. Default: `false`. */
     OWN_KEY("reduce"),
+    /* `true`, or a group of parameters: hosts reduce their rate when they are notified of
+     * congestion. Default: `false`. */
     OWN_KEY("dcqcn"),
+    /* A queue of a switch that is paused without progress for this time, from 1 us to 60 s, is
+     * flushed: `"200ms"`. Default: off. */
     OWN_KEY("pfc_watchdog"),
+    /* Group of the time that GPUs, HCAs and switches take for a message or frame, as `{ gpu =
+     * "5us"; hca = "100ns"; switch = "150ns"; }`, and of what a path costs. Default: no time. */
     OWN_KEY("costs"),
+    /* Group of windows and timeouts of queue pairs, as `{ window = 512; ack_timeout = "1ms";
+     * retry_count = 7; }`. Default: from the fabric. */
     OWN_KEY("transport"),
+    /* Group of the defaults of all links. */
     OWN_KEY("link_defaults"),
+    /* Template: hosts, leaves and spines; a third tier by `pods`, `cores`, `core_groups` and
+     * `core_link`. */
     OWN_KEY("leaf_spine"),
+    /* Template: hosts on one switch. */
     OWN_KEY("single_switch"),
+    /* Template: a cable between every two hosts. */
     OWN_KEY("full_mesh"),
+    /* Template of GPU nodes. */
     OWN_KEY("gpu_nodes"),
+    /* The network between GPU nodes. */
     OWN_KEY("rails"),
+    /* List of single nodes, beside a template or without one. */
     OWN_KEY("nodes"),
+    /* List of single links, beside a template or without one. */
     OWN_KEY("links"),
+    /* Which machine runs which nodes: a list of `{ name; address; port; nodes = ( ... ); ports = (
+     * ... ); }`. Default: one machine runs all. */
     OWN_KEY("machines"),
+    /* Secret of those machines, 16 to 127 characters; results and messages hide it, `trib plan
+     * --no-secrets` prints a conf without it. */
     OWN_KEY("trunk_key"),
+    /* `"one"`, `"per_node"`, or a list of `{ name; nodes = ( ... ); }`. Default: `"one"`. */
     OWN_KEY("processes"),
+    /* Who beside root may use which hosts of a service's fabric: a list of `{ user or group; hosts
+     * = ( "h0", ... ) or "all"; }`. Default: root alone. */
     OWN_KEY("access"),
 };
 
@@ -74,7 +94,7 @@ static void read_dilation(struct build *b, const config_setting_t *s)
     long long v =
         type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64 ? config_setting_get_int64(s) : 0;
 
-    if (text && !strcmp(text, "auto"))
+    if (text && !strcmp(text, keys_initial_of(top_keys, LEN(top_keys), "dilation")))
         b->f->dilation = 0;
     else if (v >= 1 && v <= MAX_DILATION)
         b->f->dilation = (uint32_t)v;
@@ -108,27 +128,23 @@ static void note_lost_sections(struct build *b, config_setting_t *root)
 
 static void read_scalars(struct build *b, config_setting_t *root)
 {
-    static const char *const ecmp[] = {"hash", "balanced"};
     struct fabric *f = b->f;
-    struct top_keys k = {.slots = 64, .multicast = 128};
+    struct top_keys k = {.name = ""};
     config_setting_t *s;
 
     keys_default_name(b->path, k.name);
+    keys_initial(top_keys, LEN(top_keys), &k);
     keys_read(b, root, top_keys, LEN(top_keys), &k);
     note_lost_sections(b, root);
     memcpy(f->name, k.name, sizeof(f->name));
     f->slots_per_host = (uint16_t)k.slots;
     f->multicast_per_host = (uint16_t)k.multicast;
-    f->mtu = 4096;
+    f->ecmp = k.ecmp ? FAB_ECMP_BALANCED : FAB_ECMP_HASH;
+    b->cut_through_default = k.cut_through;
+    f->mtu = (uint32_t)atoi(keys_initial_of(top_keys, LEN(top_keys), "mtu"));
     s = config_setting_get_member(root, "mtu");
     if (s)
         read_mtu(b, s);
-    s = config_setting_get_member(root, "ecmp");
-    if (s)
-        f->ecmp = keys_choice(b, s, ecmp, LEN(ecmp)) == 1 ? FAB_ECMP_BALANCED : FAB_ECMP_HASH;
-    s = config_setting_get_member(root, "forwarding");
-    if (s)
-        b->cut_through_default = conf_forwarding(b, s);
     s = config_setting_get_member(root, "dilation");
     if (s)
         read_dilation(b, s);
@@ -213,9 +229,7 @@ static void read_conf(struct build *b, config_setting_t *root)
     s = config_setting_get_member(root, "reduce");
     if (s)
         conf_reduce(b, s, &b->reduce_default);
-    s = config_setting_get_member(root, "costs");
-    if (s)
-        conf_costs(b, s);
+    conf_costs(b, config_setting_get_member(root, "costs"));
     conf_transport(b, config_setting_get_member(root, "transport"));
     before = b->errs->total;
     s = config_setting_get_member(root, "link_defaults");

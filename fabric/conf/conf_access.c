@@ -53,8 +53,11 @@ static void take_hosts(struct build *b, config_setting_t *g, struct fab_access *
 static void read_access(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
-        PLAIN_KEY("user", KEY_TEXT, offsetof(struct access_keys, user)),
-        PLAIN_KEY("group", KEY_TEXT, offsetof(struct access_keys, group)),
+        /* A user. Needed, or `group`. */
+        PLAIN_KEY("user", KEY_TEXT, offsetof(struct access_keys, user), NULL),
+        /* A group of users. Needed, or `user`. */
+        PLAIN_KEY("group", KEY_TEXT, offsetof(struct access_keys, group), NULL),
+        /* List of the names of hosts, or `"all"`. Needed. */
         OWN_KEY("hosts"),
     };
     struct fab_access *a = &b->f->access[b->f->n_access];

@@ -13,21 +13,33 @@
 
 #define US       1000000ull
 #define MAX_TIME (1000 * 1000 * US) /* 1 s */
+#define MIN_RATE 1000000ull
 #define MAX_RATE 100000000000000ull
 
 #define P(field) offsetof(struct fab_dcqcn, field)
 
-/* The defaults of ConnectX-5 and later; rpg_byte_reset is 32767 units of 64 bytes. */
-static const struct fab_dcqcn presets = {.on = true,
-                                         .min_time_between_cnps_ps = 4 * US,
-                                         .rate_reduce_monitor_period_ps = 4 * US,
-                                         .dce_tcp_rtt_ps = US,
-                                         .dce_tcp_g = 1019,
-                                         .rpg_time_reset_ps = 300 * US,
-                                         .rpg_byte_reset = 32767 * 64,
-                                         .rpg_threshold = 1,
-                                         .rpg_ai_bps = 5000000,
-                                         .rpg_hai_bps = 50000000};
+/* Names and defaults are those of ConnectX-5 and later; rpg_byte_reset is 32767 units of 64 bytes. */
+static const struct key dcqcn_keys[] = {
+    /* Least time between two CNPs of a connection, at the receiver. */
+    RANGE_KEY("min_time_between_cnps", KEY_TIME, P(min_time_between_cnps_ps), 0, MAX_TIME, "4us"),
+    /* At most one rate cut in this time. */
+    RANGE_KEY("rate_reduce_monitor_period", KEY_TIME, P(rate_reduce_monitor_period_ps), 0, MAX_TIME,
+              "4us"),
+    /* Period of alpha's update. */
+    RANGE_KEY("dce_tcp_rtt", KEY_TIME, P(dce_tcp_rtt_ps), US / 10, MAX_TIME, "1us"),
+    /* Share of alpha, in 1024ths, that an update keeps. */
+    RANGE_KEY("dce_tcp_g", KEY_UINT, P(dce_tcp_g), 1, 1023, "1019"),
+    /* An increase after this time. */
+    RANGE_KEY("rpg_time_reset", KEY_TIME, P(rpg_time_reset_ps), US, MAX_TIME, "300us"),
+    /* An increase after this amount sent. */
+    RANGE_KEY("rpg_byte_reset", KEY_SIZE, P(rpg_byte_reset), 64, 1ull << 40, "2097088B"),
+    /* Steps of fast recovery before the target rate rises too. */
+    RANGE_KEY("rpg_threshold", KEY_UINT, P(rpg_threshold), 1, 31, "1"),
+    /* Additive increase of the target rate. */
+    RANGE_KEY("rpg_ai_rate", KEY_RATE, P(rpg_ai_bps), MIN_RATE, MAX_RATE, "5Mb/s"),
+    /* Its hyper increase. */
+    RANGE_KEY("rpg_hai_rate", KEY_RATE, P(rpg_hai_bps), MIN_RATE, MAX_RATE, "50Mb/s"),
+};
 
 static bool marks_anywhere(const struct build *b)
 {
@@ -40,28 +52,16 @@ static bool marks_anywhere(const struct build *b)
 static void read_dcqcn(struct build *b, config_setting_t *s)
 {
     unsigned before = b->errs->total;
-    static const struct key keys[] = {
-        {"min_time_between_cnps", KEY_TIME, P(min_time_between_cnps_ps), 0, MAX_TIME},
-        {"rate_reduce_monitor_period", KEY_TIME, P(rate_reduce_monitor_period_ps), 0, MAX_TIME},
-        {"dce_tcp_rtt", KEY_TIME, P(dce_tcp_rtt_ps), US / 10, MAX_TIME},
-        {"dce_tcp_g", KEY_UINT, P(dce_tcp_g), 1, 1023},
-        {"rpg_time_reset", KEY_TIME, P(rpg_time_reset_ps), US, MAX_TIME},
-        {"rpg_byte_reset", KEY_SIZE, P(rpg_byte_reset), 64, 1ull << 40},
-        {"rpg_threshold", KEY_UINT, P(rpg_threshold), 1, 31},
-        {"rpg_ai_rate", KEY_RATE, P(rpg_ai_bps), 1000000, MAX_RATE},
-        {"rpg_hai_rate", KEY_RATE, P(rpg_hai_bps), 1000000, MAX_RATE},
-    };
 
-    if (config_setting_type(s) == CONFIG_TYPE_BOOL) {
-        if (config_setting_get_bool(s))
-            b->f->dcqcn = presets;
-    } else if (config_setting_is_group(s)) {
-        b->f->dcqcn = presets;
-        keys_read(b, s, keys, LEN(keys), &b->f->dcqcn);
-    } else {
+    if (config_setting_type(s) != CONFIG_TYPE_BOOL && !config_setting_is_group(s)) {
         keys_expected(b, s, "true, false or a group { rpg_ai_rate; ... } of its parameters");
         return;
     }
+    b->f->dcqcn.on = config_setting_is_group(s) || config_setting_get_bool(s);
+    if (b->f->dcqcn.on)
+        keys_initial(dcqcn_keys, LEN(dcqcn_keys), &b->f->dcqcn);
+    if (config_setting_is_group(s))
+        keys_read(b, s, dcqcn_keys, LEN(dcqcn_keys), &b->f->dcqcn);
     /* DCQCN without marks would never do anything. */
     if (b->f->dcqcn.on && b->errs->total == before && !b->graph_broken && !marks_anywhere(b))
         build_error(b, (int)config_setting_source_line(s),

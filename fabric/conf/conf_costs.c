@@ -38,8 +38,11 @@ static void need_all(struct build *b, config_setting_t *s, const struct key *key
 static void conf_short(struct build *b, config_setting_t *s, struct fab_short *p)
 {
     static const struct key keys[] = {
-        {"step", KEY_TIME, offsetof(struct fab_short, step_ps), 0, MAX_COST},
-        {"rate", KEY_RATE, offsetof(struct fab_short, rate_bps), MIN_RATE, MAX_RATE},
+        /* Time that replaces the path's `step`. Needed. */
+        RANGE_KEY("step", KEY_TIME, offsetof(struct fab_short, step_ps), 0, MAX_COST, NULL),
+        /* What the protocol sustains over all of the GPU's ports on the path, of which each port has
+         * its part. Needed. */
+        RANGE_KEY("rate", KEY_RATE, offsetof(struct fab_short, rate_bps), MIN_RATE, MAX_RATE, NULL),
     };
 
     if (!s)
@@ -55,12 +58,19 @@ static void conf_short(struct build *b, config_setting_t *s, struct fab_short *p
 static void conf_path(struct build *b, config_setting_t *s, struct fab_path_costs *p)
 {
     static const struct key keys[] = {
-        {"launch", KEY_TIME, offsetof(struct fab_path_costs, launch_ps), 0, MAX_COST},
-        {"step", KEY_TIME, offsetof(struct fab_path_costs, step_ps), 0, MAX_COST},
+        /* Time before an operation's first step on a rank: the longest of the paths that the rank's
+         * schedule uses, once; simulations only. */
+        RANGE_KEY("launch", KEY_TIME, offsetof(struct fab_path_costs, launch_ps), 0, MAX_COST,
+                  "0ns"),
+        /* Like `gpu`, and added to it, for messages that arrive by this path. */
+        RANGE_KEY("step", KEY_TIME, offsetof(struct fab_path_costs, step_ps), 0, MAX_COST, "0ns"),
+        /* Group `{ step; rate; }` of NCCL's protocol LL for short messages. */
         OWN_KEY("ll"),
+        /* The same of LL128. */
         OWN_KEY("ll128"),
     };
 
+    keys_initial(keys, LEN(keys), p);
     if (!s)
         return;
     if (!config_setting_is_group(s)) {
@@ -97,13 +107,18 @@ static void conf_multimem(struct build *b, config_setting_t *s, struct fab_costs
     struct shares {
         int64_t launch_ps;
         double load, store;
-    } m = {.load = 1, .store = 1};
+    } m = {0};
     static const struct key keys[] = {
-        {"launch", KEY_TIME, offsetof(struct shares, launch_ps), 0, MAX_COST},
-        PLAIN_KEY("load", KEY_SHARE, offsetof(struct shares, load)),
-        PLAIN_KEY("store", KEY_SHARE, offsetof(struct shares, store)),
+        /* As of a path. */
+        RANGE_KEY("launch", KEY_TIME, offsetof(struct shares, launch_ps), 0, MAX_COST, "0ns"),
+        /* Share of a link's rate that data of multimem loads (members' answers and sums) sustain
+         * between GPU and NVSwitch, in both directions, upon the link's `efficiency`; at least 0.01. */
+        PLAIN_KEY("load", KEY_SHARE, offsetof(struct shares, load), "1"),
+        /* The same of multimem stores. */
+        PLAIN_KEY("store", KEY_SHARE, offsetof(struct shares, store), "1"),
     };
 
+    keys_initial(keys, LEN(keys), &m);
     if (!s)
         return;
     if (!config_setting_is_group(s)) {
@@ -119,9 +134,15 @@ static void conf_multimem(struct build *b, config_setting_t *s, struct fab_costs
 static void conf_aggregate(struct build *b, config_setting_t *s, struct fab_costs *c)
 {
     static const struct key keys[] = {
-        {"time", KEY_TIME, offsetof(struct fab_costs, agg_ps), 0, MAX_COST},
-        {"bytes", KEY_UINT, offsetof(struct fab_costs, agg_bytes), 1, MAX_PIECE},
-        {"until", KEY_SIZE, offsetof(struct fab_costs, agg_until_bytes), 1, MAX_UNTIL},
+        /* What an aggregation node takes to reduce a piece of `bytes`, those of all groups one after
+         * another, and for a packet without elements one piece. Needed. */
+        RANGE_KEY("time", KEY_TIME, offsetof(struct fab_costs, agg_ps), 0, MAX_COST, NULL),
+        /* Size of that piece. Needed. */
+        RANGE_KEY("bytes", KEY_UINT, offsetof(struct fab_costs, agg_bytes), 1, MAX_PIECE, NULL),
+        /* The longest vector for which that was measured; a row of a longer one says that it is
+         * extrapolated. */
+        RANGE_KEY("until", KEY_SIZE, offsetof(struct fab_costs, agg_until_bytes), 1, MAX_UNTIL,
+                  NULL),
     };
 
     if (!s)
@@ -134,26 +155,43 @@ static void conf_aggregate(struct build *b, config_setting_t *s, struct fab_cost
     need_all(b, s, keys, 2, "{ time; bytes; }");
 }
 
+/* Of a group that may not be there. */
+static config_setting_t *group_of(config_setting_t *s, const char *name)
+{
+    return s ? config_setting_get_member(s, name) : NULL;
+}
+
 void conf_costs(struct build *b, config_setting_t *s)
 {
     static const struct key keys[] = {
-        {"gpu", KEY_TIME, offsetof(struct fab_costs, gpu_ps), 0, MAX_COST},
-        {"hca", KEY_TIME, offsetof(struct fab_costs, hca_ps), 0, MAX_COST},
-        {"switch", KEY_TIME, offsetof(struct fab_costs, switch_ps), 0, MAX_COST},
+        /* Time from a message's arrival until the program sees it (not for data that it READs
+         * itself, nor for errors); queues are deeper by as much. */
+        RANGE_KEY("gpu", KEY_TIME, offsetof(struct fab_costs, gpu_ps), 0, MAX_COST, "0ns"),
+        /* Time of a port for each message: the message waits that long, and the port begins one at a
+         * time. */
+        RANGE_KEY("hca", KEY_TIME, offsetof(struct fab_costs, hca_ps), 0, MAX_COST, "0ns"),
+        /* Time of each switch for each frame, beyond its time on links. */
+        RANGE_KEY("switch", KEY_TIME, offsetof(struct fab_costs, switch_ps), 0, MAX_COST, "0ns"),
+        /* Group of the costs of plain messages over a GPU node's NVLink network. */
         OWN_KEY("nvlink"),
+        /* Group of the costs of NVSwitch multimem. */
         OWN_KEY("multimem"),
+        /* The same as `nvlink` for the scale-out network, of CPU hosts too. */
         OWN_KEY("network"),
+        /* Group `{ time = "741ns"; bytes = 256; }` of what aggregation nodes take. Default: no time. */
         OWN_KEY("aggregate"),
     };
     struct fab_costs *c = &b->f->costs;
 
-    if (!config_setting_is_group(s)) {
+    if (s && !config_setting_is_group(s)) {
         keys_expected(b, s, "a group { gpu; hca; switch; nvlink; multimem; network; aggregate; }");
         return;
     }
-    keys_read(b, s, keys, LEN(keys), c);
-    conf_path(b, config_setting_get_member(s, "nvlink"), &c->nvlink);
-    conf_multimem(b, config_setting_get_member(s, "multimem"), c);
-    conf_path(b, config_setting_get_member(s, "network"), &c->network);
-    conf_aggregate(b, config_setting_get_member(s, "aggregate"), c);
+    keys_initial(keys, LEN(keys), c);
+    if (s)
+        keys_read(b, s, keys, LEN(keys), c);
+    conf_path(b, group_of(s, "nvlink"), &c->nvlink);
+    conf_multimem(b, group_of(s, "multimem"), c);
+    conf_path(b, group_of(s, "network"), &c->network);
+    conf_aggregate(b, group_of(s, "aggregate"), c);
 }

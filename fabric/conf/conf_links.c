@@ -27,21 +27,39 @@
 #define DEFAULT_PKTS   2048u
 
 #define P(field) offsetof(struct link_props, field)
-#define LINK_KEYS                                                                                  \
-    {"rate", KEY_RATE, P(rate_bps), MIN_RATE, MAX_RATE},                                           \
-        {"latency", KEY_TIME, P(latency_ps), 0, MAX_TIME},                                         \
-        {"buffer", KEY_SIZE, P(buffer_bytes), MIN_BUFFER, MAX_BUFFER},                             \
-        {"buffer_frames", KEY_UINT, P(buffer_pkts), 2, 1 << 24},                                   \
-        {"ecn", KEY_SIZE, P(ecn_bytes), 1, MAX_BUFFER},                                            \
-        {"ecn_max", KEY_SIZE, P(ecn_max_bytes), 1, MAX_BUFFER},                                    \
-        PLAIN_KEY("ecn_prob", KEY_PROB, P(ecn_prob)), PLAIN_KEY("pfc", KEY_BOOL, P(pfc)),          \
-        PLAIN_KEY("loss", KEY_PROB, P(loss)), PLAIN_KEY("dup", KEY_PROB, P(dup)),                  \
-        PLAIN_KEY("reorder", KEY_PROB, P(reorder)), PLAIN_KEY("corrupt", KEY_PROB, P(corrupt)),    \
-        {"jitter", KEY_TIME, P(jitter_ps), 0, MAX_TIME},                                           \
-        PLAIN_KEY("efficiency", KEY_SHARE, P(efficiency)),                                         \
-    {                                                                                              \
-        "cables", KEY_UINT, P(cables), 1, FAB_MAX_PORTS                                            \
-    }
+static const struct key link_keys[] = {
+    /* As `"400Gb/s"` or `"50GB/s"`. Needed, here or in `link_defaults`. */
+    RANGE_KEY("rate", KEY_RATE, P(rate_bps), MIN_RATE, MAX_RATE, NULL),
+    /* As `"300ns"` or `"1.5us"`. Needed, here or in `link_defaults`. */
+    RANGE_KEY("latency", KEY_TIME, P(latency_ps), 0, MAX_TIME, NULL),
+    /* Of each direction's queue, per class. Default: 1 MiB, or four round trips if that is more. */
+    RANGE_KEY("buffer", KEY_SIZE, P(buffer_bytes), MIN_BUFFER, MAX_BUFFER, NULL),
+    /* The same in frames. Default: 2048, or the buffer in frames of one MTU if that is more. */
+    RANGE_KEY("buffer_frames", KEY_UINT, P(buffer_pkts), 2, 1 << 24, NULL),
+    /* Occupancy of a queue from which its frames are marked (ECN). Default: off. */
+    RANGE_KEY("ecn", KEY_SIZE, P(ecn_bytes), 1, MAX_BUFFER, NULL),
+    /* Random marking: from `ecn` on with a probability that grows to `ecn_prob` here; above it every
+     * frame is marked. Default: `ecn`. */
+    RANGE_KEY("ecn_max", KEY_SIZE, P(ecn_max_bytes), 1, MAX_BUFFER, NULL),
+    /* The probability of that at `ecn_max`. Default: 1.0. */
+    PLAIN_KEY("ecn_prob", KEY_PROB, P(ecn_prob), NULL),
+    /* Whether PFC keeps the lossless class lossless. */
+    PLAIN_KEY("pfc", KEY_BOOL, P(pfc), "true"),
+    /* Probability that a frame is lost. */
+    PLAIN_KEY("loss", KEY_PROB, P(loss), "0"),
+    /* Probability that a frame arrives twice. */
+    PLAIN_KEY("dup", KEY_PROB, P(dup), "0"),
+    /* Probability that a frame arrives behind later ones. */
+    PLAIN_KEY("reorder", KEY_PROB, P(reorder), "0"),
+    /* Probability that a bit of a frame is flipped. */
+    PLAIN_KEY("corrupt", KEY_PROB, P(corrupt), "0"),
+    /* Additional delay of a frame, up to this time. */
+    RANGE_KEY("jitter", KEY_TIME, P(jitter_ps), 0, MAX_TIME, "0ns"),
+    /* Share of the rate that the link layer leaves for frames; above 0. */
+    PLAIN_KEY("efficiency", KEY_SHARE, P(efficiency), "1"),
+    /* Parallel links between the same two nodes. */
+    RANGE_KEY("cables", KEY_UINT, P(cables), 1, FAB_MAX_PORTS, "1"),
+};
 
 /* Replaces refused properties, so that no further mistake is reported. */
 void link_props_placeholder(struct link_props *p)
@@ -54,7 +72,8 @@ void link_props_placeholder(struct link_props *p)
 
 void link_props_init(struct link_props *p)
 {
-    *p = (struct link_props){.latency_ps = -1, .efficiency = 1, .pfc = true, .ecn_prob = -1};
+    *p = (struct link_props){.latency_ps = -1, .ecn_prob = -1};
+    keys_initial(link_keys, LEN(link_keys), p);
 }
 
 /* Checks properties that depend on each other. */
@@ -74,13 +93,11 @@ static void check_props(struct build *b, int line, const struct link_props *p)
 
 void conf_link_props(struct build *b, config_setting_t *s, struct link_props *p)
 {
-    static const struct key keys[] = {LINK_KEYS};
-
     if (!config_setting_is_group(s)) {
         keys_expected(b, s, "a group { rate; latency; ... } that describes links");
         return;
     }
-    keys_read(b, s, keys, LEN(keys), p);
+    keys_read(b, s, link_keys, LEN(link_keys), p);
     check_props(b, (int)config_setting_source_line(s), p);
 }
 
@@ -157,9 +174,7 @@ static void require(struct build *b, int line, const char *what, const struct li
 
 static int add_cables(struct build *b, struct draft_link proto)
 {
-    unsigned n = proto.p.cables ? proto.p.cables : 1;
-
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < proto.p.cables; i++) {
         struct draft_link *l = add_draft(b, proto.line);
 
         if (!l)
@@ -342,10 +357,22 @@ static bool joins(const struct draft_link *l, fab_id a, fab_id z)
     return (l->a == a && l->b == z) || (l->a == z && l->b == a);
 }
 
+/* Keys of a link, and an entry's own behind them; returns how many. */
+static unsigned with_link_keys(struct key *keys, const struct key *own, unsigned n)
+{
+    memcpy(keys, link_keys, sizeof(link_keys));
+    memcpy(keys + LEN(link_keys), own, n * sizeof(*own));
+    return LEN(link_keys) + n;
+}
+
 /* Changes all cables between two nodes by the keys of g. */
 static void change_links(struct build *b, config_setting_t *g, const config_setting_t *of)
 {
-    static const struct key keys[] = {LINK_KEYS, OWN_KEY("of")};
+    static const struct key own[] = {
+        /* Two nodes, as `"leaf0-spine1"`: what is there between them changes. Needed. */
+        OWN_KEY("of"),
+    };
+    struct key keys[LEN(link_keys) + LEN(own)];
     const char *text = config_setting_get_string(of);
     unsigned n = 0, before = b->errs->total;
     int line = (int)config_setting_source_line(g);
@@ -380,7 +407,7 @@ static void change_links(struct build *b, config_setting_t *g, const config_sett
             return;
         }
         l->changed_line = line;
-        keys_read(b, g, keys, LEN(keys), &l->p);
+        keys_read(b, g, keys, with_link_keys(keys, own, LEN(own)), &l->p);
         check_props(b, line, &l->p);
     }
     if (!n && !b->graph_broken)
@@ -400,12 +427,16 @@ void conf_links_complete(struct build *b)
 
 static void read_link(struct build *b, config_setting_t *g)
 {
-    static const struct key keys[] = {
-        LINK_KEYS,
+    static const struct key own[] = {
+        /* The node at one end, as `"leaf0"`, with a port as `"leaf0:3"` where it matters, or a list of
+         * nodes: each of them with each of `b`. Needed. */
         OWN_KEY("a"),
+        /* The same at the other end. Default: none, with a `port` to an unknown network. */
         OWN_KEY("b"),
-        PLAIN_KEY("port", KEY_TEXT, offsetof(struct link_keys, port)),
+        /* The device by which the link leaves the fabric. Default: none. */
+        PLAIN_KEY("port", KEY_TEXT, offsetof(struct link_keys, port), NULL),
     };
+    struct key keys[LEN(link_keys) + LEN(own)];
     struct link_keys k = {.p = b->link_defaults};
     config_setting_t *as, *bs, *port;
     struct conf_end *a = NULL, *z = NULL;
@@ -421,7 +452,7 @@ static void read_link(struct build *b, config_setting_t *g)
         change_links(b, g, config_setting_get_member(g, "of"));
         return;
     }
-    keys_read(b, g, keys, LEN(keys), &k);
+    keys_read(b, g, keys, with_link_keys(keys, own, LEN(own)), &k);
     check_props(b, line, &k.p);
     if (b->errs->total == before)
         require(b, line, "a link", &k.p);

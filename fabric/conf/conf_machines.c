@@ -16,9 +16,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define LEN(a)     (sizeof(a) / sizeof((a)[0]))
-#define TRUNK_PORT 4795
-#define KEY_LEAST  16
+#define LEN(a)    (sizeof(a) / sizeof((a)[0]))
+#define KEY_LEAST 16
 
 struct machine_keys {
     char name[FAB_NAME], address[128];
@@ -121,13 +120,19 @@ static void check_address(struct build *b, config_setting_t *g, const struct mac
 static void read_machine(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
-        PLAIN_KEY("name", KEY_NAME, offsetof(struct machine_keys, name)),
-        PLAIN_KEY("address", KEY_TEXT, offsetof(struct machine_keys, address)),
-        {"port", KEY_UINT, offsetof(struct machine_keys, port), 1, UINT16_MAX},
+        /* Its name. Needed. */
+        PLAIN_KEY("name", KEY_NAME, offsetof(struct machine_keys, name), NULL),
+        /* IPv4 address at which the others reach it. Needed. */
+        PLAIN_KEY("address", KEY_TEXT, offsetof(struct machine_keys, address), NULL),
+        /* UDP port at which the others reach it. */
+        RANGE_KEY("port", KEY_UINT, offsetof(struct machine_keys, port), 1, UINT16_MAX, "4795"),
+        /* List of the names of its nodes. Needed. */
         OWN_KEY("nodes"),
+        /* Up to four devices, of which the first that opens carries its frames instead of UDP.
+         * Default: UDP. */
         OWN_KEY("ports"),
     };
-    struct machine_keys k = {.port = TRUNK_PORT};
+    struct machine_keys k = {.name = ""};
     struct fabric *f = b->f;
     struct fab_machine *m = &f->machines[f->n_machines];
     unsigned before = b->errs->total;
@@ -136,6 +141,7 @@ static void read_machine(struct build *b, config_setting_t *g)
         keys_expected(b, g, "a group { name; address; nodes; } that describes a machine");
         return;
     }
+    keys_initial(keys, LEN(keys), &k);
     keys_read(b, g, keys, LEN(keys), &k);
     memcpy(m->name, k.name, sizeof(m->name));
     if ((!*k.name || !strcmp(k.name, FAB_TRUNK)) && b->errs->total == before)

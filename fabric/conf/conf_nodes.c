@@ -165,10 +165,11 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
     return (int)f->n_nodes++;
 }
 
+const char *const conf_forwardings[] = {"store-and-forward", "cut-through", NULL};
+
 bool conf_forwarding(struct build *b, const config_setting_t *s)
 {
-    static const char *const forwarding[] = {"store-and-forward", "cut-through"};
-    int k = keys_choice(b, s, forwarding, LEN(forwarding));
+    int k = keys_choice(b, s, conf_forwardings, 2);
 
     return k < 0 ? b->cut_through_default : k == 1;
 }
@@ -214,10 +215,14 @@ struct node_keys {
 
 /* With `of`. */
 static const struct key change_keys[] = {
+    /* The name of a switch that is there, or a list of names. Needed. */
     OWN_KEY("of"),
+    /* As of the file. Default: what it has. */
     OWN_KEY("reduce"),
+    /* As of the file. Default: what it has. */
     OWN_KEY("forwarding"),
-    PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct node_keys, multimem)),
+    /* As of `gpu_nodes`, at NVSwitches. Default: what it has. */
+    PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct node_keys, multimem), NULL),
 };
 
 static void add_named(struct build *b, const config_setting_t *name, const struct node_keys *k)
@@ -270,13 +275,22 @@ static void read_switch(struct build *b, config_setting_t *g, struct node_keys *
 static void read_node(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
+        /* Its name, or a list of names of nodes that are alike: 1 to 31 letters, digits, `_`, `.`
+         * or `-`. Needed. */
         OWN_KEY("name"),
+        /* `"host"` or `"switch"`; this or `role` is needed. Default: that of the role. */
         OWN_KEY("kind"),
+        /* `"host"`, `"switch"`, `"leaf"`, `"nvswitch"`, `"spine"` or `"core"`: sets the level of a
+         * switch. Default: the kind. */
         OWN_KEY("role"),
-        {"ports", KEY_UINT, offsetof(struct node_keys, ports), 1, FAB_MAX_PORTS},
+        /* How many ports it has. Default: as many as links need. */
+        RANGE_KEY("ports", KEY_UINT, offsetof(struct node_keys, ports), 1, FAB_MAX_PORTS, NULL),
+        /* As of the file, at switches. Default: the file's. */
         OWN_KEY("reduce"),
+        /* As of the file, at switches. Default: the file's. */
         OWN_KEY("forwarding"),
-        PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct node_keys, multimem)),
+        /* Whether a switch of role `nvswitch` offers multicast regions. */
+        PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct node_keys, multimem), "false"),
     };
     struct node_keys k = {.kind = FAB_SWITCH,
                           .role = FAB_ROLE_SWITCH,
@@ -289,6 +303,7 @@ static void read_node(struct build *b, config_setting_t *g)
         b->nodes_unknown = b->graph_broken = true;
         return;
     }
+    keys_initial(keys, LEN(keys), &k);
     keys_read(b, g, keys, LEN(keys), &k);
     /* A node of unknown kind is registered too, so that links to it are not reported as well. */
     if (read_kind(b, g, &k.kind, &k.role))

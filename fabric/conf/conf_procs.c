@@ -42,7 +42,9 @@ static void read_proc_nodes(struct build *b, config_setting_t *list, fab_id proc
 static void read_proc(struct build *b, config_setting_t *g)
 {
     static const struct key keys[] = {
-        PLAIN_KEY("name", KEY_NAME, offsetof(struct fab_proc, name)),
+        /* Its name. Needed. */
+        PLAIN_KEY("name", KEY_NAME, offsetof(struct fab_proc, name), NULL),
+        /* List of the names of its nodes. Needed. */
         OWN_KEY("nodes"),
     };
     struct fabric *f = b->f;

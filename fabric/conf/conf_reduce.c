@@ -7,6 +7,43 @@
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
+struct reduce_values {
+    struct fab_reduce r;
+    double host_share;
+    uint32_t rounding, arrival;
+};
+
+#define V(field) offsetof(struct reduce_values, field)
+static const char *const roundings[] = {"nearest", "zero", "up", "down", "stochastic", NULL};
+static const char *const orders[] = {"child", "arrival", NULL};
+static const struct key reduce_keys[] = {
+    /* Rounding of results of fp16, bf16 and 8-bit floats; `"nearest"` has ties to even. */
+    CHOICE_KEY("rounding", V(rounding), roundings, "nearest"),
+    /* Order in which inputs are reduced: `"child"`, reproducible bit for bit, or `"arrival"`, which
+     * shows the differences from run to run of switches that reduce in order of arrival. */
+    CHOICE_KEY("order", V(arrival), orders, "child"),
+    /* Of stochastic rounding; the same seed gives the same bits. */
+    RANGE_KEY("seed", KEY_UINT, V(r.seed), 0, UINT32_MAX, "0"),
+    /* Groups of a switch at a time. */
+    RANGE_KEY("groups", KEY_UINT, V(r.max_groups), 1, 65535, "64"),
+    /* Packets in flight of all its groups together. */
+    RANGE_KEY("slots", KEY_UINT, V(r.max_slots), 1, 1 << 24, "16384"),
+    /* Packets in flight of one group, at most. */
+    RANGE_KEY("window", KEY_UINT, V(r.window), 1, 65535, "256"),
+    /* What one host may hold alone, of groups, slots and buffers each. It may always hold 8 groups,
+     * with a `window` of slots each. */
+    PLAIN_KEY("host_share", KEY_SHARE, V(host_share), "75%"),
+    /* A group whose members have not all joined after this fabric time ends. */
+    RANGE_KEY("join_timeout", KEY_TIME, V(r.join_timeout_ps), PS_PER_MS, 3600 * PS_PER_S, "30s"),
+    /* Bytes that each protocol may use for its slots at a switch. */
+    RANGE_KEY("memory", KEY_UINT, V(r.memory), 1024, 1 << 30, "16777216"),
+    /* An aggregation protocol beside the built-in one: `"switchml"`, `"ps"`, `"atp"`, or the path
+     * (with a `/`) of a shared object of your own. The other integers of the group are keys of it,
+     * `slots` and `window` too where it has keys of that name and `groups` is not in the group.
+     * Default: none. */
+    OWN_KEY("protocol"),
+};
+
 /* What `reduce` says about a protocol: its name, and every integer of the group, since only the
  * protocol knows which keys it has. */
 static struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
@@ -68,7 +105,7 @@ static unsigned add_protocol_keys(struct build *b, const config_setting_t *g, st
             continue;
         if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
             keys_expected(b, s, "an integer, as all keys of protocols are");
-        keys[n++] = (struct key){config_setting_name(s), KEY_OWN, 0, 0, 0};
+        keys[n++] = (struct key)OWN_KEY(config_setting_name(s));
     }
     return n;
 }
@@ -88,35 +125,9 @@ static unsigned protocol_keys(struct build *b, config_setting_t *g, struct key *
  * protocol; }`, with keys of the protocol, or false. */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
 {
-    static const char *const roundings[] = {"nearest", "zero", "up", "down", "stochastic"};
-    static const char *const orders[] = {"child", "arrival"};
-    struct values {
-        struct fab_reduce r;
-        double host_share;
-    } v = {{.on = true,
-            .max_groups = 64,
-            .max_slots = 16384,
-            .window = 256,
-            .memory = 16 << 20,
-            .join_timeout_ps = 30 * PS_PER_S},
-           0.75};
-#define R(field) offsetof(struct values, r.field)
-    config_setting_t *rounding, *order;
-    int k;
-    struct key keys[12 + FAB_PROTOCOL_KEYS] = {
-        OWN_KEY("rounding"),
-        OWN_KEY("order"),
-        {"seed", KEY_UINT, R(seed), 0, UINT32_MAX},
-        {"groups", KEY_UINT, R(max_groups), 1, 65535},
-        {"slots", KEY_UINT, R(max_slots), 1, 1 << 24},
-        {"window", KEY_UINT, R(window), 1, 65535},
-        PLAIN_KEY("host_share", KEY_SHARE, offsetof(struct values, host_share)),
-        {"join_timeout", KEY_TIME, R(join_timeout_ps), PS_PER_MS, 3600 * PS_PER_S},
-        {"memory", KEY_UINT, R(memory), 1024, 1 << 30},
-        OWN_KEY("protocol"),
-    };
-    unsigned n = 0;
-#undef R
+    struct key keys[12 + FAB_PROTOCOL_KEYS];
+    struct reduce_values v = {.r = {.on = true}};
+    unsigned n = LEN(reduce_keys);
 
     if (config_setting_type(s) == CONFIG_TYPE_BOOL && !config_setting_get_bool(s)) {
         memset(r, 0, sizeof(*r));
@@ -126,19 +137,16 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         keys_expected(b, s, "false, or a group with groups, slots and window");
         return;
     }
-    while (keys[n].name)
-        n++;
+    memcpy(keys, reduce_keys, sizeof(reduce_keys));
     n = protocol_keys(b, s, keys, n, LEN(keys), &v.r.protocol);
     if (!n)
         return;
+    keys_initial(reduce_keys, LEN(reduce_keys), &v);
     keys_read(b, s, keys, n, &v);
     *r = v.r;
     r->host_permille = (uint16_t)(v.host_share * 1000 + 0.5);
-    rounding = config_setting_get_member(s, "rounding");
-    k = rounding ? keys_choice(b, rounding, roundings, LEN(roundings)) : FAB_ROUND_NEAREST;
-    r->rounding = k < 0 ? FAB_ROUND_NEAREST : (uint8_t)k;
-    order = config_setting_get_member(s, "order");
-    r->arrival = order && keys_choice(b, order, orders, LEN(orders)) == 1;
+    r->rounding = (uint8_t)v.rounding;
+    r->arrival = v.arrival;
     if (r->window > r->max_slots && r->protocol) /* `slots` may be the protocol's */
         r->window = r->max_slots;
     if (r->window > r->max_slots)

@@ -29,50 +29,77 @@ struct fault_entry {
 };
 
 #define AT(f) offsetof(struct fault_entry, f)
-#define AT_KEY                                                                                     \
-    {                                                                                              \
-        "at", KEY_TIME, AT(at_ps), 0, TIME_MAX                                                     \
-    }
+/* Fabric time from the first operation on. Default: from the beginning, before the
+ * ranks connect. */
+#define AT_KEY RANGE_KEY("at", KEY_TIME, AT(at_ps), 0, TIME_MAX, NULL)
 static const struct key link_keys[] = {
     AT_KEY,
-    PLAIN_KEY("link", KEY_TEXT, AT(link)),
-    PLAIN_KEY("down", KEY_BOOL, AT(down)),
-    PLAIN_KEY("up", KEY_BOOL, AT(up)),
-    PLAIN_KEY("loss", KEY_PROB, AT(loss)),
-    PLAIN_KEY("dup", KEY_PROB, AT(dup)),
-    PLAIN_KEY("reorder", KEY_PROB, AT(reorder)),
-    PLAIN_KEY("corrupt", KEY_PROB, AT(corrupt)),
-    {"jitter", KEY_TIME, AT(jitter_ps), 0, TIME_MAX},
-    {"seed", KEY_UINT, AT(seed), 0, UINT32_MAX},
-    PLAIN_KEY("clear", KEY_BOOL, AT(clear)),
-    {"rate", KEY_RATE, AT(rate_bps), LINK_TERMS_MIN_BPS, LINK_TERMS_MAX_BPS},
-    {"latency", KEY_TIME, AT(latency_ps), 0, TIME_MAX},
+    /* A name as for `trib link`, or `"all"`. */
+    PLAIN_KEY("link", KEY_TEXT, AT(link), NULL),
+    /* The link goes down. */
+    PLAIN_KEY("down", KEY_BOOL, AT(down), NULL),
+    /* It comes up. */
+    PLAIN_KEY("up", KEY_BOOL, AT(up), NULL),
+    /* Probability that a frame is lost, as of a link of a conf. */
+    PLAIN_KEY("loss", KEY_PROB, AT(loss), NULL),
+    /* Probability that a frame arrives twice. */
+    PLAIN_KEY("dup", KEY_PROB, AT(dup), NULL),
+    /* Probability that a frame arrives behind later ones. */
+    PLAIN_KEY("reorder", KEY_PROB, AT(reorder), NULL),
+    /* Probability that a bit of a frame is flipped. */
+    PLAIN_KEY("corrupt", KEY_PROB, AT(corrupt), NULL),
+    /* Additional delay of a frame, up to this time. */
+    RANGE_KEY("jitter", KEY_TIME, AT(jitter_ps), 0, TIME_MAX, NULL),
+    /* Seed of these draws. */
+    RANGE_KEY("seed", KEY_UINT, AT(seed), 0, UINT32_MAX, NULL),
+    /* No more faults, and rate and latency of the conf. */
+    PLAIN_KEY("clear", KEY_BOOL, AT(clear), NULL),
+    /* Of frames, as `efficiency` leaves it, from the next frame on. */
+    RANGE_KEY("rate", KEY_RATE, AT(rate_bps), LINK_TERMS_MIN_BPS, LINK_TERMS_MAX_BPS, NULL),
+    /* From the next frame on: none arrives before one that was sent earlier. */
+    RANGE_KEY("latency", KEY_TIME, AT(latency_ps), 0, TIME_MAX, NULL),
 };
 static const struct key node_keys[] = {
     AT_KEY,
-    PLAIN_KEY("node", KEY_TEXT, AT(name)),
-    PLAIN_KEY("down", KEY_BOOL, AT(down)),
-    PLAIN_KEY("up", KEY_BOOL, AT(up)),
-    {"restart", KEY_TIME, AT(restart_ps), 0, TIME_MAX},
+    /* The name of a host or switch. */
+    PLAIN_KEY("node", KEY_TEXT, AT(name), NULL),
+    /* All its links go down. */
+    PLAIN_KEY("down", KEY_BOOL, AT(down), NULL),
+    /* They come up. */
+    PLAIN_KEY("up", KEY_BOOL, AT(up), NULL),
+    /* A switch is down for that time, then without memory of its groups. */
+    RANGE_KEY("restart", KEY_TIME, AT(restart_ps), 0, TIME_MAX, NULL),
 };
 static const struct key host_keys[] = {
     AT_KEY,
-    PLAIN_KEY("host", KEY_TEXT, AT(name)),
-    {"slow", KEY_UINT, AT(slow), 1, SLOW_MAX},
-    PLAIN_KEY("die", KEY_BOOL, AT(die)),
-    {"told", KEY_TIME, AT(told_ps), 0, TIME_MAX},
+    /* The name of a host. */
+    PLAIN_KEY("host", KEY_TEXT, AT(name), NULL),
+    /* Its processes take and give frames so many times slower than its links (1: as fast). */
+    RANGE_KEY("slow", KEY_UINT, AT(slow), 1, SLOW_MAX, NULL),
+    /* Links and processes are gone. */
+    PLAIN_KEY("die", KEY_BOOL, AT(die), NULL),
+    /* With `die`: after this time the other ranks are notified, as by a launcher. Default: they
+     * detect it themselves. */
+    RANGE_KEY("told", KEY_TIME, AT(told_ps), 0, TIME_MAX, NULL),
 };
 static const struct key rank_keys[] = {
     AT_KEY,
-    {"rank", KEY_UINT, AT(rank), 0, UINT32_MAX},
-    {"late", KEY_TIME, AT(late_ps), 0, TIME_MAX},
-    PLAIN_KEY("die", KEY_BOOL, AT(die)),
-    {"told", KEY_TIME, AT(told_ps), 0, TIME_MAX},
+    /* The number of a rank. */
+    RANGE_KEY("rank", KEY_UINT, AT(rank), 0, UINT32_MAX, NULL),
+    /* It begins each operation so much later than it starts it (0: at once). */
+    RANGE_KEY("late", KEY_TIME, AT(late_ps), 0, TIME_MAX, NULL),
+    /* Its process is gone, and its NIC announces it. */
+    PLAIN_KEY("die", KEY_BOOL, AT(die), NULL),
+    /* With `die`: after this time the other ranks are notified, as by a launcher. Default: they
+     * detect it themselves. */
+    RANGE_KEY("told", KEY_TIME, AT(told_ps), 0, TIME_MAX, NULL),
 };
 static const struct key an_keys[] = {
     AT_KEY,
-    PLAIN_KEY("an", KEY_TEXT, AT(name)),
-    {"mbufs", KEY_UINT, AT(mbufs), 0, MBUFS_MAX},
+    /* The name of a switch that reduces. */
+    PLAIN_KEY("an", KEY_TEXT, AT(name), NULL),
+    /* Buffers that new groups may reserve in all. */
+    RANGE_KEY("mbufs", KEY_UINT, AT(mbufs), 0, MBUFS_MAX, NULL),
 };
 
 /* By enum fault_of. */

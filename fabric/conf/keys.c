@@ -225,6 +225,23 @@ static void read_text(struct build *b, const config_setting_t *s, enum key_type 
     }
 }
 
+static unsigned count_names(const struct key *k)
+{
+    unsigned n = 0;
+
+    while (k->names[n])
+        n++;
+    return n;
+}
+
+static void read_choice(struct build *b, const config_setting_t *s, const struct key *k, void *out)
+{
+    int i = keys_choice(b, s, k->names, count_names(k));
+
+    if (i >= 0)
+        *(uint32_t *)out = (uint32_t)i;
+}
+
 static void read_value(struct build *b, const config_setting_t *s, const struct key *k, void *out)
 {
     switch (k->type) {
@@ -256,8 +273,80 @@ static void read_value(struct build *b, const config_setting_t *s, const struct 
     case KEY_TEXT:
         read_text(b, s, k->type, out);
         break;
+    case KEY_CHOICE:
+        read_choice(b, s, k, out);
+        break;
     case KEY_OWN:
         break;
+    }
+}
+
+static bool initial_uint(const struct key *k, uint32_t *out)
+{
+    char *end;
+    unsigned long long v = strtoull(k->initial, &end, 10);
+
+    *out = (uint32_t)v;
+    return !*end && in_range(k, v);
+}
+
+static bool initial_size(const struct key *k, uint64_t *out)
+{
+    return !parse_size(k->initial, out) && in_range(k, *out);
+}
+
+static bool initial_choice(const struct key *k, uint32_t *out)
+{
+    unsigned n = count_names(k), i = 0;
+
+    while (i < n && strcmp(k->names[i], k->initial))
+        i++;
+    *out = i;
+    return i < n;
+}
+
+/* False: the text is not one of the key's type and range. */
+static bool initial_value(const struct key *k, void *out)
+{
+    switch (k->type) {
+    case KEY_RATE:
+        return !parse_rate(k->initial, out) && in_range(k, *(uint64_t *)out);
+    case KEY_TIME:
+        return !parse_time(k->initial, out) && in_range(k, (uint64_t) * (int64_t *)out);
+    case KEY_SIZE:
+        return initial_size(k, out);
+    case KEY_UINT:
+        return initial_uint(k, out);
+    case KEY_BOOL:
+        *(bool *)out = !strcmp(k->initial, "true");
+        return *(bool *)out || !strcmp(k->initial, "false");
+    case KEY_PROB:
+    case KEY_SHARE:
+        return !parse_probability(k->initial, out);
+    case KEY_CHOICE:
+        return initial_choice(k, out);
+    default:
+        return false;
+    }
+}
+
+const char *keys_initial_of(const struct key *keys, unsigned n, const char *name)
+{
+    unsigned i = 0;
+
+    while (i < n && strcmp(keys[i].name, name))
+        i++;
+    T_ASSERT(i < n && keys[i].initial, "a key without a default is asked for it");
+    return keys[i].initial;
+}
+
+void keys_initial(const struct key *keys, unsigned n, void *out)
+{
+    for (unsigned i = 0; i < n; i++) {
+        bool good = !keys[i].initial || keys[i].type == KEY_OWN ||
+                    initial_value(&keys[i], (char *)out + keys[i].offset);
+
+        T_ASSERT(good, "the default of a key is none of its values");
     }
 }
 

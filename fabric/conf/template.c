@@ -93,20 +93,32 @@ static int join_tiers(struct build *b, const struct leaf_spine *k, int l, int p,
     return rc;
 }
 
+static const struct key leaf_spine_keys[] = {
+    /* Of all pods. Needed. */
+    RANGE_KEY("leaves", KEY_UINT, offsetof(struct leaf_spine, leaves), 1, FAB_MAX_NODES, NULL),
+    /* Of all pods; `spine_link` joins every leaf with every spine of its pod. Needed. */
+    RANGE_KEY("spines", KEY_UINT, offsetof(struct leaf_spine, spines), 1, FAB_MAX_NODES, NULL),
+    /* Hosts at each leaf. Needed. */
+    RANGE_KEY("hosts_per_leaf", KEY_UINT, offsetof(struct leaf_spine, hosts_per_leaf), 1,
+              FAB_MAX_HOSTS, NULL),
+    /* Pods into which leaves and spines are divided, in order; more than one need `cores`. */
+    RANGE_KEY("pods", KEY_UINT, offsetof(struct leaf_spine, pods), 1, FAB_MAX_NODES, "1"),
+    /* Of the whole fabric; `core_link` joins every spine with every core of its group.
+     * Default: 0. */
+    RANGE_KEY("cores", KEY_UINT, offsetof(struct leaf_spine, cores), 1, FAB_MAX_NODES, NULL),
+    /* Groups into which cores, and the spines of each pod, are divided. */
+    RANGE_KEY("core_groups", KEY_UINT, offsetof(struct leaf_spine, groups), 1, FAB_MAX_NODES, "1"),
+    /* Group of keys of a link, between a host and its leaf. Needed, or in `link_defaults`. */
+    OWN_KEY("host_link"),
+    /* Group of keys of a link, between a leaf and a spine. Needed, or in `link_defaults`. */
+    OWN_KEY("spine_link"),
+    /* Group of keys of a link, with `cores`. Needed, or in `link_defaults`. */
+    OWN_KEY("core_link"),
+};
+
 void conf_leaf_spine(struct build *b, config_setting_t *s)
 {
-    static const struct key keys[] = {
-        {"leaves", KEY_UINT, offsetof(struct leaf_spine, leaves), 1, FAB_MAX_NODES},
-        {"spines", KEY_UINT, offsetof(struct leaf_spine, spines), 1, FAB_MAX_NODES},
-        {"hosts_per_leaf", KEY_UINT, offsetof(struct leaf_spine, hosts_per_leaf), 1, FAB_MAX_HOSTS},
-        {"pods", KEY_UINT, offsetof(struct leaf_spine, pods), 1, FAB_MAX_NODES},
-        {"cores", KEY_UINT, offsetof(struct leaf_spine, cores), 1, FAB_MAX_NODES},
-        {"core_groups", KEY_UINT, offsetof(struct leaf_spine, groups), 1, FAB_MAX_NODES},
-        OWN_KEY("host_link"),
-        OWN_KEY("spine_link"),
-        OWN_KEY("core_link"),
-    };
-    struct leaf_spine k = {.pods = 1, .groups = 1};
+    struct leaf_spine k = {0};
     struct link_props host, spine, core = {0};
     int line = (int)config_setting_source_line(s), h, l, p, c;
     unsigned before = b->errs->total;
@@ -117,7 +129,8 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
         template_give_up(b);
         return;
     }
-    keys_read(b, s, keys, LEN(keys), &k);
+    keys_initial(leaf_spine_keys, LEN(leaf_spine_keys), &k);
+    keys_read(b, s, leaf_spine_keys, LEN(leaf_spine_keys), &k);
     quiet = b->errs->total > before;
     bad |= template_missing(b, line, "leaves", k.leaves, quiet);
     bad |= template_missing(b, line, "spines", k.spines, quiet);
@@ -155,7 +168,9 @@ static int only_hosts(struct build *b, config_setting_t *s, uint32_t least, uint
                       uint32_t *n, struct link_props *link)
 {
     const struct key keys[] = {
-        {"hosts", KEY_UINT, 0, least, most},
+        /* How many hosts. Needed, of `full_mesh` at least 2. */
+        RANGE_KEY("hosts", KEY_UINT, 0, least, most, NULL),
+        /* Group of keys of a link, between two of its nodes. Needed, or in `link_defaults`. */
         OWN_KEY("host_link"),
     };
     int line = (int)config_setting_source_line(s);

@@ -75,19 +75,29 @@ static int read_planes(struct build *b, config_setting_t *parent, struct gpus *g
 static int read_gpus(struct build *b, config_setting_t *s, bool has_rails, struct gpus *g)
 {
     static const struct key keys[] = {
-        {"nodes", KEY_UINT, offsetof(struct gpus, nodes), 1, FAB_MAX_HOSTS},
-        {"gpus", KEY_UINT, offsetof(struct gpus, gpus), 1, FAB_MAX_PORTS},
+        /* Nodes; more than one need `rails`. */
+        RANGE_KEY("nodes", KEY_UINT, offsetof(struct gpus, nodes), 1, FAB_MAX_HOSTS, "1"),
+        /* Of a node. Needed. */
+        RANGE_KEY("gpus", KEY_UINT, offsetof(struct gpus, gpus), 1, FAB_MAX_PORTS, NULL),
+        /* For each NVSwitch of a node, how many NVLinks a GPU has to it, as `( 5, 4, 4, 5 )`;
+         * together they are one port with the sum of their rates. Needed. */
         OWN_KEY("planes"),
+        /* One NVLink, a group of keys of a link. Needed, or in `link_defaults`. */
         OWN_KEY("nvlink"),
+        /* The link of each GPU to its leaf, a group of keys of a link; with `rails`. Needed there,
+         * or in `link_defaults`. */
         OWN_KEY("nic"),
-        PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct gpus, multimem)),
+        /* Whether NVSwitches offer multicast regions. */
+        PLAIN_KEY("multimem", KEY_BOOL, offsetof(struct gpus, multimem), "true"),
+        /* Quotas of the NVSwitches' aggregation nodes. Default: the file's `reduce`. */
         OWN_KEY("reduce"),
     };
     unsigned before = b->errs->total;
     config_setting_t *reduce;
     bool quiet;
 
-    *g = (struct gpus){.nodes = 1, .multimem = true, .reduce = b->reduce_default};
+    *g = (struct gpus){.reduce = b->reduce_default};
+    keys_initial(keys, LEN(keys), g);
     g->line = (int)config_setting_source_line(s);
     if (!config_setting_is_group(s)) {
         keys_expected(b, s, "a group { nodes; gpus; planes; nvlink; nic; }");
@@ -111,18 +121,30 @@ static int read_gpus(struct build *b, config_setting_t *s, bool has_rails, struc
 static int read_rails(struct build *b, config_setting_t *s, const struct gpus *g, struct rails *r)
 {
     static const struct key keys[] = {
-        {"unit", KEY_UINT, offsetof(struct rails, unit), 1, FAB_MAX_HOSTS},
-        {"leaves", KEY_UINT, offsetof(struct rails, leaves), 1, FAB_MAX_NODES},
-        {"spines", KEY_UINT, offsetof(struct rails, spines), 1, FAB_MAX_NODES},
+        /* Nodes of a scalable unit. Default: all nodes. */
+        RANGE_KEY("unit", KEY_UINT, offsetof(struct rails, unit), 1, FAB_MAX_HOSTS, NULL),
+        /* Of a unit: GPU i of every node is attached to leaf i mod `leaves` of its unit. Needed.
+         * */
+        RANGE_KEY("leaves", KEY_UINT, offsetof(struct rails, leaves), 1, FAB_MAX_NODES, NULL),
+        /* Of the whole fabric; `spine_link` joins every leaf with every spine of its pod. Default:
+         * 0. */
+        RANGE_KEY("spines", KEY_UINT, offsetof(struct rails, spines), 1, FAB_MAX_NODES, NULL),
+        /* Group of keys of a link, with `spines`. Needed there, or in `link_defaults`. */
         OWN_KEY("spine_link"),
-        {"pods", KEY_UINT, offsetof(struct rails, pods), 1, FAB_MAX_NODES},
-        {"cores", KEY_UINT, offsetof(struct rails, cores), 1, FAB_MAX_NODES},
-        {"core_groups", KEY_UINT, offsetof(struct rails, groups), 1, FAB_MAX_NODES},
+        /* Pods into which units and spines are divided, in order; more than one need `cores`. */
+        RANGE_KEY("pods", KEY_UINT, offsetof(struct rails, pods), 1, FAB_MAX_NODES, "1"),
+        /* Of the whole fabric; `core_link` joins every spine with every core of its group.
+         * Default: 0. */
+        RANGE_KEY("cores", KEY_UINT, offsetof(struct rails, cores), 1, FAB_MAX_NODES, NULL),
+        /* Groups into which cores, and the spines of each pod, are divided. */
+        RANGE_KEY("core_groups", KEY_UINT, offsetof(struct rails, groups), 1, FAB_MAX_NODES, "1"),
+        /* Group of keys of a link, with `cores`. Needed, or in `link_defaults`. */
         OWN_KEY("core_link"),
     };
     unsigned before = b->errs->total;
 
-    *r = (struct rails){.unit = g->nodes, .pods = 1, .groups = 1};
+    *r = (struct rails){.unit = g->nodes};
+    keys_initial(keys, LEN(keys), r);
     r->line = (int)config_setting_source_line(s);
     if (!config_setting_is_group(s)) {
         keys_expected(b, s, "a group { unit; leaves; spines; spine_link; }");

@@ -22,55 +22,100 @@ struct wreader {
 };
 
 static const struct key model_keys[] = {
-    {"layers", KEY_UINT, AT(layers), 1, 100000},
-    {"d_model", KEY_UINT, AT(d_model), 1, 1u << 24},
-    {"d_ff", KEY_UINT, AT(d_ff), 1, 1u << 24},
-    {"heads", KEY_UINT, AT(heads), 1, 65536},
-    {"kv_heads", KEY_UINT, AT(kv_heads), 1, 65536},
-    {"head_dim", KEY_UINT, AT(head_dim), 1, 65536},
-    {"vocabulary", KEY_UINT, AT(vocabulary), 1, MAX_INT},
-    PLAIN_KEY("gated", KEY_BOOL, AT(gated)),
-    PLAIN_KEY("tied", KEY_BOOL, AT(tied)),
+    /* Layers of the transformer. Needed. */
+    RANGE_KEY("layers", KEY_UINT, AT(layers), 1, 100000, NULL),
+    /* Width of the model. Needed. */
+    RANGE_KEY("d_model", KEY_UINT, AT(d_model), 1, 1u << 24, NULL),
+    /* Width of the feed-forward block of layers without experts. Needed. */
+    RANGE_KEY("d_ff", KEY_UINT, AT(d_ff), 1, 1u << 24, NULL),
+    /* Heads of attention. Needed. */
+    RANGE_KEY("heads", KEY_UINT, AT(heads), 1, 65536, NULL),
+    /* Heads of keys and values, of grouped-query attention. Default: `heads`. */
+    RANGE_KEY("kv_heads", KEY_UINT, AT(kv_heads), 1, 65536, NULL),
+    /* Width of a head. Default: `d_model / heads`. */
+    RANGE_KEY("head_dim", KEY_UINT, AT(head_dim), 1, 65536, NULL),
+    /* Tokens of the vocabulary. Needed. */
+    RANGE_KEY("vocabulary", KEY_UINT, AT(vocabulary), 1, MAX_INT, NULL),
+    /* Whether the feed-forward block has three matrices instead of two. */
+    PLAIN_KEY("gated", KEY_BOOL, AT(gated), "false"),
+    /* Whether one matrix is for input and output embeddings. */
+    PLAIN_KEY("tied", KEY_BOOL, AT(tied), "false"),
+    /* Parameters of a layer's attention, where it is not four matrices. Default: from the heads.
+     * */
     OWN_KEY("attention"),
-    {"experts", KEY_UINT, AT(experts), 1, 65536},
-    {"experts_per_token", KEY_UINT, AT(top_k), 1, 65536},
-    {"nodes_per_token", KEY_UINT, AT(token_nodes), 1, 65536},
-    {"shared_experts", KEY_UINT, AT(shared), 0, 65536},
-    {"expert_d_ff", KEY_UINT, AT(expert_d_ff), 1, 1u << 24},
-    {"dense_layers", KEY_UINT, AT(dense_layers), 0, 100000},
+    /* Experts of a layer. Default: none. */
+    RANGE_KEY("experts", KEY_UINT, AT(experts), 1, 65536, NULL),
+    /* How many of them a token goes to. Needed, with `experts`. */
+    RANGE_KEY("experts_per_token", KEY_UINT, AT(top_k), 1, 65536, NULL),
+    /* Nodes that hold a token's experts, at most. Default: any. */
+    RANGE_KEY("nodes_per_token", KEY_UINT, AT(token_nodes), 1, 65536, NULL),
+    /* Experts that every token goes to, beside those. */
+    RANGE_KEY("shared_experts", KEY_UINT, AT(shared), 0, 65536, "0"),
+    /* `d_ff` of an expert. Default: `d_ff`. */
+    RANGE_KEY("expert_d_ff", KEY_UINT, AT(expert_d_ff), 1, 1u << 24, NULL),
+    /* Layers without experts, of a model that has some. Default: 0. */
+    RANGE_KEY("dense_layers", KEY_UINT, AT(dense_layers), 0, 100000, NULL),
 };
 static const struct key training_keys[] = {
-    OWN_KEY("type"),
+    /* Type of arithmetic: `"bf16"`, `"fp16"`, `"fp8"` or `"fp4"`. */
+    OWN_KEY_FROM("type", "bf16"),
+    /* Type of transmitted data; also `"fp32"`. Default: `type`. */
     OWN_KEY("wire"),
-    {"sequence", KEY_UINT, AT(sequence), 1, MAX_INT},
+    /* Tokens of a sequence. Needed. */
+    RANGE_KEY("sequence", KEY_UINT, AT(sequence), 1, MAX_INT, NULL),
+    /* Tokens of one step on all GPUs. Needed. */
     OWN_KEY("batch_tokens"),
+    /* Tokens of the whole training, as `15e12`. Default: not stated. */
     OWN_KEY("tokens"),
-    PLAIN_KEY("utilisation", KEY_SHARE, AT(utilisation)),
+    /* Share of the device's FLOP/s, above 0, as `0.41` or `"41%"`. Needed. */
+    PLAIN_KEY("utilisation", KEY_SHARE, AT(utilisation), NULL),
 };
 static const struct key parallel_keys[] = {
-    {"tp", KEY_UINT, AT(tp), 1, MAX_GPUS},
-    {"dp", KEY_UINT, AT(dp), 1, MAX_GPUS},
-    {"pp", KEY_UINT, AT(pp), 1, MAX_GPUS},
-    {"ep", KEY_UINT, AT(ep), 1, MAX_GPUS},
-    {"zero", KEY_UINT, AT(zero), 0, 3},
-    {"microbatches", KEY_UINT, AT(microbatches), 1, 1000000},
+    /* Tensor parallel; the product of `tp`, `dp` and `pp` is the number of GPUs. */
+    RANGE_KEY("tp", KEY_UINT, AT(tp), 1, MAX_GPUS, "1"),
+    /* Data parallel. */
+    RANGE_KEY("dp", KEY_UINT, AT(dp), 1, MAX_GPUS, "1"),
+    /* Pipeline parallel. */
+    RANGE_KEY("pp", KEY_UINT, AT(pp), 1, MAX_GPUS, "1"),
+    /* GPUs, of the `dp * tp` of a stage, that share the experts. */
+    RANGE_KEY("ep", KEY_UINT, AT(ep), 1, MAX_GPUS, "1"),
+    /* ZeRO stage; 3 is FSDP. */
+    RANGE_KEY("zero", KEY_UINT, AT(zero), 0, 3, "0"),
+    /* Of a step and replica; `dp * microbatches` divides `batch_tokens`. */
+    RANGE_KEY("microbatches", KEY_UINT, AT(microbatches), 1, 1000000, "1"),
+    /* Which ranks are neighbours: innermost first; with `ep`, `dp` comes right after `tp` where
+     * both are more than 1. Default: `[ "tp", "dp", "pp" ]`. */
     OWN_KEY("order"),
+    /* Of collectives by group, as `{ ep = "pxn"; dp = "ring"; }`. Default: the fastest by the
+     * model. */
     OWN_KEY("algorithm"),
 };
 /* Which names there are, the simulator knows. */
 static const struct key algorithm_keys[] = {
-    PLAIN_KEY("tp", KEY_NAME, AT(algorithm[WORK_GROUP_TP])),
-    PLAIN_KEY("dp", KEY_NAME, AT(algorithm[WORK_GROUP_DP])),
-    PLAIN_KEY("ep", KEY_NAME, AT(algorithm[WORK_GROUP_EP])),
-    PLAIN_KEY("pp", KEY_NAME, AT(algorithm[WORK_GROUP_PP])),
+    /* Of tensor parallel groups, a name as of `--algo`. Default: the fastest by the model. */
+    PLAIN_KEY("tp", KEY_NAME, AT(algorithm[WORK_GROUP_TP]), NULL),
+    /* Of data parallel groups, a name as of `--algo`. Default: the fastest by the model. */
+    PLAIN_KEY("dp", KEY_NAME, AT(algorithm[WORK_GROUP_DP]), NULL),
+    /* Of groups that share experts, a name as of `--algo`. Default: the fastest by the model. */
+    PLAIN_KEY("ep", KEY_NAME, AT(algorithm[WORK_GROUP_EP]), NULL),
+    /* Of pipelines, a name as of `--algo`. Default: the fastest by the model. */
+    PLAIN_KEY("pp", KEY_NAME, AT(algorithm[WORK_GROUP_PP]), NULL),
 };
 static const struct key top_keys[] = {
-    PLAIN_KEY("name", KEY_NAME, AT(name)),
+    /* In reports. Default: the file's stem. */
+    PLAIN_KEY("name", KEY_NAME, AT(name), NULL),
+    /* The GPU, `"a100"`, `"h100"`, `"h800"`, `"h200"`, `"b200"` or `"gb200"`. Needed. */
     OWN_KEY("device"),
+    /* Group that is the shape of the transformer. Needed. */
     OWN_KEY("model"),
+    /* Group on types, tokens and utilisation. Needed. */
     OWN_KEY("training"),
+    /* Group on the placement on GPUs. Needed. */
     OWN_KEY("parallel"),
 };
+
+static const char *const type_names[] = {"fp32", "bf16", "fp16", "fp8", "fp4"};
+static const enum dev_type types[] = {DEV_FP32, DEV_BF16, DEV_BF16, DEV_FP8, DEV_FP4};
 
 /* A count that may exceed 32 bits: 15e12 or 15000000000000L. */
 static void read_count(struct build *b, config_setting_t *g, const char *key, double *out)
@@ -90,13 +135,21 @@ static void read_count(struct build *b, config_setting_t *g, const char *key, do
 
 static void read_type(struct build *b, config_setting_t *g, const char *key, enum dev_type *out)
 {
-    static const char *const names[] = {"fp32", "bf16", "fp16", "fp8", "fp4"};
-    static const enum dev_type types[] = {DEV_FP32, DEV_BF16, DEV_BF16, DEV_FP8, DEV_FP4};
     const config_setting_t *s = config_setting_get_member(g, key);
-    int i = s ? keys_choice(b, s, names, LEN(names)) : -EINVAL;
+    int i = s ? keys_choice(b, s, type_names, LEN(types)) : -EINVAL;
 
     if (i >= 0)
         *out = types[i];
+}
+
+static enum dev_type initial_type(void)
+{
+    const char *name = keys_initial_of(training_keys, LEN(training_keys), "type");
+    unsigned i = 0;
+
+    while (i + 1 < LEN(types) && strcmp(type_names[i], name))
+        i++;
+    return types[i];
 }
 
 static void read_order(struct build *b, config_setting_t *g, enum work_axis *order)
@@ -347,13 +400,9 @@ int workload_load_string(struct workload *w, const char *text, const char *path,
     struct wreader r = {.b = {.errs = errs, .path = path}, .w = w};
     config_t c;
 
-    *w = (struct workload){.type = DEV_BF16,
-                           .tp = 1,
-                           .dp = 1,
-                           .pp = 1,
-                           .ep = 1,
-                           .microbatches = 1,
-                           .order = {WORK_TP, WORK_DP, WORK_PP}};
+    *w = (struct workload){.type = initial_type(), .order = {WORK_TP, WORK_DP, WORK_PP}};
+    keys_initial(model_keys, LEN(model_keys), w);
+    keys_initial(parallel_keys, LEN(parallel_keys), w);
     snprintf(w->path, sizeof(w->path), "%s", path);
     errs->n = errs->total = 0;
     if (conf_parse(&r.b, text, &c)) {

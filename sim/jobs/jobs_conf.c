@@ -17,18 +17,44 @@
 #define WINDOW_MAX 65536u
 
 static const struct key job_keys[] = {
-    {"name", KEY_NAME, ENTRY(name), 0, 0},
-    {"hosts", KEY_OWN, 0, 0, 0},
-    JOBS_OP_KEYS,
-    {"operations", KEY_OWN, 0, 0, 0},
-    {"repeat", KEY_OWN, 0, 0, 0},
-    {"start", KEY_TIME, ENTRY(start_ps), 0, TIME_MAX},
-    {"die_at", KEY_TIME, ENTRY(die_ps), 0, TIME_MAX},
-    {"policy", KEY_OWN, 0, 0, 0},
-    {"trees", KEY_OWN, 0, 0, 0},
-    {"window", KEY_UINT, ENTRY(window), 1, WINDOW_MAX},
-    {"group", KEY_UINT, ENTRY(group), 1, JOBS_GROUP_MAX},
+    /* In tables. Default: `job0`, `job1`, ... */
+    PLAIN_KEY("name", KEY_NAME, ENTRY(name), NULL),
+    /* One rank on each, in this order: names, or `"FIRST:LAST"` and `"FIRST:LAST:STEP"` of the fabric's
+     * order of hosts, both ends included; one of these or an array of them; `"all"`. Needed, at least
+     * 2. */
+    OWN_KEY("hosts"),
+    /* As in `trib perf`. */
+    OWN_KEY_FROM("collective", "all_reduce"),
+    /* As in `--algo`; `"auto"` is the fastest by the model. */
+    OWN_KEY_FROM("algorithm", "auto"),
+    /* Element type. */
+    OWN_KEY_FROM("type", "float"),
+    /* Reduction. */
+    OWN_KEY_FROM("op", "sum"),
+    /* In bytes as `-b` counts them: `4096`, `"4KiB"`. Needed, but of a barrier. */
+    RANGE_KEY("size", KEY_SIZE, ENTRY(size), 1, 1ull << 30, NULL),
+    /* Root of the collectives that have one. */
+    RANGE_KEY("root", KEY_UINT, ENTRY(root), 0, JOBS_RANKS - 1, "0"),
+    /* Instead of these six: a list of 1 to 8 groups of them, run one after the other; an iteration is
+     * the whole list. */
+    OWN_KEY("operations"),
+    /* Iterations, 1 to 1000000; `"others"`: until all jobs with a number have ended. */
+    OWN_KEY_FROM("repeat", "1"),
+    /* Time at which it connects and then begins. Default: together with the others. */
+    RANGE_KEY("start", KEY_TIME, ENTRY(start_ps), 0, TIME_MAX, NULL),
+    /* Time at which all its processes die, after its `start`. Default: never. */
+    RANGE_KEY("die_at", KEY_TIME, ENTRY(die_ps), 0, TIME_MAX, NULL),
+    /* Array of algorithms to fail over to, as `--policy`. Default: sharp, ring. */
+    OWN_KEY("policy"),
+    /* Array of aggregation trees, as `trib plan` numbers them. Default: those that reach all its
+     * ranks. */
+    OWN_KEY("trees"),
+    /* Slots that it asks for, as `--window`. Default: from the fabric. */
+    RANGE_KEY("window", KEY_UINT, ENTRY(window), 1, WINDOW_MAX, NULL),
+    /* Number of its aggregation group, no other job's. Default: its place in the file, from 1. */
+    RANGE_KEY("group", KEY_UINT, ENTRY(group), 1, JOBS_GROUP_MAX, NULL),
 };
+const struct key *const jobs_op_keys = job_keys + 2; /* from `collective` on */
 
 /* ---- hosts ---- */
 
@@ -179,7 +205,7 @@ static void read_policy(struct jobs_reader *r, config_setting_t *g, struct jobs_
         return;
     }
     for (int i = 0; i < n; i++) {
-        int a = jobs_read_name(r, config_setting_get_elem(s, (unsigned)i), &jobs_policies, -EINVAL);
+        int a = jobs_read_name(r, config_setting_get_elem(s, (unsigned)i), &jobs_policies);
 
         if (a < 0)
             return;
@@ -199,7 +225,7 @@ static void read_repeat(struct jobs_reader *r, config_setting_t *g, struct jobs_
     const char *text = s ? config_setting_get_string(s) : NULL;
     int v = s && config_setting_type(s) == CONFIG_TYPE_INT ? config_setting_get_int(s) : 0;
 
-    j->repeat = 1;
+    j->repeat = (uint32_t)atoi(keys_initial_of(job_keys, LEN(job_keys), "repeat"));
     if (text && !strcmp(text, "others"))
         j->repeat = 0;
     else if (v >= 1 && v <= 1000000)
@@ -226,6 +252,7 @@ static void read_job(struct jobs_reader *r, config_setting_t *g)
     snprintf(in.name, sizeof(in.name), "job%u", p->n);
     *j = (struct jobs_job){.first_rank = p->nranks};
     p->n++;
+    keys_initial(job_keys, LEN(job_keys), &in);
     keys_read(&r->b, g, job_keys, LEN(job_keys), &in);
     snprintf(j->name, sizeof(j->name), "%s", in.name);
     j->start_ps = in.start_ps;

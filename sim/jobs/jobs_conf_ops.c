@@ -10,10 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
-
-static const struct key op_keys[] = {JOBS_OP_KEYS};
-
 /* ---- names ---- */
 
 /* "": a seat of protocols that is empty. */
@@ -66,15 +62,12 @@ static void list_names(const struct jobs_names *n, unsigned long mask, char *tex
             at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", n->name(i));
 }
 
-int jobs_read_name(struct jobs_reader *r, const config_setting_t *s, const struct jobs_names *n,
-                   int dflt)
+int jobs_read_name(struct jobs_reader *r, const config_setting_t *s, const struct jobs_names *n)
 {
-    const char *text = s ? config_setting_get_string(s) : NULL;
+    const char *text = config_setting_get_string(s);
     int i = text ? n->find(text) : -EINVAL;
     char expected[200], list[180];
 
-    if (!s)
-        return dflt;
     if (i >= 0 && (unsigned)i < n->n)
         return i;
     list_names(n, ~0ul, list, sizeof(list));
@@ -84,9 +77,11 @@ int jobs_read_name(struct jobs_reader *r, const config_setting_t *s, const struc
 }
 
 static int read_member(struct jobs_reader *r, config_setting_t *g, const char *key,
-                       const struct jobs_names *n, int dflt)
+                       const struct jobs_names *n)
 {
-    return jobs_read_name(r, config_setting_get_member(g, key), n, dflt);
+    const config_setting_t *s = config_setting_get_member(g, key);
+
+    return s ? jobs_read_name(r, s, n) : n->find(keys_initial_of(jobs_op_keys, JOBS_OP_KEYS, key));
 }
 
 /* ---- operations ---- */
@@ -190,10 +185,9 @@ static void read_op(struct jobs_reader *r, config_setting_t *g, struct jobs_job 
                     const struct jobs_entry *in)
 {
     struct jobs_op *o = &j->op[j->n_ops];
-    int kind = read_member(r, g, "collective", &collectives, COLL_ALLREDUCE),
-        algo = read_member(r, g, "algorithm", &algos, ALGO_AUTO),
-        type = read_member(r, g, "type", &types, DT_FP32),
-        op = read_member(r, g, "op", &ops, OP_SUM);
+    int kind = read_member(r, g, "collective", &collectives),
+        algo = read_member(r, g, "algorithm", &algos), type = read_member(r, g, "type", &types),
+        op = read_member(r, g, "op", &ops);
 
     if (kind < 0 || algo < 0 || type < 0 || op < 0)
         return;
@@ -218,11 +212,11 @@ void jobs_read_ops(struct jobs_reader *r, config_setting_t *g, struct jobs_job *
         read_op(r, g, j, in);
         return;
     }
-    for (unsigned i = 0; i < LEN(op_keys); i++)
-        if (config_setting_get_member(g, op_keys[i].name)) {
-            build_error(&r->b, jobs_key_line(g, op_keys[i].name),
+    for (unsigned i = 0; i < JOBS_OP_KEYS; i++)
+        if (config_setting_get_member(g, jobs_op_keys[i].name)) {
+            build_error(&r->b, jobs_key_line(g, jobs_op_keys[i].name),
                         "%s: found it beside operations, expected it in their entries",
-                        op_keys[i].name);
+                        jobs_op_keys[i].name);
             return;
         }
     if (n < 1 || n > (int)JOBS_OPS) {
@@ -232,13 +226,14 @@ void jobs_read_ops(struct jobs_reader *r, config_setting_t *g, struct jobs_job *
     for (int i = 0; i < n; i++) {
         config_setting_t *e = config_setting_get_elem(s, (unsigned)i);
         unsigned before = r->b.errs->total;
-        struct jobs_entry of = {0};
+        struct jobs_entry of = {.name = ""};
 
         if (config_setting_type(e) != CONFIG_TYPE_GROUP) {
             keys_expected(&r->b, e, "a group { collective = \"all_reduce\"; ... }");
             continue;
         }
-        keys_read(&r->b, e, op_keys, LEN(op_keys), &of);
+        keys_initial(jobs_op_keys, JOBS_OP_KEYS, &of);
+        keys_read(&r->b, e, jobs_op_keys, JOBS_OP_KEYS, &of);
         if (r->b.errs->total == before)
             read_op(r, e, j, &of);
     }

@@ -24,12 +24,8 @@ struct jobs_entry {
 #define ENTRY(f) offsetof(struct jobs_entry, f)
 
 /* Keys of an operation, in an entry of `operations` or in a job that has one. */
-#define JOBS_OP_KEYS                                                                               \
-    {"collective", KEY_OWN, 0, 0, 0}, {"algorithm", KEY_OWN, 0, 0, 0}, {"type", KEY_OWN, 0, 0, 0}, \
-        {"op", KEY_OWN, 0, 0, 0}, {"size", KEY_SIZE, ENTRY(size), 1, 1ull << 30},                  \
-    {                                                                                              \
-        "root", KEY_UINT, ENTRY(root), 0, JOBS_RANKS - 1                                           \
-    }
+extern const struct key *const jobs_op_keys;
+#define JOBS_OP_KEYS 6
 
 /* Names that a key takes. */
 struct jobs_names {
@@ -40,9 +36,8 @@ struct jobs_names {
 /* Algorithms without "auto", of a policy. */
 extern const struct jobs_names jobs_policies;
 
-/* A name of the list; -EINVAL with the mistake reported. s: NULL: dflt. */
-int jobs_read_name(struct jobs_reader *r, const config_setting_t *s, const struct jobs_names *n,
-                   int dflt);
+/* A name of the list; -EINVAL with the mistake reported. */
+int jobs_read_name(struct jobs_reader *r, const config_setting_t *s, const struct jobs_names *n);
 /* The operations of a job whose hosts and trees are known; in: of the job. */
 void jobs_read_ops(struct jobs_reader *r, config_setting_t *g, struct jobs_job *j,
                    const struct jobs_entry *in);

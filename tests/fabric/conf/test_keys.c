@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each key takes its least value and its largest, and refuses what is below and above by name. */
+#include "fabric/build.h"
 #include "tests/fabric/load.h"
 
 #define SWITCH    "single_switch = { hosts = 2; };\n"
@@ -281,6 +282,46 @@ static void an_unknown_key_is_named_with_those_there_are(void **state)
                         "found unknown key \"Switch_\", expected \"switch\"?");
 }
 
+struct defaults {
+    uint64_t rate, size;
+    int64_t time;
+    uint32_t count, choice, left;
+    bool flag;
+    double share;
+};
+
+/* By every type; what has no default, or one that its reader takes, is left as it is. */
+static void defaults_are_read_as_a_file_has_them(void **state)
+{
+#define D(field) offsetof(struct defaults, field)
+    static const char *const names[] = {"a", "b", "c", NULL};
+    static const struct key keys[] = {
+        RANGE_KEY("rate", KEY_RATE, D(rate), 1, 1ull << 40, "400Gb/s"),
+        RANGE_KEY("size", KEY_SIZE, D(size), 1, 1 << 20, "64KiB"),
+        RANGE_KEY("time", KEY_TIME, D(time), 0, 1000000, "1.5ns"),
+        RANGE_KEY("count", KEY_UINT, D(count), 1, 4096, "4096"),
+        CHOICE_KEY("choice", D(choice), names, "c"),
+        PLAIN_KEY("flag", KEY_BOOL, D(flag), "true"),
+        PLAIN_KEY("share", KEY_SHARE, D(share), "75%"),
+        RANGE_KEY("left", KEY_UINT, D(left), 1, 9, NULL),
+        OWN_KEY_FROM("own", "auto"),
+    };
+#undef D
+    struct defaults d = {.left = 7};
+
+    (void)state;
+    keys_initial(keys, LEN(keys), &d);
+    assert_int_equal(d.rate, 400000000000);
+    assert_int_equal(d.size, 65536);
+    assert_int_equal(d.time, 1500);
+    assert_int_equal(d.count, 4096);
+    assert_int_equal(d.choice, 2);
+    assert_true(d.flag);
+    assert_true(d.share == 0.75);
+    assert_int_equal(d.left, 7);
+    assert_string_equal(keys_initial_of(keys, LEN(keys), "own"), "auto");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +330,7 @@ int main(void)
         cmocka_unit_test(names_are_letters_digits_and_three_signs),
         cmocka_unit_test(the_files_stem_is_the_default_name),
         cmocka_unit_test(an_unknown_key_is_named_with_those_there_are),
+        cmocka_unit_test(defaults_are_read_as_a_file_has_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
