@@ -139,7 +139,8 @@ void op_tick(struct comm *c)
         .count = rte_cpu_to_be_64(id->count),
     };
     for (unsigned l = 0; l < x->head->s.n_lanes && asked < ASK_RANKS; l++)
-        if (x->head->s.lane[l].kind == LANE_PROTOCOL) /* it waits for all: round the ring */
+        if (x->head->s.lane[l].kind == LANE_PROTOCOL) /* it waits for all ranks: ask the next in
+                                                       * the ring */
             asked += ctl_send_rank(c, (c->cfg.rank + 1) % c->cfg.nranks, &m, sizeof(m));
         else if (x->head->lane[l].conn && x->head->lane[l].done < x->head->s.lane[l].n)
             asked += ctl_send_rank(c, x->head->s.lane[l].peer, &m, sizeof(m));

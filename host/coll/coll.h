@@ -34,19 +34,19 @@ struct comm_cfg {
     uint32_t window; /* slots asked for in each; 0: default */
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
     /*
-     * Algorithms to fail over to when switches refuse or abort a group: those after the operation's
-     * own, or the whole list if that is not in it. Skipped are algorithms that need a failed part,
-     * and those that the collective or the ranks do not have; for a barrier, ring stands for
-     * direct. Algorithms that need switches must be in algos. Only failed parts are given up.
-     * n_policy 0: sharp, ring. If the list has no alternative left, the communicator fails with the
-     * switch's reason. SHARP goes on by the trees that are left. ALGO_SCHEDULE is in no policy: it has one number of ranks, and needs no
-     * switch.
+     * Algorithms to fail over to when switches refuse or abort a group: those that follow the
+     * operation's own, or the whole list if that is not in it. An algorithm is skipped if it needs
+     * a failed part, or if the collective or these ranks do not have it; a barrier takes direct for
+     * ring. Algorithms that need switches must be in algos. The communicator gives up only the
+     * parts that fail: SHARP continues on the trees that are left. If the list has no alternative
+     * left, the communicator fails with the switch's reason. ALGO_SCHEDULE is in no policy: a
+     * schedule is for one number of ranks, and needs no switch. n_policy 0: sharp, ring.
      */
     unsigned n_policy;
     enum coll_algo policy[ALGO_COUNT];
-    /* Buffers of operations are in this GPU's memory, which belongs to the caller: those of all
-     * ranks, or of none. Messages are staged through host memory, except those sent from memory
-     * that HCAs reach. Not with hooks. NULL: host memory. */
+    /* Operations' buffers are in the memory of this GPU, which the caller owns, at all ranks or at
+     * none. Messages are staged through host memory, except those sent from memory that HCAs reach.
+     * Not allowed with hooks. NULL: host memory. */
     struct device *device;
     /* Fabric time, for the timers of protocols. NULL: CLOCK_MONOTONIC. */
     int64_t (*now_ps)(void *ctx);
@@ -78,23 +78,24 @@ int comm_progress(struct comm *c);
 /* Drives the retries of control messages. now_ns: any monotonic clock of the caller's, in ns. Call
  * it every few ms, in addition to comm_progress. */
 void comm_tick(struct comm *c, int64_t now_ns);
-/* What the rank half of a protocol has counted so far, in order of its names; zeros where the
- * algorithm is none that was set up. */
+/* Reads the counters of a protocol's rank half, in the order of their names. All are zero if the
+ * algorithm is not a protocol that was set up. */
 void comm_counted(const struct comm *c, enum coll_algo a, uint64_t n[TRIB_COUNTERS]);
-/* When comm_progress() has to be called, whatever arrives: cfg.now_ps's time, INT64_MAX: never. */
+/* Latest time for the next comm_progress(), by cfg.now_ps, even if nothing arrives. INT64_MAX:
+ * none. */
 int64_t comm_deadline(const struct comm *c);
 /* Why parts of the in-network path are no longer used, since which operation (counted from 1) and,
  * if it was running, since which message. NULL: nothing has failed. */
 const char *comm_fell_back(const struct comm *c);
-/* Trees of the algorithm's, SHARP or a protocol, were given up and have not returned. */
+/* True if trees of the algorithm, SHARP or a protocol, were given up and have not returned. */
 bool comm_lacks_trees(const struct comm *c, enum coll_algo a);
-/* Operations so far that a failure has cut, or made start over. */
+/* Number of operations that a failure has cut or made start over. */
 unsigned comm_cut(const struct comm *c);
 /*
- * Resources granted by the switches, once READY: the number of trees that the group of all ranks
- * uses, of those requested, and which; the smallest window of these trees in slots, and that of
- * this rank's rail (0: none). why: "" if all requests were granted, else a text that names the
- * switch. Trees that are given up later count no longer, until they return.
+ * Resources that the switches have granted, valid once READY. trees, tree: the trees that the group
+ * of all ranks uses, of trees_asked. window: the smallest window of these trees, in slots; rail:
+ * the window of this rank's rail (0: none). why: "" if all requests were granted, else a text that
+ * names the switch. A tree that is given up later does not count until it returns.
  */
 struct coll_grant {
     unsigned trees, trees_asked;
@@ -105,32 +106,33 @@ struct coll_grant {
     char why[128];
 };
 void comm_granted(const struct comm *c, struct coll_grant *g);
-/* Trees of all ranks, by index, of the operation that runs, else of the last one: a tree that has
- * failed or returned since is not counted. Returns their number, COLL_TREES at most. */
+/* Writes the indices of the trees of all ranks that the running operation may use, else the last
+ * one that ran. Trees that failed or returned since then change nothing. Returns their number,
+ * COLL_TREES at most. */
 unsigned comm_last_trees(const struct comm *c, uint16_t *tree);
 /* Fails every operation with this text, on all ranks: failures pass around the ring of ranks by
  * datagrams. For a launcher that detects the loss of a rank. The first reason stays. */
 void comm_abort(struct comm *c, const char *why);
-/* Rank r and this one wait for each other's end, and it has told of none. */
+/* True if rank r and this rank wait for each other at the end, and r has not announced its end. */
 bool comm_counts_on(const struct comm *c, unsigned r);
 /*
- * LEAVE and wait until answered or refused (comm_progress and comm_tick until comm_closed), then
- * comm_destroy. Neighbours wait for each other, so that the last message of each is acknowledged; 2
- * s of comm_tick's clock at most. Operations under way fail.
+ * Leaves all groups. Call comm_progress() and comm_tick() until comm_closed(), then comm_destroy().
+ * Linked ranks wait for each other, so that the last message of each is acknowledged, but for 2 s
+ * of comm_tick's clock at most. Operations under way fail.
  */
 void comm_close(struct comm *c);
 bool comm_closed(const struct comm *c);
 void comm_destroy(struct comm *c);
 
-/* Memory that collectives use is registered before; it must stay mapped (the GPU's: allocated) until
- * comm_deregister of the same range, or comm_destroy. A range within a registered one is not
+/* Registers memory for collectives. It must stay mapped (GPU memory: allocated) until
+ * comm_deregister() of the same range, or comm_destroy(). A range within a registered one is not
  * registered again. 0 or -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
-/* The same for memory that operations only read, which the process need not be allowed to write. */
+/* The same for memory that operations only read: the process needs no permission to write it. */
 int comm_register_input(struct comm *c, const void *buf, size_t bytes);
 /* -ENOENT: no such region; -EBUSY: an operation that has not ended uses it. */
 int comm_deregister(struct comm *c, const void *buf, size_t bytes);
-/* How messages reach the memory of cfg.device once some is registered, and the reason. text has
+/* Writes how messages reach the memory of cfg.device; "" until some of it is registered. text has
  * COMM_TEXT bytes. */
 void comm_gpudirect(const struct comm *c, char *text);
 
@@ -149,8 +151,8 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
 /*
  * Begins to make the connections that coll_start() of these arguments will use; without it, an
  * operation makes those that are missing when it starts. Every rank calls it, and makes progress
- * until comm_connected(). An algorithm that reduces in NVSwitches binds the buffers there, too; others
- * do not look at them. What coll_start() returns.
+ * until comm_connected(). An algorithm that reduces in NVSwitches binds the buffers there, too;
+ * others do not look at them. Returns what coll_start() does.
  */
 int coll_connect(struct comm *c, const struct coll_args *a, char *err);
 /* Whether all connections that were begun are made. */

@@ -88,8 +88,8 @@ static unsigned poll_port(struct comm *c, struct port *p)
     return (unsigned)n;
 }
 
-/* An empty poll may put the process to sleep. So what a completion allows is posted before the next
- * poll, and an operation's end is returned before it. */
+/* An empty poll may put the process to sleep. So before the next poll, work that a completion
+ * allows is posted, and the end of an operation is returned. */
 int comm_progress(struct comm *c)
 {
     const uint32_t op = c->exec.next_seq;
@@ -144,7 +144,7 @@ void comm_fail(struct comm *c, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(c->error, sizeof(c->error), fmt, ap);
     va_end(ap);
-    if (!*c->error) /* of a peer that gives none */
+    if (!*c->error) /* the peer gave none */
         snprintf(c->error, sizeof(c->error), "failed, without a reason given");
     set_state(c, COMM_FAILED);
     conn_stop(c);
@@ -312,7 +312,7 @@ static int open_ports(struct comm *c, char *err)
     return rc;
 }
 
-/* Our copies of what the caller's cfg points to. */
+/* Copies what the caller's cfg points to. */
 static struct comm *comm_alloc(const struct comm_cfg *cfg)
 {
     struct comm *c = cacheline_alloc(sizeof(*c));

@@ -15,12 +15,12 @@
  *     mm_plane.c   LANE_MM: multimem of the GPU node's NVSwitches (mm_plane.h)
  *                  (LANE_CPU is served by exec.c itself, and by gpu.c for buffers in GPU memory)
  *   ctl.c        datagrams: the other ranks' phases (ctl.h)
- *   seal.c       datagrams between ranks: whose they are (seal.h)
+ *   seal.c       datagrams between ranks: authentication (seal.h)
  *   link.c       datagrams: how two ranks make a connection
  *   join.c       datagrams: JOIN, LEAVE, ABORT, PROBE
  *   quota.c      what the switches' quotas leave each tree of the job (quota.h)
  *   protocol.c   LANE_PROTOCOL: an aggregation protocol's packets; protocol_setup.c, protocol_join.c
- *   fit.c        what they did grant: the ranks agree on it; granted.c: what callers see of it
+ *   fit.c        the ranks' agreement on what switches granted; granted.c: what callers see of it
  *   policy.c     which algorithm comes after one that has failed
  *   failover.c   the ranks agree not to use a failed part of the in-network path
  *   rejoin.c     trees that are joined again
@@ -48,11 +48,11 @@
 #include "host/coll/transport/protocol.h"
 #include "host/coll/transport/transport_events.h"
 
-/* Completions of datagrams and aggregation edges in the CQ; connections add theirs. */
+/* Completions of datagrams in the CQ; transports reserve room for their own. */
 #define COMM_CQE   1024u
 #define RETRY_NS   200000000LL   /* of a datagram that was not answered */
 #define GIVE_UP_NS 15000000000LL /* waiting for an answer that everything depends on */
-/* Waiting for a rank that may be busy for long, where its HCA cannot answer for it. */
+/* Waiting for a rank that may be busy for long, and whose HCA cannot answer in its place. */
 #define PEER_NS  60000000000LL
 #define CLOSE_NS 2000000000LL /* waiting for an answer when closing */
 
@@ -130,7 +130,7 @@ struct comm {
     struct agg_group group[2]; /* GROUP_ALL, GROUP_RAIL */
     struct agg agg[COLL_TREES + 1];
     unsigned n_aggs;
-    unsigned trees_shown; /* those that topo.sched has */
+    unsigned trees_shown; /* trees that topo.sched has, by agg_bit() */
     struct plane plane[SCHED_MAX_CHANS];
     unsigned n_planes;
     struct protocols *protocols; /* NULL: none */
@@ -163,14 +163,14 @@ static inline enum phase comm_phase(const struct comm *c)
     return c->state == COMM_FAILED ? PHASE_FAILED : c->closing ? PHASE_CLOSING : PHASE_READY;
 }
 
-/* The first failure counts; text as printf. Stops every queue pair, ends every operation, tells the
- * neighbours. */
+/* Fails the communicator; text as printf. Later failures change nothing. Stops every queue pair,
+ * ends every operation, and tells the linked ranks. */
 void comm_fail(struct comm *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A prerequisite of READY is complete. */
 void comm_check_ready(struct comm *c);
 const char *comm_host(const struct comm *c, unsigned rank);
-/* Out of band (blob.c): writes this rank's COMM_BLOB bytes; takes another's. -EPROTO: it differs in
- * its configuration, err names the rank. */
+/* Out of band (blob.c): the first writes this rank's COMM_BLOB bytes, the second reads another
+ * rank's. -EPROTO: its configuration differs; err names the rank. */
 void blob_write(const struct comm *c, void *out);
 int blob_take(struct comm *c, unsigned rank, const void *blob, char *err);
 /* A first PSN: the same in every run, and different for nearly all connections. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program that runs many ranks in one process, on a clock of its own, gives a communicator in
- * addition to coll.h: memory that carries lengths only, a hint which queues have completions, and
- * the time before an operation. A process with one rank uses none of it.
+ * Hooks of a program that runs many ranks in one process, on a clock of its own: memory that
+ * carries lengths only, a hint at the queues that have completions, and the time before an
+ * operation. A process with one rank uses none of them.
  */
 #ifndef TRIB_HOST_COLL_COMM_HOOKS_H
 #define TRIB_HOST_COLL_COMM_HOOKS_H
@@ -21,9 +21,9 @@ struct comm_hooks {
     /* Bit i: ctx[i] has completions to poll, kept by its owner (hca_cfg.waiting). NULL: all are
      * polled. */
     const uint64_t *waiting;
-    /* The next operation may begin but for `launch` of the fabric's costs, so long: once for each
-     * operation. launched() tells whether that time is over; comm_progress() is called when it is.
-     * NULL: operations begin at once. */
+    /* Called once for each operation that may begin, with `launch` of the fabric's costs.
+     * launched() tells whether that time is over; the program then calls comm_progress(). NULL:
+     * operations begin at once. */
     void (*launch)(void *ctx, int64_t ps);
     bool (*launched)(const void *ctx);
     void *ctx;

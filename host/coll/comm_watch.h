@@ -14,7 +14,7 @@ struct coll_req;
 /* comm_cfg.watch; the caller's, until comm_destroy(). Called on the communicator's thread; lane: an index of
  * r->s.lane. */
 struct comm_watch {
-    /* The operation runs now. A second time: a failover has left it another schedule. */
+    /* The operation starts. Called again when a failover has given it another schedule. */
     void (*begin)(void *ctx, const struct coll_req *r);
     /* Step n of the lane has been handed on: a message, or work for a GPU. */
     void (*posted)(void *ctx, const struct coll_req *r, unsigned lane, uint64_t n);

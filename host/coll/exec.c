@@ -187,7 +187,7 @@ static bool is_conn(const struct lane *l)
     return l->kind == LANE_SEND || l->kind == LANE_RECV;
 }
 
-/* At the ends of an operation no lane of it waits, and all its steps are done. */
+/* At the end of an operation no lane waits, and every step is done. */
 static void check_over(const struct coll_req *r)
 {
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
@@ -225,7 +225,7 @@ static void op_begin(struct comm *c, struct coll_req *r)
             conn_check_strays(c, c->conn[i], r->id.seq);
 }
 
-/* Whether the time before the first step is over. */
+/* Starts the time before the first step; true once it is over. */
 static bool op_launch(struct comm *c, const struct coll_req *r)
 {
     const struct comm_hooks *h = &c->hooks;

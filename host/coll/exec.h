@@ -71,7 +71,7 @@ struct lane_queue {
 
 struct exec {
     struct coll_req *head, *tail; /* in the order in which they were started; the first one runs */
-    struct coll_req *dead;        /* failed, and freed by their users before */
+    struct coll_req *dead;        /* failed; their users had freed them before */
     struct coll_req *binding;     /* not an operation: its buffers are being bound at the planes */
     bool running, launched;       /* launched: the next operation's `launch` has begun */
     struct lane_queue ready;  /* these lanes are woken: what they waited for may have happened */
@@ -92,13 +92,13 @@ void exec_destroy(struct comm *c);
 void exec_wake(struct comm *c, unsigned lane);
 /* The lane waits for something that comes without a completion: every exec_run() runs it. */
 void exec_poll(struct comm *c, unsigned lane);
-/* Step n of the lane is being handed to its transport; again, if it had no room. */
+/* Step n of the lane is being handed to its transport; called again if that had no room. */
 void exec_posted(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n);
 /* `n` steps of the lane are done now. */
 void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n);
 /* May the step start? If not, the lane is woken when it may. */
 bool exec_may_start(struct coll_req *r, unsigned lane, enum wait_for which, const struct step *st);
-/* A step that read it is done. */
+/* The step that read `ref` is done; frees the slot. */
 void exec_release(struct comm *c, struct coll_req *r, const struct ref *ref);
 /* The CPU's lanes where buffers are in GPU memory (gpu.c). */
 #define LANE_GPU 16u
@@ -108,8 +108,7 @@ uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref);
 uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p);
 
 void req_free(struct coll_req *r);
-/* Transports and memory for the lanes of r->s. When called again, nothing of the former schedule is
- * left. */
+/* Finds transports and memory for the lanes of r->s, in place of those of a former schedule. */
 int op_prepare(struct comm *c, struct coll_req *r, char *err);
 int op_schedule(struct comm *c, struct coll_req *r, char *err);
 /* The operation of this number as it was started here; NULL: not known (any more). */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* 0, or -errno: there is no region then. */
+/* Stores the result of a registration. 0, or -errno after dropping the region. */
 static int mr_keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct ibv_mr *mr)
 {
     int rc = errno ? -errno : -ENOMEM;

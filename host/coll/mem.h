@@ -28,15 +28,20 @@ struct region {
     struct region *next; /* of the users' */
 };
 
-/* The workspace that operations share, because they run one after the other. It grows by
- * replacement: the old one stays as long as operations use it. */
+/* The workspace that operations share, because they run one after the other. A larger one replaces
+ * it; the old one stays until all operations have ended. */
 struct workspace {
     struct region mem;
     struct workspace *next;
 };
-enum work { WORK_TMP, WORK_STAGE, WORKS }; /* BUF_TMP, where buffers are; BUF_STAGE, of the host */
+enum work {
+    WORK_TMP,
+    WORK_STAGE,
+    WORKS
+}; /* BUF_TMP, in the same memory as buffers; BUF_STAGE,
+                                            * in host memory */
 
-/* 0, or -errno: there is no region then. */
+/* Registers memory at every port. 0, or -errno and *r is empty. */
 int region_add(struct comm *c, struct region *r, void *buf, size_t bytes, bool input);
 void region_drop(struct region *r);
 /* The region that holds the whole range, for an input or for any use; NULL: it is not registered. */
@@ -48,7 +53,7 @@ void *mem_host(struct comm *c, size_t bytes);
 void mem_host_free(struct comm *c, void *p, size_t bytes);
 void mem_destroy(struct comm *c);
 
-/* How HCAs reach a GPU's memory (gpudirect.c): the same for all of it. */
+/* How HCAs reach a GPU's memory (gpudirect.c), the same for all of it. */
 enum gpudirect {
     GPUDIRECT_UNKNOWN,
     GPUDIRECT_DMABUF,

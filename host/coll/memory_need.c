@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Memory of an end of a connection without traffic: a page with itself and its credit word, its
- * queue pair, the beginnings of its rings, two memory regions. The more messages, the more of the
- * rings is touched, up to all of them. tests/e2e/memory.sh compares with measurements.
+ * Memory of a connection's end without traffic: a page with itself and its credit word, its queue
+ * pair, the first pages of its rings, two memory regions. Messages touch more of the rings, up to
+ * all of them. tests/e2e/memory.sh compares this with measurements.
  */
 #define CONN_BYTES       13000u
 #define CONN_DENSE_BYTES 28000u /* with all of its rings */
@@ -54,8 +54,8 @@ static void add_neighbours(const struct coll_memory_cfg *cfg, const struct topo 
             add_conn(cfg, t, conn_seen, next[i], k, n);
 }
 
-/* Slots that receive messages: all messages read from slots, and those whose receives were posted
- * before the operation; after some operations every slot was used. */
+/* Bytes of the slots that receive messages: those that steps read from slots, and those whose
+ * receives were posted before the operation. After some operations every slot has been used. */
 static uint64_t slot_bytes(const struct coll_memory_cfg *cfg, const struct lane *l, unsigned depth)
 {
     uint64_t in_slots = 0, most = 0;
@@ -163,8 +163,7 @@ static void add_times(struct coll_memory *to, const struct coll_memory *n, uint6
 
 #define LONG_BYTES (1ull << 30)
 
-/* Schedules grow in proportion to the operation, so a shorter one is made instead. Returns the
- * factor. */
+/* Shortens a long operation, as schedules grow in proportion to it. Returns the factor. */
 static uint64_t op_shorten(struct coll_memory_cfg *cfg)
 {
     struct coll_args *a = &cfg->args;
@@ -178,7 +177,7 @@ static uint64_t op_shorten(struct coll_memory_cfg *cfg)
     return times;
 }
 
-/* The trees of protocols' jobs. */
+/* Sets the trees that protocols' jobs use. */
 static void use_trees(const struct coll_memory_cfg *cfg, struct sched_topo *t)
 {
     struct fab_members m;
@@ -195,7 +194,8 @@ static void use_trees(const struct coll_memory_cfg *cfg, struct sched_topo *t)
         }
 }
 
-/* Ranks between the first and the last differ in their local ranks only; a root differs. */
+/* Computes the root, and SAMPLES ranks from the first to the last that stand for all others: those
+ * differ in their local ranks only. */
 int coll_memory_predict(const struct coll_memory_cfg *job, struct coll_memory *n)
 {
     struct coll_memory_cfg shorter = *job;

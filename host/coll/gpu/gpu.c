@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CPU's lanes where buffers are in GPU memory: steps that exec.c executes synchronously are
- * queued on the GPU's streams here, up to LANE_GPU steps of a lane at a time, and are done when the
- * stream has executed them. Reductions read slots in place, in pinned host memory. A stream is in
- * order, so a lane's steps are: a step is done when its stream has reached the count that it had
- * when the step was queued.
+ * The CPU's lanes when buffers are in GPU memory. Steps that exec.c would execute at once are
+ * queued on the GPU's streams, up to LANE_GPU steps of a lane at a time. Reductions read slots in
+ * place, in pinned host memory. A stream executes in order: a step is done when its stream reaches
+ * the count that it had when the step was queued.
  */
 #include "collective/stage.h"
 #include "host/coll/comm.h"
@@ -16,7 +15,8 @@ static enum device_stream stream_of(const struct lane *l)
     return l->peer == STAGE_UP ? DEVICE_UP : l->peer == STAGE_DOWN ? DEVICE_DOWN : DEVICE_REDUCE;
 }
 
-/* The stage buffer that a reduction's result is also written to; NULL: it is still in flight. */
+/* The stage buffer that a reduction also writes its result to. NULL: there is none, or a send still
+ * reads it. */
 static void *piece_of(struct coll_req *r, const struct step *st, struct step **up)
 {
     struct stage_hint h;

@@ -11,9 +11,9 @@
  *             it all ranks have, how many some rank has, and which
  *   END       0 to all: there is no verdict, because that rank does not answer
  *
- * This is a round. Each of the parts (trees of all ranks, rails' trees, multimem, each protocol)
- * fails once, but for the trees, which return. What fails while a round is under way is taken into it, and the
- * reports given before no longer count.
+ * This is a round. Each part (trees of all ranks, rails' trees, multimem, each protocol) fails
+ * once, except for trees, which may return. A part that fails while a round is under way is taken
+ * into it, and reports given before no longer count.
  *
  * PART_FIT is a round in which nothing fails: switches have granted some rank smaller windows than
  * it asked for, or not all trees. A REPORT says what the rank was granted, the VERDICT the least of
@@ -68,7 +68,7 @@ static void tell_more(struct comm *c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Appends why, and from which message on: that of the tree that has got least. */
+/* Appends the reason, and the first message that the tree with the least progress lacks. */
 static void round_explain(struct comm *c, const struct failover_round *f)
 {
     uint64_t least = FAILOVER_ALL;
@@ -108,7 +108,7 @@ static void parts_stop(struct comm *c, unsigned parts)
     protocols_stop(c, parts);
 }
 
-/* What has failed here since the report that the verdict is based on needs its own round. */
+/* Parts that have failed here since this rank's report need a round of their own. */
 static void ask_again(struct comm *c, unsigned parts)
 {
     char why[COMM_TEXT];
@@ -118,7 +118,7 @@ static void ask_again(struct comm *c, unsigned parts)
     round_begin(c, parts, why);
 }
 
-/* How many trees protocols go on by. */
+/* Appends how many trees each protocol still uses. */
 static void say_trees(struct comm *c, const struct failover_round *f)
 {
     for (unsigned seat = 0; seat < PROTO_SEATS; seat++)
@@ -145,7 +145,8 @@ static int give_up_parts(struct comm *c, const struct failover_round *f, char *e
     return rc ? rc : op_recovery(c, f, err);
 }
 
-/* Stopped is what rounds have given up and not taken back, and `left`, which needs a round of its own. */
+/* The stopped parts are those that rounds have given up and not taken back, and `left`, which need
+ * a round of their own. */
 static void check_stopped(const struct comm *c, unsigned left)
 {
     unsigned parts = 0;
@@ -162,7 +163,8 @@ static void check_stopped(const struct comm *c, unsigned left)
              "the parts that are stopped are not those that the rounds have given up");
 }
 
-/* Whether an algorithm goes on without what the round gives up: SHARP by the trees that are left. */
+/* Whether an algorithm goes on without the parts that the round gives up, or SHARP on the trees
+ * that are left. */
 static bool round_goes_on(const struct comm *c, const struct failover_round *f)
 {
     unsigned parts = (f->parts | c->failover.stopped) & ~f->fewer;
@@ -171,7 +173,7 @@ static bool round_goes_on(const struct comm *c, const struct failover_round *f)
     return policy_goes_on(c, follows ? parts & ~PART_TREES : parts);
 }
 
-/* After the agreement on windows: trees that some rank was refused are not used. */
+/* Applies the agreement on windows: trees that some rank was refused are not used. */
 static int fit_agreed(struct comm *c, const struct failover_round *f, char *err)
 {
     const struct failover_round all = {.parts = PART_TREES, .whole = true};
@@ -233,7 +235,7 @@ static void judge_when_all_are_here(struct comm *c)
     end_round(c);
 }
 
-/* Trees that another rank has seen to fail. */
+/* Notes the protocols' trees that another rank has seen to fail. */
 static void hear_protocols(struct comm *c, const struct failover_msg *m)
 {
     if (c->protocols)
@@ -305,7 +307,8 @@ void failover_fit_known(struct comm *c)
     }
 }
 
-/* Some algorithm, or SHARP by trees whose failure was not seen: the verdict may know more. */
+/* Whether some algorithm may go on, or SHARP on trees that this rank has not seen to fail. The
+ * verdict may know more. */
 static bool may_go_on(const struct comm *c, unsigned parts)
 {
     const struct failover *f = &c->failover;
@@ -401,7 +404,7 @@ void failover_tick(struct comm *c)
         failover_send_report(c);
         return;
     }
-    failover_fit_known(c); /* it may wait for answers to JOINs no longer */
+    failover_fit_known(c); /* it may no longer wait for answers to JOINs */
     if (c->failover.state != FAILOVER_ASKING)
         return;
     for (unsigned r = 1; r < c->cfg.nranks; r++)
@@ -409,7 +412,7 @@ void failover_tick(struct comm *c)
             failover_send_ask(c, r);
 }
 
-/* What another rank says of the next round, or of the one under way. */
+/* Handles what another rank says of the next round, or of the one under way. */
 static void round_hear(struct comm *c, const struct failover_msg *m)
 {
     unsigned parts = rte_be_to_cpu_16(m->parts) & FAILOVER_PARTS;
@@ -425,7 +428,8 @@ static void round_hear(struct comm *c, const struct failover_msg *m)
     round_begin(c, parts, m->why);
 }
 
-/* Whether this job runs every protocol that the message is about: its sender is of another, or lies. */
+/* Whether this job runs every protocol that the message names. If not, its sender is of another
+ * job, or lies. */
 static bool has_its_protocols(const struct comm *c, const struct failover_msg *m)
 {
     unsigned parts = rte_be_to_cpu_16(m->parts) & PARTS_PROTOCOLS;

@@ -28,7 +28,8 @@ struct failover_round {
     uint32_t seq;      /* operation that is cut; those after it do not use them */
     unsigned protocol; /* trees that its protocols lose, bits as in struct protocols, */
     unsigned fewer;    /* and the parts that go on by others */
-    bool whole;        /* it is not cut: no rank has begun it, and it does not use them either */
+    bool whole;        /* it is not cut: no rank has begun it, and it does not use the parts
+                        * either */
     bool again;        /* it is not cut: it starts over, from the inputs that were kept */
     uint32_t fit[COLL_TREES], rail; /* PART_FIT: the least window of each tree, and of all rails */
     struct sched_repair how;
@@ -49,7 +50,7 @@ struct failover {
     unsigned parts;            /* of the round under way */
     unsigned first, trees;     /* trees in use at the beginning, and now (agg_bit()) */
     unsigned lost;             /* of these, whose failure this rank has seen since the last round */
-    unsigned back;             /* that a round of PART_BACK, under way or next, is about */
+    unsigned back;             /* trees of a round of PART_BACK, under way or next */
     bool missing;              /* some tree is lost (agg.lost) */
     int64_t look_ps;           /* when lost trees are asked again */
     int64_t since_ns;          /* of ASKING */
@@ -61,7 +62,7 @@ struct failover {
     const struct conn *broken;      /* while ASKING; NULL: none */
     struct failover_kept kept[2];   /* by the parity of the operation's number */
     struct region out;              /* where a helper's results go */
-    unsigned last_parts; /* what an operation of several levels needs, of the last one over */
+    unsigned last_parts;            /* op_recovery_whole() of the last finished operation */
 };
 
 /* A part of the in-network path is refused or fails; text as printf. Fails over where the policy
@@ -70,17 +71,17 @@ void failover_begin(struct comm *c, unsigned parts, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* What transports tell (transport/transport_events.h). */
 extern const struct transport_events failover_events;
-/* All answers to JOINs are here: a round may wait for them. */
+/* All JOINs are answered: lets a round go on that waits for it. */
 void failover_fit_known(struct comm *c);
 void failover_input(struct comm *c, const void *msg, size_t len);
 void failover_tick(struct comm *c);
 void failover_destroy(struct comm *c);
-/* Memory for what edges keep; when an operation has ended. */
+/* Allocates memory for what edges keep; keeps an operation's results when it has ended. */
 int failover_keep_create(struct comm *c, char *err);
 void failover_keep_end(struct comm *c, const struct coll_req *r);
 /* For exec.c: before an operation begins. */
 void failover_keep_begin(struct comm *c, const struct coll_req *r);
-/* For op.c: the rest of an operation that was cut before it began here. */
+/* For op.c: reduces an operation that was cut before it began here to its rest. */
 int failover_started(struct comm *c, struct coll_req *r, char *err);
 /* The parts that the operation of this number must not use. */
 unsigned failover_gone(const struct comm *c, uint32_t seq);
@@ -97,15 +98,15 @@ int op_recovery(struct comm *c, const struct failover_round *f, char *err);
 /* Schedules the operations anew that no rank has begun. */
 int op_replan(struct comm *c, char *err);
 /* Parts needed by an operation that cannot be cut, because it has several levels, overwrites what
- * it reads at other ranks, or is a protocol's affair; 0: it can be cut. */
+ * it reads at other ranks, or runs by a protocol; 0: it can be cut. */
 unsigned op_recovery_whole(const struct sched *s);
 void op_recovery_destroy(struct comm *c);
 
 /* ---- trees that return (rejoin.c) ---- */
 
-/* The trees of the round are given up; those that have not failed are to be joined again at once. */
+/* Gives up the trees of the round; those that have not failed are to be joined again at once. */
 void rejoin_give_up(struct comm *c, const struct failover_round *f);
-/* Those that a round would leave for that; 0: none, or it is not possible. */
+/* The trees that a round would leave to be joined again; 0: none, or trees cannot return. */
 unsigned rejoin_survivors(const struct comm *c, const struct failover_round *f);
 void rejoin_start(struct comm *c);       /* joins failover.back */
 bool rejoin_known(const struct comm *c); /* their JOINs are answered */
@@ -114,7 +115,7 @@ void rejoin_answered(struct comm *c);
 void rejoin_left(struct comm *c, struct agg *a);
 /* For exec.c, at the start of an operation, while trees are missing. */
 void rejoin_look(struct comm *c);
-/* At rank 0: a rank has joined these trees again. */
+/* At rank 0: `rank` has joined these trees again. */
 void rejoin_ready(struct comm *c, unsigned rank, unsigned trees);
 /* After the verdict: f->trees are in use from f->seq on. */
 int rejoin_apply(struct comm *c, const struct failover_round *f, char *err);

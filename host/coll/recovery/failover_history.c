@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the rounds that are over say of an operation: every rank finds the same, whenever it starts it. */
+/* What past rounds mean for an operation: the same at every rank, whenever it starts the
+ * operation. */
 #include "host/coll/comm.h"
 
 /* An operation that is cut keeps its schedule; if it starts over later, then without any part that

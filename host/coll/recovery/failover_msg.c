@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of the agreement. When an answer is late, what is repeated also goes by way of other
- * ranks in turn, those in the GPU nodes of both: the rail between two ranks may be what has failed.
+ * Messages of the agreement. When an answer is late, each repetition also goes through another
+ * rank, in turn those of the sender's and the receiver's GPU nodes: the rail between the two may
+ * have failed.
  */
 #include "host/coll/recovery/failover_priv.h"
 
@@ -28,7 +29,7 @@ static struct failover_msg msg_make(const struct comm *c, enum failover_type typ
     return m;
 }
 
-/* Messages of an operation: of the 1 TiB that it has at most there are fewer than 2^32. */
+/* A number of messages: an operation has 1 TiB at most, which is fewer than 2^32 messages. */
 static rte_be32_t least_on_wire(uint64_t messages)
 {
     T_ASSERT(messages < UINT32_MAX || messages == FAILOVER_ALL,

@@ -29,8 +29,8 @@ struct failover_cut {
 
 struct failover_msg {
     struct ctl_head head;
-    rte_be32_t rank; /* whose it is; head.from may be one that passes it on, */
-    rte_be32_t to;   /* which a rank does that is not this one */
+    rte_be32_t rank; /* the sender; head.from may be a rank that passes it on */
+    rte_be32_t to;   /* the receiver; other ranks pass it on to this one */
     rte_be32_t seq;
     rte_be16_t parts;
     uint8_t type, round;

@@ -40,7 +40,8 @@ static void judge_fit(const struct comm *c, struct failover_round *f, char *why)
         f->parts |= PART_TREES;
 }
 
-/* Tree k is cut after the messages that all ranks have; some rank has the most. */
+/* Where tree k is cut: after the messages that all ranks have. `from` is a rank that has the
+ * most. */
 static struct sched_cut judge_cut(const struct comm *c, const struct failover_round *f, unsigned k)
 {
     const struct failover_report *p = c->failover.report;
@@ -59,8 +60,8 @@ static struct sched_cut judge_cut(const struct comm *c, const struct failover_ro
 }
 
 /*
- * Trees return that every rank has joined. From the operation on that no rank has begun: those before it
- * keep the trees that they have.
+ * The trees that every rank has joined return, from the first operation on that no rank has begun.
+ * Earlier operations keep the trees that they have.
  */
 static void judge_back(const struct comm *c, struct failover_round *f)
 {

@@ -3,19 +3,19 @@
  * Recovery of operations after a part of the in-network path has failed and the ranks have agreed
  * on their progress (failover.c).
  *
- * An operation that no rank has begun is run by the next algorithm of the policy, like those after
- * it. One of several levels, by multimem, or by a protocol starts over by that algorithm: partial
- * sums have replaced its ranks' inputs, NVSwitches write to members without their knowledge, and
- * only a protocol knows what it has done, so its input is kept as it begins. Connections are made
- * anew, because messages of the first attempt are in flight on the old ones. A rank that has
- * finished the operation takes part again with the input that it kept.
+ * An operation that no rank has begun runs by the next algorithm of the policy, like those after
+ * it. An operation of several levels, by multimem or by a protocol starts over by that algorithm:
+ * partial sums have replaced inputs, NVSwitches write to members without their knowledge, and only
+ * a protocol knows its progress. So its input is kept when it begins. Connections are made anew,
+ * because messages of the first attempt are in flight on the old ones. A rank that has finished the
+ * operation takes part again with the input that it kept.
  *
- * An operation by the trees alone is finished by the hosts from the first message on that some rank
- * lacks (collective/repair.c). A rank that has finished it may have given its buffers back, but others
+ * The hosts finish an operation by the trees alone, from the first message on that some rank lacks
+ * (collective/repair.c). A rank that has finished it may have given its buffers back, but others
  * lack at most a window of what it has. So each edge keeps the last window of a finished operation,
- * and the messages in flight of one whose results overwrite what was sent.
+ * and the messages in flight of an operation whose results overwrite what it sends.
  *
- * Where data is carried as lengths nothing is copied, and all else is the same: so are the times.
+ * When data is carried as lengths, nothing is copied; all else, and so every time, is the same.
  */
 #include "host/coll/transport/conn.h"
 
@@ -261,8 +261,9 @@ static int helper_start(struct comm *c, struct coll_req *r, const struct failove
     return rc;
 }
 
-/* Only the operation before can be helped with: what is kept is of that one, and messages of later
- * ones, such as a broadcast that its root has finished, are on their way on the connections. */
+/* Only the previous operation can be helped with: the kept messages are of that one, and messages
+ * of later ones, such as a broadcast that its root has finished, are in flight on the
+ * connections. */
 static bool is_before(const struct comm *c, uint32_t seq)
 {
     return seq + 1 == c->exec.next_seq;
@@ -303,7 +304,7 @@ static int op_reschedule(struct comm *c, struct coll_req *r, char *err)
     return rc ? rc : exec_fit(c, r);
 }
 
-/* Reschedules the operations after the one that was cut: none of them has a result of a failed part
+/* Reschedules the operations after the one that was cut: none of them has results of a failed part
  * yet. */
 static int others_reschedule(struct comm *c, const struct failover_round *f, char *err)
 {
@@ -350,7 +351,7 @@ static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
-/* Gives back what the results of a helper went to. */
+/* Frees the memory that a helper's results went to. */
 static void drop_out(struct comm *c)
 {
     uint8_t *out = c->failover.out.addr;
@@ -376,7 +377,7 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
     r = helper_create(c, id, err);
     if (!r)
         return -ENOMEM;
-    drop_out(c); /* of a helper before, which is over: this one would be the head otherwise */
+    drop_out(c); /* of an earlier helper, which has ended: otherwise it would be the head */
     out = mem_host(c, r->s.out_bytes + 1);
     rc = out ? region_add(c, &c->failover.out, out, r->s.out_bytes + 1, false) : -ENOMEM;
     if (rc) {

@@ -11,14 +11,15 @@ struct coll_req;
 unsigned policy_parts(enum coll_algo a); /* that the algorithm needs */
 int policy_init(struct comm *c, char *err);
 uint64_t policy_code(const struct comm *c); /* a hash of the list */
-/* What runs an operation, in order of preference, a itself first. Returns how many. */
+/* The algorithms that may run an operation, in order of preference, `a` itself first. Returns how
+ * many. */
 unsigned policy_list(const struct comm *c, enum coll_kind kind, enum coll_algo a,
                      enum coll_algo list[ALGO_COUNT + 1]);
 /* Sets r->s: by the first algorithm of the list that needs no failed part and that these ranks can
  * run; in->algo becomes that. Returns what sched_init() does. */
 int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in);
-/* Is there something after each algorithm that was set up and needs one of these parts? After a
- * protocol only by a policy that the user has given: who tries a protocol wants to see it fail. */
+/* Whether each algorithm that was set up and needs one of these parts has a successor. A protocol
+ * has one only by the user's own policy: whoever tries a protocol wants to see it fail. */
 bool policy_goes_on(const struct comm *c, unsigned parts);
 
 #endif

@@ -2,14 +2,16 @@
 /*
  * Trees of all ranks that return after they were given up.
  *
- * When a tree fails, a round of failover.c stops all trees: the operation under way is cut, and switches
- * hold messages of it on every tree. Each tree is left, and those whose failure no rank has seen are joined
- * again at once, under the next attempt's number (agg_ctl.attempt), in a round of PART_BACK: operations
- * wait for it. A tree that has failed, or that a switch refuses again, is lost. At the start of
- * an operation, but not more often than each REJOIN_PS of fabric time, a rank asks for its lost trees again,
- * while operations run by what is left. A rank that was granted some tells rank 0 (READY); rank
- * 0 begins a round of PART_BACK for those that every rank has. From the operation of its verdict on, which
- * no rank has begun, all ranks use them.
+ * When a tree fails, a round of failover.c stops all trees: the operation under way is cut, and
+ * switches hold messages of it on every tree. The ranks leave every tree. At once they join those
+ * again whose failure no rank has seen, under the next attempt's number (agg_ctl.attempt), in a
+ * round of PART_BACK for which operations wait. A tree that has failed, or that a switch refuses
+ * again, is lost.
+ *
+ * Operations run on the trees that are left. At the start of an operation, at most once in
+ * REJOIN_PS of fabric time, a rank asks for its lost trees again. A rank that is granted some tells
+ * rank 0 (READY), which begins a round of PART_BACK for the trees that every rank has. All ranks
+ * use them from the operation of its verdict on, which no rank has begun.
  */
 #include "host/coll/recovery/failover_priv.h"
 
@@ -21,7 +23,8 @@
 #include <time.h>
 
 #define REJOIN_PS (1 * PS_PER_MS)
-/* Ranks wait so long for an answer to a JOIN in a round; a switch answers, or has lost its links. */
+/* How long ranks wait for the answer to a JOIN in a round: a switch answers, or has lost its
+ * links. */
 #define ANSWER_NS (2 * RETRY_NS)
 /* Rounds that are left for failures. */
 #define ROUNDS_KEPT (4 * PARTS)
@@ -82,7 +85,7 @@ void rejoin_give_up(struct comm *c, const struct failover_round *f)
         }
 }
 
-/* Joins a lost tree; if its last group still has to be left, after that. */
+/* Joins a lost tree, at once or when its last group has been left. */
 static void tree_join(struct comm *c, struct agg *a)
 {
     if (a->state == JOIN_LEAVING)
@@ -176,7 +179,7 @@ void rejoin_look(struct comm *c)
         ready_tell(c);
 }
 
-/* " (2 trees from the communicator's operation 7 on)" */
+/* "; 2 of 4 trees from operation 7 on" */
 static void text_append(struct comm *c, const struct failover_round *f)
 {
     size_t len = strlen(c->failover.text);
@@ -187,7 +190,7 @@ static void text_append(struct comm *c, const struct failover_round *f)
              f->seq + 1);
 }
 
-/* A switch has aborted the group since this rank has said that it is granted. */
+/* Fails the trees that a switch has aborted since this rank reported that they are granted. */
 static void check_granted(struct comm *c, unsigned back)
 {
     for (unsigned i = 0; i < c->n_aggs; i++) {

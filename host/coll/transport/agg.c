@@ -176,7 +176,7 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
 
     if (c->state == COMM_FAILED || c->closing || c->failover.stopped & agg_part(a) || agg_is_out(a))
         return;
-    if (!a->qp || wc->qp_num != a->qp->qp_num) /* of an attempt before */
+    if (!a->qp || wc->qp_num != a->qp->qp_num) /* of an earlier attempt */
         return;
     if (wc->status != IBV_WC_SUCCESS) {
         agg_fails(c, a);
@@ -192,7 +192,7 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
 
 /* ---- life ---- */
 
-/* The device by which this rank joins the tree. */
+/* The port by which this rank joins the tree. */
 static struct port *port_of_tree(struct comm *c, uint16_t tree)
 {
     const struct fabric *f = c->cfg.fab;
@@ -340,8 +340,9 @@ static int join_all(struct comm *c, const uint16_t *rank, const struct quota_gra
     return rc;
 }
 
-/* This rank's rail: the ranks with its local rank in their nodes, on the tree that the rail takes.
- * Without nodes or tree there is no such group, and lanes_served() refuses what needs it. */
+/* Joins this rank's rail: the ranks that have its local rank in their nodes, on the rail's tree.
+ * Without nodes or a tree there is no such group, and lanes_served() refuses schedules that need
+ * it. */
 static int join_rail(struct comm *c, uint16_t *rank, const struct quota_grant *s, char *err)
 {
     const uint16_t *domain = c->topo.domain;
@@ -414,7 +415,7 @@ int agg_create(struct comm *c, char *err)
     return rc;
 }
 
-/* One that is lost has a lane while the ranks agree on which trees return. */
+/* A lost tree still serves its lane: the ranks may be agreeing on its return. */
 struct agg *agg_of_lane(struct comm *c, const struct lane *l)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)

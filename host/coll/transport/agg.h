@@ -47,17 +47,17 @@ struct agg_group {
 struct agg {
     unsigned index; /* among the communicator's */
     unsigned kind;  /* of its group, GROUP_ALL or GROUP_RAIL */
-    unsigned chan;  /* of the trees of its group; schedules leave out those that are not used: */
-    bool out;       /* some rank was refused, for good */
-    bool lost;      /* given up, and joined again when it can be (rejoin.c) */
-    bool wanted;    /* is joined again once it is left */
+    unsigned chan;  /* number among the trees of its group */
+    bool out;       /* not used any more: some rank was refused */
+    bool lost;      /* not used: given up, and joined again when possible (rejoin.c) */
+    bool wanted;    /* to be joined again once it is left */
     uint16_t tree;
     struct agg_group *group;
     /* join.c */
     enum join_state state;
     enum agg_status refused;
-    uint16_t attempt;    /* agg_ctl's, */
-    uint16_t next;       /* and that of the next JOIN: all ranks of a tree in use have the same */
+    uint16_t attempt;    /* of agg_ctl */
+    uint16_t next;       /* attempt of the next JOIN; the same at all ranks of a tree in use */
     uint32_t job_groups; /* of the job at the aggregation node and further up (agg_ctl.slot) */
     uint16_t leaf;       /* node index of our aggregation node */
     struct ibv_ah *ah;
@@ -77,9 +77,9 @@ struct agg {
     uint32_t opseq_out, opseq_in;   /* operations of the protocol, sent and answered */
     uint64_t posted, done, tx_done; /* messages since JOIN */
     unsigned lane;                  /* of the running operation, LANE_NONE */
-    /* agg_kept.c: what messages [done, posted) sent where results come to the same place, and a
-     * finished operation's last ones: AGG_MSG_BYTES each, by the number of the message. NULL: not
-     * kept. */
+    /* agg_kept.c: copies of what messages [done, posted) sent, where agg_keep() needs them, and of
+     * a finished operation's last messages; AGG_MSG_BYTES each, by the number of the message. NULL:
+     * nothing is kept. */
     uint8_t *kept;
     unsigned n_kept;
     uint64_t op_end; /* messages up to the end of the last finished operation */
@@ -104,11 +104,12 @@ static inline unsigned agg_bit(const struct agg *a)
 int join_start(struct comm *c, char *err);       /* sends the JOINs */
 void join_leave(struct comm *c, unsigned parts); /* the groups of these parts */
 void join_leave_one(struct comm *c, struct agg *a);
-void join_again(struct comm *c, struct agg *a); /* what has been left, refused or aborted */
+void join_again(struct comm *c, struct agg *a); /* after it was left, refused or aborted */
 /* A message of a switch at this address. False: it is not of one of our aggregation nodes. */
 bool join_input(struct comm *c, uint32_t ip, const struct agg_ctl *m);
 void join_tick(struct comm *c);
-/* An operation waits for results: probes the aggregation node. Called at ticks without progress. */
+/* Probes the aggregation nodes whose results an operation waits for. Called at ticks without
+ * progress. */
 void join_probe(struct comm *c);
 void join_destroy(struct comm *c);
 bool join_all_granted(const struct comm *c);
@@ -128,15 +129,15 @@ unsigned agg_in_use(const struct comm *c);
 void agg_use_trees(struct comm *c, unsigned trees);
 /* A new queue pair for a tree that was given up. 0 or -errno. */
 int agg_renew(struct comm *c, struct agg *a);
-/* The tree fails; transport_failed() says why. */
+/* Notes that the tree fails; transport_failed() gives the reason. */
 void agg_fails(struct comm *c, const struct agg *a);
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
 void agg_stop(struct comm *c, unsigned parts);
 void agg_destroy(struct comm *c);
 void agg_complete(struct comm *c, const struct ibv_wc *wc);
 unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
-/* Writes why a JOIN was refused into buf, COMM_TEXT bytes, and returns it. Without the status's
- * meaning where the whole is more than goes round the ranks. */
+/* Writes why a JOIN was refused into buf (COMM_TEXT bytes) and returns it. Leaves out the meaning
+ * of the status if the text would exceed FAILOVER_TEXT. */
 const char *agg_refusal(char *buf, const char *leaf, enum agg_status status, const char *words);
 
 /* ---- what was granted (fit.c) ---- */
@@ -151,8 +152,8 @@ void fit_answered(struct comm *c, const char *why);
 bool fit_known(const struct comm *c);
 /* The window that was granted on each tree of the list, 0: refused. Returns the rail's. */
 uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES]);
-/* The ranks' agreement: the smallest window of all ranks for each tree, 0: no rank uses it. Drops
- * those trees; true: there were some. */
+/* Applies the ranks' agreement: fit has the smallest window of all ranks for each tree; 0: no rank
+ * uses it, and it is dropped. True: some tree was dropped. */
 bool fit_apply(struct comm *c, const uint32_t fit[COLL_TREES], uint32_t rail, const char *why);
 
 /* ---- messages that may be sent once more (agg_kept.c) ---- */
@@ -162,9 +163,9 @@ static inline uint8_t *agg_kept_at(const struct agg *a, uint64_t msg, uint32_t m
 {
     return a->kept + msg % a->n_kept * AGG_MSG_BYTES(mtu);
 }
-/* Whether the step's result comes to where it was sent from. */
+/* Whether the result of the step overwrites what the step sends. */
 bool agg_same_place(const struct coll_req *r, const struct step *st);
-/* Before a message is posted. */
+/* Keeps what recovery may need of a message that is about to be posted. */
 void agg_keep(struct agg *a, const struct coll_req *r, const struct step *st);
 
 #endif

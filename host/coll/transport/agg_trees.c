@@ -31,7 +31,7 @@ void agg_use_trees(struct comm *c, unsigned trees)
     topo_use_trees(&c->topo, tree, n, &c->group[GROUP_ALL].members);
     if (!n || chan[n - 1] == n - 1)
         return;
-    for (unsigned i = 0; i < n; i++) /* those between them carry nothing */
+    for (unsigned i = 0; i < n; i++) /* trees in between carry nothing */
         bps[chan[i]] = t->tree_bps[i] ? t->tree_bps[i] : 1;
     memcpy(t->tree_bps, bps, sizeof(bps));
     t->trees = chan[n - 1] + 1;

@@ -24,7 +24,7 @@ static uint8_t *slot_mem(const struct conn *k, unsigned slot)
     return k->mem + (size_t)slot * SCHED_SLICE_MAX;
 }
 
-/* Slots are read in order, so it is the first one mostly. */
+/* Slots are read in order, so it is mostly the first one. */
 static unsigned slot_of_msg(const struct conn *k, uint64_t msg)
 {
     for (uint64_t s = k->slot_free; s < k->slot_next; s++)
@@ -142,7 +142,7 @@ static unsigned post_receives(struct comm *c, struct conn *k)
     return did;
 }
 
-/* A work request on the send queue: signaled every CONN_SIGNAL_EVERY, and where a step waits for it. */
+/* Posts a work request. One in CONN_SIGNAL_EVERY is signaled, and those that a step waits for. */
 static int post_send(struct comm *c, struct conn *k, struct ibv_send_wr *wr, bool signaled)
 {
     struct ibv_send_wr *bad;
@@ -180,8 +180,8 @@ static int write_word(struct comm *c, struct conn *k, bool signaled)
     return 0;
 }
 
-/* The peer knows of all receives of the running operation, which has more messages for it: they go
- * out before credits that only a later operation needs. */
+/* True if only a later operation needs the credits: the peer knows of all receives of the running
+ * one, which has more messages to send before them. */
 static bool is_for_later(const struct comm *c, const struct conn *k)
 {
     const struct coll_req *r = c->exec.head;
@@ -203,7 +203,8 @@ static unsigned credit_publish(struct comm *c, struct conn *k)
            k->sq_posted - k->sq_done < CONN_SQ(k) && !write_word(c, k, false);
 }
 
-/* Writes the credit word again, which changes nothing. A work request in flight is a probe too. */
+/* Probes the peer by writing the credit word once more. A work request in flight is a probe,
+ * too. */
 void conn_probe(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_conns && c->state != COMM_FAILED; i++) {
@@ -288,7 +289,7 @@ static bool may_queue(const struct conn *k)
     return k->sq_posted - k->sq_done < CONN_IN_FLIGHT(k->depth);
 }
 
-/* Messages that may have been sent in all. */
+/* Messages, since they connected, that credits allow to send. */
 static uint64_t credit_limit(const struct conn *k)
 {
     uint32_t word = rte_le_to_cpu_32(__atomic_load_n(k->word, __ATOMIC_ACQUIRE));
@@ -339,7 +340,7 @@ static unsigned run_send(struct comm *c, struct coll_req *r, unsigned lane)
             exec_poll(c, lane);
             break;
         }
-        exec_posted(c, r, lane, run->begun); /* before: its arrival is not earlier */
+        exec_posted(c, r, lane, run->begun); /* first: nobody may see it arrive before */
         if (send_step(c, k, r, st, st->awaited || run->begun == l->n - 1))
             break;
         run->begun++;

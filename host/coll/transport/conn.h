@@ -3,26 +3,24 @@
  * Messages between two ranks over one channel: an RC connection that both send on.
  *
  * A message is sent only when its receive is known to be posted, so that no RNR NAK occurs. The
- * receiver posts in order of the schedule and writes, by an inline RDMA WRITE, how many it has
- * posted since they connected into a word at the sender. That costs a frame for every eight
- * messages, and no time: credits are far ahead, and those that only a later operation needs go out
- * behind the messages of the running one.
+ * receiver posts in the order of the schedule. By an inline RDMA WRITE it writes the number of
+ * receives that it has posted, since they connected, into a word at the sender. That costs one
+ * frame for every eight messages, and no time: credits are far ahead, and those that only a later
+ * operation needs go out behind the messages of the running one.
  *
- * So they are at the start of an operation: CONN_AHEAD receives into slots are posted at all times,
- * before the next operation is known. So an operation begins with data. A message that arrived in a
- * slot that way, but belongs in a buffer, is copied. Operations that do not use a connection leave
- * it unchanged.
+ * CONN_AHEAD receives into slots are posted at all times, before the next operation is known, so an
+ * operation begins with data. A message that arrives in such a slot, but belongs in a buffer, is
+ * copied. Operations that do not use a connection leave it unchanged.
  *
- * A slot may lie in other memory: a message to be summed into memory without content yet is
- * received there (sched.h, STEP_RECV), and still counts as a slot.
+ * A slot may be in other memory: a message that would be summed into memory without content is
+ * received there directly (sched.h, STEP_RECV), and still counts as a slot.
  *
  * A slot receive takes SCHED_SLICE_MAX bytes whatever the message, and every message carries the
  * tag of its operation: the tag, not a broken connection, reveals a rank that runs another one.
  *
- * Rejected: a receive with data behind each credit (SEND both ways), because credits would need
- * receives, and credits, themselves; and receives of the next operation that are assumed without a
- * credit, because that needs operations that end nowhere before they have begun everywhere, and a
- * broadcast does not.
+ * Rejected: credits by SEND, because they would need receives, and so credits, themselves.
+ * Rejected, too: to assume the next operation's first receives without a credit. Then no operation
+ * may end at one rank before it has begun at all ranks, and a broadcast does.
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_CONN_H
 #define TRIB_HOST_COLL_TRANSPORT_CONN_H
@@ -31,8 +29,8 @@
 #include "collective/in_flight.h"
 #include "host/coll/comm.h"
 
-/* Send queue entries for messages: those of a full window, and those whose completion is that of a
- * later one. */
+/* Send queue entries for messages: a full window, and messages that a later, signaled one
+ * completes. */
 #define CONN_SENDS(k) ((k)->depth + 8u)
 #define CONN_CREDITS  16u /* send queue entries for credits */
 #define CONN_SQ(k)    (CONN_SENDS(k) + CONN_CREDITS)
@@ -48,7 +46,7 @@ struct conn {
     uint64_t published;                   /* receives that the peer knows of */
     uint64_t slot_next, slot_free;        /* slots given out, and before the oldest in use */
     struct conn_slot {
-        uint64_t msg; /* that it is for */
+        uint64_t msg; /* the message that it is for */
         uint8_t *at;  /* its memory; NULL: the slot is free */
     } * slot;         /* [depth] */
     struct conn_got {
@@ -82,7 +80,7 @@ struct conn {
     struct conn *next;     /* of the same peer */
     struct conn *due_next; /* queued behind it */
     int64_t since_ns;      /* since when the peer does not answer; 0: it was not asked */
-    uint64_t probe;        /* what was posted up to the last probe, included */
+    uint64_t probe;        /* sq_posted after the last probe */
 } CACHELINE_ALIGNED;
 
 /* ---- an operation's use of it (conn.c) ---- */
@@ -98,7 +96,7 @@ void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq);
 /* Without progress: probes the far ends of the connections. Their HCAs answer independently of
  * their programs; a missing answer fails the communicator. Called at ticks. */
 void conn_probe(struct comm *c);
-/* Posts receives up to CONN_AHEAD. */
+/* Posts receives up to CONN_AHEAD, and tells the peer. */
 void conn_top_up(struct comm *c, struct conn *k);
 
 /* ---- making it (link.c) ---- */
@@ -114,8 +112,8 @@ static inline bool conn_is_old(const struct comm *c, const struct conn *k)
     return k->generation < c->generation;
 }
 #define LINK_MAGIC 0x5452424cu /* "TRBL" */
-/* A rank's requests without an answer, at most: where all ranks connect to all others, what is on its
- * way grows with the ranks, not with their pairs. */
+/* A rank's requests without an answer, at most. When all ranks connect to all others, messages in
+ * flight grow with the number of ranks, not of pairs. */
 #define LINKS_ASKED 32u
 void link_input(struct comm *c, unsigned rank, const void *msg, size_t len);
 void link_pump(struct comm *c);

@@ -5,13 +5,13 @@
  *
  *   READY    it has begun to connect
  *   CLOSING  all its sends are acknowledged: the neighbour may destroy its queue pairs
- *   FAILED   with the reason, which goes round, so that every rank reports the same one
+ *   FAILED   with the reason, which ranks pass on, so that all report the same one
  *
- * A phase is repeated until the other's answer says that it was seen.
+ * A rank repeats its phase until the other's answer confirms it.
  *
- * Nobody else can end the job by a datagram: those of ranks are sealed (seal.h), and those of a
- * switch come from the switch's address and AGG_QPN, which no process of a host can send from
- * (switch/source_guard.h). What is dropped is counted and logged with the sender's name.
+ * Nobody else can end the job by a datagram: ranks seal theirs (seal.h), and a switch's come from
+ * its address and AGG_QPN, from which no process of a host can send (switch/source_guard.h).
+ * Datagrams that are dropped are counted, and logged with the sender's name.
  */
 #include "aggregation/mm_proto.h"
 #include "host/coll/transport/conn.h"
@@ -97,7 +97,7 @@ bool ctl_send_rank(struct comm *c, unsigned rank, void *msg, size_t len)
 
     if (!p->ah && p->qpn)
         p->ah = ud_address(&c->port[p->port], &p->gid);
-    if (!p->ah) { /* which tells the other ranks, and so sends and may find a way */
+    if (!p->ah) { /* comm_fail() sends to the linked ranks: there may be a way by then */
         comm_fail(c, "no way to rank %u (%s)", rank, comm_host(c, rank));
         return false;
     }
@@ -107,7 +107,7 @@ bool ctl_send_rank(struct comm *c, unsigned rank, void *msg, size_t len)
 
 /* ---- other ranks ---- */
 
-/* Of this rank and, in the tree, of all below it. */
+/* The phase that this rank and, in the tree, all ranks below it have reached. */
 static enum phase phase_below(const struct comm *c)
 {
     enum phase phase = comm_phase(c);
@@ -118,7 +118,7 @@ static enum phase phase_below(const struct comm *c)
     return phase;
 }
 
-/* Our phase, as this rank is told. A failure goes round at once. */
+/* Our phase as `rank` is told. A failure is told at once. */
 static enum phase phase_for(const struct comm *c, unsigned rank)
 {
     const struct peer *to = &c->ctl.peer[rank];
@@ -145,7 +145,7 @@ static bool phase_tell(struct comm *c, unsigned rank, bool answer)
         .answer = answer,
     };
 
-    /* A reason that names a rank goes round as it is; ours gets this rank's name. */
+    /* A reason that names a rank is passed on unchanged; our own gets this rank's name. */
     if (c->state == COMM_FAILED &&
         (!strncmp(c->error, "rank ", 5) || !strncmp(c->error, "aborted ", 8)))
         snprintf(m.text, sizeof(m.text), "%.*s", PEER_TEXT - 1, c->error);
@@ -266,7 +266,7 @@ static void datagram_refuse(struct comm *c, enum ctl_refusal why, uint32_t ip, u
         [CTL_STRANGER] = "in a switch's name, from another sender",
         [CTL_LATE] = "of a switch, about a group that is not this job's",
     };
-    /* A link that duplicates frames repeats messages, too; what a job before was told comes late. */
+    /* Links that duplicate frames repeat messages, too; messages to an earlier job come late. */
     const enum log_level level = why == CTL_REPEATED || why == CTL_LATE ? LOG_INFO : LOG_WARN;
     const struct fabric *f = c->cfg.fab;
     int d = fabric_dest_of_ip(f, ip);
@@ -410,7 +410,7 @@ static int create_port(struct comm *c, unsigned port)
     return 0;
 }
 
-/* One on each port: an aggregation node is reachable over one of them only. */
+/* One queue pair on each port: an aggregation node is reachable over one of them only. */
 int ctl_create(struct comm *c, char *err)
 {
     for (unsigned p = 0; p < c->n_ports; p++) {

@@ -28,10 +28,11 @@ enum ctl_refusal { CTL_FORGED, CTL_REPEATED, CTL_STRANGER, CTL_LATE, CTL_REFUSAL
  * Another rank. Linked ranks exchange phases and wait for each other: neighbours in the ring of
  * ranks, so that a phase reaches all, and ranks with a connection between them.
  *
- * Where every rank is to wait for all of them (aggregation protocols: a rank may need what any other
- * has kept), those of a binary tree are linked as well: rank r to (r - 1) / 2. A rank is in a phase
- * for its parent once all ranks below it are, and for its children once its parent is for it. So
- * who is told of a phase by all linked ranks knows that all ranks have reached it.
+ * With aggregation protocols every rank waits for all others, because a rank may need what any
+ * other has kept. Then ranks are linked in a binary tree as well: rank r with (r - 1) / 2. A rank
+ * tells its parent of a phase once all ranks below it have reached it, and its children once its
+ * parent has told it. So a rank that has heard of a phase from all linked ranks knows that all
+ * ranks have reached it.
  */
 struct peer {
     union ibv_gid gid; /* of its datagram queue pair */

@@ -151,8 +151,8 @@ bool join_all_left(const struct comm *c)
     return true;
 }
 
-/* Another algorithm avoids a failed aggregation node, and a group of this name that somebody else has
- * there, but not a failed member. */
+/* Another algorithm avoids a failed aggregation node, or a node where somebody else has a group of
+ * this id. It does not avoid a failed member. */
 bool join_recoverable(enum agg_status s)
 {
     static const bool theirs[AGG_STATUS_COUNT] = {
@@ -213,13 +213,14 @@ const char *agg_refusal(char *buf, const char *leaf, enum agg_status status, con
     return buf;
 }
 
-/* To a JOIN of a tree that was given up: a refusal is no failure. */
+/* The answer to the JOIN of a tree that was given up: a refusal is no failure. */
 static void on_again_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
     bool granted = status == AGG_OK && !agg_connect(c, a, m);
 
-    /* The group is of another attempt, or a switch has a queue pair that is gone: a higher one ends it. */
+    /* The switch has the group of another attempt, or a queue pair that is gone: a higher attempt
+     * ends it. */
     if (status == AGG_E_DUPLICATE)
         a->next++;
     set_state(c, a, status == AGG_OK ? JOIN_GRANTED : JOIN_NONE);
@@ -283,7 +284,7 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
 
     send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
     if (m->attempt != rte_cpu_to_be_16(a->attempt))
-        return; /* of a group before */
+        return; /* of an earlier group */
     comm_event(c, COMM_EV_ABORT, a->tree, status);
     if (a->state != JOIN_LEFT) /* an ABORT may be repeated */
         set_state(c, a, JOIN_LEFT);
@@ -300,8 +301,8 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
             known ? agg_status_name(status) : "unknown status");
 }
 
-/* Other groups need a part of what was granted, or need it no more. Every rank may hear of it at
- * another time: it limits what is in flight, not how a vector is cut. */
+/* Other groups need a part of the window, or give it back. Ranks hear of it at different times, so
+ * it limits messages in flight, and does not change how a vector is cut. */
 static void on_window(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     uint32_t slots = rte_be_to_cpu_32(m->window), number = rte_be_to_cpu_32(m->xid);

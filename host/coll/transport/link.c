@@ -8,8 +8,8 @@
  *
  * A rank sends data once the peer has said that it can receive.
  *
- * Of its requests at most LINKS_ASKED wait for an answer; the next ones follow as those come in. Answers
- * wait for send buffers only.
+ * At most LINKS_ASKED of a rank's requests wait for an answer; each answer lets the next one go.
+ * Answers wait only for send buffers.
  */
 #include "host/coll/transport/conn.h"
 
@@ -208,7 +208,7 @@ static void conn_answered(struct comm *c, struct conn *k)
     k->asked = false;
 }
 
-/* Requests as many as may be. */
+/* Sends requests, up to LINKS_ASKED. */
 static void request_next(struct comm *c)
 {
     struct links *l = &c->ctl.links;

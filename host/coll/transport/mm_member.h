@@ -44,7 +44,7 @@ struct mmc_cfg {
 
 /* Makes the queue pair and sends the first BIND. 0 or -errno. */
 int mmc_create(struct mmc **m, const struct mmc_cfg *cfg);
-/* At any time; what is posted does not complete. */
+/* May be called at any time; steps that are posted do not complete. */
 void mmc_destroy(struct mmc *m);
 enum mmc_state mmc_state(const struct mmc *m);
 const char *mmc_error(const struct mmc *m); /* FAILED: switch, member and reason */

@@ -22,7 +22,8 @@ static const char *name_of(const struct comm *c, const struct plane *p)
     return c->cfg.fab->nodes[p->node].name;
 }
 
-/* The channels to a rank of the same node that is on another host, in their order. */
+/* One plane for each channel to another rank of the GPU node, in order, while they lead to
+ * NVSwitches. */
 int planes_create(struct comm *c, char *err)
 {
     const struct fabric *f = c->cfg.fab;
@@ -170,7 +171,7 @@ struct plane *plane_of_lane(struct comm *c, const struct lane *l)
     return l->chan < c->n_planes ? &c->plane[l->chan] : NULL;
 }
 
-/* Starts to bind the next area that has changed. False: all are bound. */
+/* Starts to bind the next area that has changed. False: all are bound, or the plane cannot. */
 static bool area_move(struct plane *p, const struct coll_req *r)
 {
     const struct region *region[AREAS] = {r->in, r->out};

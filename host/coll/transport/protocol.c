@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets of aggregation protocols: UD, each copied once on its way out. What comes in is looked at
- * where it was received, and believed if it names the job by number and tag, and comes from the
- * queue pair of the rank that it names, or from PROTO_QPN of a switch, which no process of a host
- * can send from (switch/source_guard.h).
+ * Packets of aggregation protocols, over UD. A packet is copied once on its way out, and read where
+ * it was received on its way in. It is accepted if it names the job by number and tag, and comes
+ * from the queue pair of the rank that it names, or from PROTO_QPN of a switch, from which no
+ * process of a host can send (switch/source_guard.h).
  */
 #include "base/units.h"
 #include "host/coll/comm.h"
@@ -54,7 +54,7 @@ static uint8_t *send_buf(const struct comm *c, const struct protocol *e, unsigne
     return recv_buf(c, e, PROTOCOL_WINDOW) + (size_t)i * c->mtu;
 }
 
-/* After every call of the rank half. */
+/* Checks after every call of the rank half whether it has failed or finished. */
 static void half_check(struct comm *c, struct protocol *e)
 {
     const char *why = proto_rank_error(e->half);

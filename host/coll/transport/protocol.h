@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Aggregation protocols at a rank: of each one an instance for each tree of its job. An instance has
- * a UD queue pair, a rank half in its host (protocols/host/rank_host.h), and is a member of a job of
- * its own at the switches (protocol_join.c).
+ * Aggregation protocols at a rank. A protocol has one instance for each tree of its job. An
+ * instance has a UD queue pair and a rank half in its host (protocols/host/rank_host.h), and is a
+ * member of a job of its own at the switches (protocol_join.c).
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_PROTOCOL_H
 #define TRIB_HOST_COLL_TRANSPORT_PROTOCOL_H
@@ -70,32 +70,32 @@ struct protocols {
     struct fab_members members;
     uint16_t *member_of_rank; /* [nranks] */
     struct protocol_trees of[PROTO_SEATS];
-    /* Trees, bits by chan: given up by each protocol; seen to fail since the last round, by any that
-     * the round is about. */
+    /* Trees as bits by chan. lost: given up by each protocol; failing: seen to fail since the last
+     * round, by any protocol that it is about. */
     uint8_t lost[PROTO_SEATS], failing;
     uint16_t attempt[PROTO_SEATS]; /* agg_ctl's: how often its job was made again */
 };
 
-/* Those of cfg.algos. 0, or -errno with a sentence in err (COMM_TEXT bytes). */
+/* Creates the protocols of cfg.algos. 0, or -errno with a sentence in err (COMM_TEXT bytes). */
 int protocols_create(struct comm *c, char *err);
 /* qpn: [PROTOCOL_JOBS] of this rank's queue pairs, 0: none. All ranks have them in the same order. */
 void protocols_qpns(const struct comm *c, rte_be32_t *qpn);
 void protocols_set_peer(struct comm *c, unsigned rank, const rte_be32_t *qpn);
-/* All peers are set: opens the rank halves, and sends the JOINs. */
+/* Opens the rank halves and sends the JOINs, once all peers are set. */
 int protocols_start(struct comm *c, char *err);
 void protocols_stop(struct comm *c, unsigned parts); /* they have failed: nothing calls them */
 void protocols_destroy(struct comm *c);
 /* The instance has failed; text as printf. The job goes on by its other trees, else the policy's next
  * algorithm does, else the communicator fails. */
 void protocol_fail(struct protocol *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The rank half of an instance, and its tag. 0 or -errno with a sentence in err. */
+/* Opens the rank half of an instance, and sets its tag. 0 or -errno with a sentence in err. */
 int protocol_open_half(struct comm *c, struct protocol *e, char *err);
 struct protocol *protocol_of_lane(const struct comm *c, const struct lane *l); /* NULL: none */
 unsigned protocol_run(struct comm *c, struct coll_req *r, unsigned lane);
 void protocol_complete(struct comm *c, const struct ibv_wc *wc);
-/* Runs due timers, and those who wait for send buffers. Returns how many. */
+/* Runs due timers, and rank halves that wait for send buffers. Returns how many. */
 unsigned protocols_progress(struct comm *c);
-/* For protocol_setup.c: of struct proto_rank_cfg; a receive buffer is free; buffers. */
+/* For protocol_setup.c: proto_rank_cfg.send; posts receive buffer i; bytes of all buffers. */
 bool protocol_send(void *ctx, int to, int target, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t data_bytes);
 int protocol_post_recv(struct comm *c, struct protocol *e, uint64_t i);
@@ -112,10 +112,10 @@ struct ibv_ah *protocol_leaf(struct comm *c, struct protocol *e, unsigned rank);
 unsigned protocol_in_use(const struct comm *c, unsigned seat);
 /* Of these parts, the protocols that go on without the trees that fail. */
 unsigned protocols_go_on(const struct comm *c, unsigned parts, unsigned failing);
-/* Whether one of these parts is a protocol with more than one. */
+/* Whether one of these parts is a protocol that uses more than one tree. */
 bool protocols_have_spare(const struct comm *c, unsigned parts);
-/* Gives up the trees of a round about these parts; those that are left are joined again, with new
- * rank halves. 0 or -errno with a sentence in err. */
+/* Makes the protocols among these parts give up the failing trees, and join the others again with
+ * new rank halves. 0 or -errno with a sentence in err. */
 int protocols_fewer(struct comm *c, unsigned parts, unsigned failing, char *err);
 
 /* ---- membership (protocol_join.c) ---- */
@@ -128,7 +128,8 @@ void protocols_tick(struct comm *c);
 void protocols_leave(struct comm *c, unsigned parts);
 bool protocols_joined(const struct comm *c);
 bool protocols_left(const struct comm *c);
-/* Fails a protocol of which a switch has not answered the JOIN, as protocol_fail(). False: all have. */
+/* Fails the first protocol whose JOIN is not answered, by protocol_fail(). False: all are
+ * answered. */
 bool protocols_give_up(struct comm *c);
 
 #endif

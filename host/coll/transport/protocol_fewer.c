@@ -2,11 +2,11 @@
 /*
  * A job of several trees goes on without those that a switch refuses or that fail.
  *
- * The ranks agree in a round of failover.c, in which nothing of the protocol runs. Nobody but the
- * protocol knows how far its operation has come, on the other trees neither, so what is left begins
- * anew: under the next attempt's number, which is in the tag, every rank opens new rank halves and
- * joins again; a switch that gets such a JOIN ends the job of the attempt before. The operation
- * starts over from the inputs that were kept.
+ * The ranks agree in a round of failover.c, while the protocol does not run. Only the protocol
+ * knows how far its operation has come, on the other trees as well, so these begin anew: every rank
+ * opens new rank halves and joins again under the next attempt's number, which is in the tag. A
+ * switch that gets such a JOIN ends the job of the attempt before. The operation starts over from
+ * the inputs that were kept.
  */
 #include "host/coll/comm.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank's membership in a job at the switches (protocols/host/protocol_wire.h). Requests are repeated by
- * comm_tick until answered. A member that is granted sends a PROBE at every tick: it keeps the job,
- * and tells whether the switch still has it.
+ * A rank's membership in a job at the switches (protocols/host/protocol_wire.h). comm_tick()
+ * repeats requests until they are answered. A granted member sends a PROBE at every tick, which
+ * keeps the job and shows whether the switch still has it.
  */
 #include "base/log.h"
 #include "host/coll/comm.h"
@@ -104,7 +104,7 @@ static void membership_probe(struct comm *c, struct protocol *e)
         protocol_fail(e, "protocol %s: %s does not answer any more", e->p->name, leaf_name(c, e));
 }
 
-/* A first one is given up by connect_give_up(), later ones here. */
+/* connect_give_up() gives up a first JOIN; later ones are given up here. */
 static void repeat_join(struct comm *c, struct protocol *e)
 {
     if (e->stopped)
@@ -129,7 +129,8 @@ void protocols_tick(struct comm *c)
     }
 }
 
-/* By another algorithm, unless a member is lost: that will not do either. */
+/* Fails the instance; fails the communicator if a member is lost, as no other algorithm avoids
+ * that. */
 __attribute__((format(printf, 3, 4))) static void
 trouble(struct protocol *e, enum agg_status status, const char *fmt, ...)
 {
@@ -145,7 +146,7 @@ trouble(struct protocol *e, enum agg_status status, const char *fmt, ...)
         comm_fail(e->c, "%s", why);
 }
 
-/* The running operation waits for this instance. */
+/* Wakes the lanes of the running operation that wait for this instance. */
 static void instance_wake(struct comm *c, const struct protocol *e)
 {
     const struct coll_req *r = c->exec.head;

@@ -94,7 +94,7 @@ static int open_queue(struct comm *c, struct protocol *e)
     return post_all(c, e);
 }
 
-/* Why the communicator cannot have it; NULL: it can. */
+/* Why the communicator cannot run the protocol; NULL: it can. */
 static const char *instance_fault(const struct comm *c, const struct protocol *e)
 {
     const struct proto_ways w = ways_of(c, e);
@@ -228,7 +228,7 @@ int protocol_open_half(struct comm *c, struct protocol *e, char *err)
     return proto_rank_create(&e->half, &cfg, protocol_now(c), err);
 }
 
-/* Nobody leaves while others may need its packets: all ranks are linked. */
+/* Links all ranks, so that none leaves while others may need its packets. */
 int protocols_start(struct comm *c, char *err)
 {
     int rc = 0;

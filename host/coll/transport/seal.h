@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams between ranks are sealed: whoever knows the group's id and a rank's queue pair must not
- * be able to end the job. Each begins with struct ctl_head, whose MAC (SipHash-2-4 under the job's
- * key) covers the whole message, its number and the rank that it is for. A receiver takes each
- * number of a sender once, so a captured message that is sent again is dropped.
+ * Datagrams between ranks are sealed, so that nobody can end the job who merely knows the group's
+ * id and a rank's queue pair. Each begins with struct ctl_head, whose MAC (SipHash-2-4 under the
+ * job's key) covers the whole message, its number and the rank that it is for. A receiver takes
+ * each number of a sender once, so a captured message that is sent again is dropped.
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_SEAL_H
 #define TRIB_HOST_COLL_TRANSPORT_SEAL_H
@@ -35,12 +35,12 @@ struct seal_seen {
 /* Fills in the head of a message of len bytes for rank `to`; magic is set. */
 void seal_put(const struct seal_key *k, uint32_t from, uint32_t to, uint32_t seq, void *msg,
               size_t len);
-/* Whether rank `to` can believe the message, as far as its bytes go. */
+/* Whether the MAC of the message is right for rank `to`. */
 bool seal_right(const struct seal_key *k, uint32_t to, const void *msg, size_t len);
-/* Whether the number is new, and takes it. */
+/* Whether the number is new; marks it as received. */
 bool seal_new(struct seal_seen *s, uint32_t seq);
 
-/* A number that ranks of one key and group have in common, and that does not tell the key. */
+/* A number that ranks of one key and group have in common, and that does not reveal the key. */
 uint64_t seal_of_job(uint64_t key, uint32_t group);
 
 /* SipHash-2-4 (Aumasson, Bernstein). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What transports tell, and do not decide: that a part of the in-network path fails, and what comes
- * of JOINs. The communicator passes it on to the recovery, which knows what follows.
+ * Events that transports report: a part of the in-network path fails, or a JOIN is answered. The
+ * communicator passes them on to recovery, which decides what follows.
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_TRANSPORT_EVENTS_H
 #define TRIB_HOST_COLL_TRANSPORT_TRANSPORT_EVENTS_H
