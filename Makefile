@@ -90,7 +90,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/telemetry/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c io/live/trib_faults.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c trib/trib.c protocols/check/trib_check_protocol.c plugins/check/trib_check_nccl_plugin.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c trace/trib_trace.c io/trib_switch.c io/telemetry/trib_telemetry.c io/live/trib_status.c io/live/trib_metrics.c io/live/trib_top.c io/live/trib_faults.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c trib/trib.c protocols/check/trib_check_protocol.c plugins/check/trib_check_nccl_plugin.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -110,7 +110,7 @@ linked = $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status $(BUILD)/trib-metrics $(BUILD)/trib-top $(BUILD)/trib-faults \
+PROGS := $(BUILD)/trib $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-trace $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry $(BUILD)/trib-status $(BUILD)/trib-metrics $(BUILD)/trib-top $(BUILD)/trib-faults \
          $(BUILD)/trib-check-protocol $(BUILD)/trib-check-nccl-plugin $(BUILD)/bin/rdma \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libtributary.so.1 $(BUILD)/libsharp_coll.so.5 $(BUILD)/libnccl-net-tributary.so
 
@@ -186,6 +186,10 @@ $(BUILD)/trib-plan: $(call wide,fabric/report/trib_plan.c) $(BUILD)/wide/libfabr
 $(BUILD)/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfabric.a $(call libs,system)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -ljansson -lm -o $@
+
+$(BUILD)/trib-trace: $(call obj,trace/trib_trace.c) $(call libs,trace)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(linked) -ljansson -lz -lm -o $@
 
 # The front door finds out what any conf is called.
 TRIB_LIBS := $(addprefix $(BUILD)/wide/,libtrib.a libfabric.a) $(call archives,host/keep machine system base base/shortage)
@@ -765,12 +769,12 @@ lint: docs-check
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin) scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
+BIN   := $(addprefix $(BUILD)/,trib trib-plan trib-model trib-trace trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin) scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libnccl-net-tributary.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 DOC_DIRS := img labs decisions
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched conf/grafana/*.json)
-PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl trib-check-protocol trib-check-nccl-plugin)
+PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-trace trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl trib-check-protocol trib-check-nccl-plugin)
 # Of aggregation protocols that are built outside of the tree.
 HEADERS := $(wildcard include/tributary/*.h)
 EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce_pmix.c all_reduce.py train.py)

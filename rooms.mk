@@ -125,6 +125,8 @@ USES_trib/run := base
 USES_trib := base system fabric fabric/conf fabric/report machine host/keep trib/run
 # `libtribhint.so`: what a program is told that lost `LD_PRELOAD`
 USES_host/hint :=
+# traces of applications: readers, one graph of operations, what is wrong with it; `trib-trace`
+USES_trace := base base/shortage system
 # DPDK's EAL of a simulation or a test
 USES_sim/eal := system
 # net, HCAs and the clock of a simulation, its threads, faults, background flows
@@ -168,4 +170,4 @@ JOIN_sim/world := sim/job
 JOIN_sim/jobs := sim
 JOIN_hostile := sim host/hca/io host/launch
 JOIN_bench := sim host/hca/io host/launch
-JOIN_fuzz := sim host/hca/io host/launch
+JOIN_fuzz := sim trace host/hca/io host/launch

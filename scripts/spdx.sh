@@ -9,5 +9,5 @@ while read -r f; do
     head -n 2 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' && continue
     echo "spdx: $f: found no \"SPDX-License-Identifier: BSD-3-Clause\" in its first two lines"
     bad=1
-done < <(git ls-files --cached --others --exclude-standard | grep -vE '^(tests/fuzz/corpus/|tests/fabric/conf/[a-z0-9_-]*\.conf$|tests/(.*/)?expected/|tests/fabric/conf/cases/|tests/chaos/cases/|tests/e2e/(import|calibrate)/|\.editorconfig|LICENSE|CITATION\.cff|docs/img/)|\.(md|ipynb|json)$' | sort -u)
+done < <(git ls-files --cached --others --exclude-standard | grep -vE '^(tests/fuzz/corpus/|tests/fabric/conf/[a-z0-9_-]*\.conf$|tests/(.*/)?expected/|tests/fabric/conf/cases/|tests/chaos/cases/|tests/trace/samples/|tests/e2e/(import|calibrate)/|\.editorconfig|LICENSE|CITATION\.cff|docs/img/)|\.(md|ipynb|json)$' | sort -u)
 exit $bad

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Readers of formats: each fills a graph from a file. 0, or -errno with the reason in in->err. What can
+ * be read but is wrong is noted among the graph's findings.
+ */
+#ifndef TRIB_TRACE_TRACE_READERS_H
+#define TRIB_TRACE_TRACE_READERS_H
+
+#include "trace/app_graph.h"
+#include "trace/trace_input.h"
+
+int goal_text_read(struct app_graph *g, struct trace_input *in);
+int goal_binary_read(struct app_graph *g, struct trace_input *in);
+/* Groups beside a schedule, one a line. */
+int goal_groups_read(struct app_graph *g, struct trace_input *in);
+
+#endif
