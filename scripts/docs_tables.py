@@ -18,7 +18,7 @@ from docs_text import Mistake, cell, files, table, text_of  # noqa: E402
 from tributary._files import write_whole  # noqa: E402
 
 BUILD = "build"
-PROGRAMS = """trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter
+PROGRAMS = """trib-perf trib-sim trib-plan trib-model trib-trace trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter
     trib-check-protocol trib-check-nccl-plugin trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl""".split()
 REGION = re.compile(r"(<!-- from: ([^\n]*?) -->\n)(.*?)(<!-- end -->)", re.S)
 

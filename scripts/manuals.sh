@@ -6,8 +6,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
 export TRIB_BUILD=$build
-programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter trib-check-protocol trib-check-nccl-plugin'
-pages='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin'
+programs='trib-perf trib-sim trib-plan trib-model trib-trace trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter trib-check-protocol trib-check-nccl-plugin'
+pages='trib-perf trib-sim trib-plan trib-model trib-trace trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin'
 mkdir -p "$build/man" "$build/completion"
 
 # print FILE CMD...: replaces FILE completely or not at all.

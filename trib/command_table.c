@@ -104,6 +104,12 @@ static const struct command_row rows[] = {
              "GPUS: a bill of materials",
      .run = command_model,
      .program = "trib-model"},
+    {.name = "trace",
+     .args = "FILE [OPTION...]",
+     .options = "",
+     .text = "say what is in an application's trace and what is wrong with it: ranks, "
+             "operations, bytes, critical path, messages and collectives that do not fit",
+     .program = "trib-trace"},
     {.name = "nccl",
      .args = "CONF [OPTION...] [-- PROGRAM [ARG...]]",
      .options = "",

@@ -3,7 +3,7 @@
 # What programs say of their options: --help has every option of the table, --version, the nearest name for a mistyped one, exit codes,
 # manual pages that render without a warning, completion.
 . "$(dirname "$0")/lib.sh"
-programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter trib-sweep trib-calibrate trib-explain trib-report trib-import trib-check-protocol trib-check-nccl-plugin trib'
+programs='trib-perf trib-sim trib-plan trib-model trib-trace trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-keep trib-enter trib-sweep trib-calibrate trib-explain trib-report trib-import trib-check-protocol trib-check-nccl-plugin trib'
 program() {
     case "$1" in trib | trib-sweep | trib-calibrate | trib-explain | trib-report | trib-import) echo "$root/scripts/$1" ;; *) echo "$TRIB_BUILD/$1" ;; esac
 }

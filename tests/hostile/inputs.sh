@@ -24,6 +24,7 @@ for f in fifo /dev/zero .; do
     refused "$words" "$b/trib-plan" $f
     refused "$words" "$b/trib-plan" --no-secrets $f
     refused "$words" "$b/trib-model" $f
+    refused "$words|directory" "$b/trib-trace" $f
     refused "$words" "$b/trib-sim" $f
     refused "$words" "$b/trib-perf" $f
     refused "$words" "$b/trib-switch" --conf $f
