@@ -13,7 +13,7 @@
 
 #define MCAST_MAX_GROUPS 1024u /* FAB_MAX_MULTICAST */
 
-/* Of the groups that a host's port may be in, what one of its processes may be in: a half. */
+/* One process of a host may be in 1/2 of the groups that the host's port may be in. */
 #define MCAST_SLOT_SHARE 2u
 
 struct mcast;
@@ -22,8 +22,8 @@ int mcast_create(struct mcast **mc, uint16_t n_ports);
 void mcast_destroy(struct mcast *mc);
 /* A bit per port, (n_ports + 63) / 64 words; NULL: no members. */
 const uint64_t *mcast_members(const struct mcast *mc, uint32_t group);
-/* Returns 1: new member, 0: it was one already, -ENOSPC: the table is full, -ENOMEM. group: not
- * 0. */
+/* Returns 1: new member, 0: it was one already, -ENOSPC: the table is full, -ENOMEM. group must not
+ * be 0. */
 int mcast_join(struct mcast *mc, uint32_t group, uint16_t port);
 /* Whether it was a member. */
 bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port);

@@ -15,7 +15,7 @@
 #define NIC_STALL_PS (100 * PS_PER_MS)
 
 int nic_create(struct node **nd, const struct node_cfg *cfg);
-/* 0, -EINVAL (no such port or slot), -EBUSY, -ENOMEM. */
+/* Attaches a process's endpoint to a slot. 0, -EINVAL (no such port or slot), -EBUSY, -ENOMEM. */
 int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep);
 bool nic_is_used(struct node *nd); /* whether an endpoint is attached */
 /* Adds the cache lines that frames for and from the port's first slot read. */
@@ -31,28 +31,28 @@ uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot);
 uint64_t nic_stall_drops(struct node *nd, uint16_t port, unsigned slot);
 /* Default: NIC_STALL_PS. Measured in wall time. */
 void nic_set_stall(struct node *nd, int64_t ps);
-/* The NIC offered no frames for some time before until_ps: processes are not charged for it. */
+/* The NIC did not run for some time before until_ps: processes are not charged for that time. */
 void nic_excuse(struct node *nd, int64_t until_ps);
 
 /*
- * Offenders (nic_offence.c). A process that sends this many frames within the window that it may
- * not send has its slot shut. A defect in a program makes a few, when an address changes or it is
- * killed in mid-frame; an attack that has any effect makes thousands a second. A refused frame
- * costs the NIC about what a forwarded one does, so below the limit an offender takes less than a
- * thousandth of a core.
+ * Offenders (nic_offence.c). The NIC shuts the slot of a process that sends NIC_OFFENCES frames within
+ * the window that it may not send. A defect in a program makes a few such frames, when an address
+ * changes or it is killed while it sends; an attack that has any effect makes thousands a second. A
+ * refused frame costs the NIC about as much as a forwarded one, so below the limit an offender takes less
+ * than a thousandth of a core.
  */
 #define NIC_OFFENCES          1000u
 #define NIC_OFFENCE_WINDOW_PS PS_PER_S
-/* The slot that shuts the whole port: an offender that starts over in slot after slot cannot be
- * told from its host's other processes. */
+/* When so many slots have been shut, the whole port is: an offender that starts again in slot after slot
+ * cannot be told from the host's other processes. */
 #define NIC_SHUT_SLOTS 4u
 
 struct nic_offender {
     uint64_t frames;     /* since the port was opened */
-    enum drop why;       /* of the last one */
-    bool shut, was_shut; /* now; since the port was opened */
+    enum drop why;       /* of the last offence */
+    bool shut, was_shut; /* now; at some time since the port was opened */
 };
-/* False: the slot's processes have sent nothing that they may not send. */
+/* False: no process of the slot has sent a frame that it may not send. */
 bool nic_offences(struct node *nd, uint16_t port, unsigned slot, struct nic_offender *o);
 bool nic_port_is_shut(struct node *nd, uint16_t port);
 /* Opens the port and its slots, and forgets their offences. */

@@ -4,15 +4,15 @@
 #include "base/log.h"
 
 /*
- * Multicast memberships of a host's processes. The NIC answers every report of a process to that
- * process: by the same report where it is a member now, by a leave where it is not. So a refusal
- * reaches who asked, and no other host and no switch has a part in it.
+ * Multicast memberships of a host's processes. The NIC answers every report of a process: with the same
+ * report if the process is a member now, with a leave if it is not. So a refusal reaches the process that
+ * asked, and involves no other host and no switch.
  *
- * A host's port may be in so many groups (multicast_per_host), and each process in a share of them:
- * switches have a table for all hosts. Joins are announced at a limited rate, because an
- * announcement goes to every switch.
+ * A host's port may be in multicast_per_host groups, and each process in a share of them, because a
+ * switch has one table for all hosts. Joins are announced at a limited rate, because an announcement goes
+ * to every switch.
  */
-#define REPORT_PS    (100 * PS_PER_US) /* between two announcements of joins in the long run */
+#define REPORT_PS    (100 * PS_PER_US) /* average interval of announcements of joins */
 #define REPORT_BURST 256
 
 static void nic_igmp_announce(struct nic_port *np, enum igmp_what what, uint32_t group,
@@ -54,7 +54,7 @@ static bool over_quota(const struct nic_port *np, uint16_t slot, uint32_t group)
            (mcast_groups(np->mc) >= share && !mcast_members(np->mc, group));
 }
 
-/* Whether a join may be announced now. */
+/* Whether a join may be announced now; if so counts it. */
 static bool announceable(struct nic_port *np, int64_t now_ps)
 {
     if (np->report_ps > now_ps + REPORT_BURST * REPORT_PS)
@@ -63,7 +63,7 @@ static bool announceable(struct nic_port *np, int64_t now_ps)
     return true;
 }
 
-/* The first refusal of a port is logged, and then each that doubles their number. */
+/* Refuses a join. Logs the first refusal of a port, and then each that doubles their number. */
 static void nic_igmp_refuse(struct nic_port *np, uint16_t slot, uint32_t group, const char *why,
                             int64_t now_ps)
 {
@@ -81,7 +81,7 @@ static void nic_igmp_refuse(struct nic_port *np, uint16_t slot, uint32_t group, 
     nic_igmp_answer(np, slot, IGMP_LEAVE, group, now_ps);
 }
 
-/* A repeated join is announced again, because the first announcement may have been lost. */
+/* Joins a group. Announces a repeated join again, because the first announcement may have been lost. */
 static void nic_igmp_join(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now_ps)
 {
     bool member = mcast_is_member(np->mc, group, slot);
@@ -116,7 +116,7 @@ static void left(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now
         nic_igmp_announce(np, IGMP_LEAVE, group, now_ps);
 }
 
-/* ---- what processes report ---- */
+/* ---- reports of processes ---- */
 
 struct report {
     struct nic_port *np;
@@ -148,9 +148,9 @@ void nic_igmp_input(struct nic_port *np, unsigned slot, struct rte_mbuf *m,
     }
 }
 
-/* ---- what the switch says ---- */
+/* ---- reports of the switch ---- */
 
-/* A leave from the switch is its refusal of a group: its own table is full. */
+/* Handles a leave from the switch, which refuses the group because its own table is full. */
 static void nic_igmp_refused(void *ctx, enum igmp_what what, uint32_t group)
 {
     struct report *r = ctx;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Offences: frames that a process may not send (source_guard.h), malformed ones, and those of
- * protocols that are the NIC's own. Each is dropped under its own name; a process that sends many
- * has its slot shut: nothing is taken from it, nothing is given to it, its groups leave and its
- * aggregation nodes hear that it is gone, as if it had ended. The other slots go on.
+ * Offences: frames that a process may not send (source_guard.h), malformed ones, and those of protocols
+ * that only the NIC may speak. The NIC drops each under its own reason. It shuts the slot of a process
+ * that sends many: takes nothing from it, gives nothing to it, leaves its groups, and tells aggregation
+ * nodes that it is gone, as if it had ended. The other slots continue.
  *
- * A slot is shut until somebody opens the port (nic_open()) or the process ends. An offender may
- * come back as another process in any slot, which nobody can tell from an innocent one: so the
- * NIC_SHUT_SLOTS-th slot that is shut shuts the port, for all processes of the host.
+ * A slot is shut until nic_open() opens the port or the process ends. An offender may come back as
+ * another process in any slot, where nobody can tell it from an innocent one: so the NIC_SHUT_SLOTS-th
+ * slot that is shut shuts the port, for all processes of the host.
  *
- * Rejected: a slot that stays shut after its process has ended, because the next process, which may
- * be anybody's, would find a NIC that does not answer.
+ * Rejected: a slot that stays shut after its process has ended. The next process, which may be
+ * anybody's, would find a NIC that does not answer.
  *
- * Slots are shut in the NIC's tick, not where the offence is found: that is in an egress queue's
- * pull.
+ * The NIC shuts slots in its tick, not where it finds the offence, which is inside the pull of an egress
+ * queue.
  */
 #include "switch/nic_priv.h"
 

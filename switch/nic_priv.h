@@ -17,12 +17,11 @@
     8u /* frames that wait in the slot itself rather than in its ring: a power of
                         two */
 _Static_assert((NIC_FEW & (NIC_FEW - 1)) == 0, "a power of two");
-/* A process that took fewer frames than offered is offered them again when it kicks, or after this
- * time. The time is long, because every retry is an event, and a late loop has to run all of
- * them. */
+/* Frames that a process did not take are offered again when it kicks, or after this time. It is long,
+ * because every retry is an event, and a late loop has to run all of them. */
 #define NIC_RETRY_PS (50 * PS_PER_US)
 /* PEER_DOWN is repeated after this gap, which doubles each time up to AGAIN_LAST: it is not
- * acknowledged, links lose frames, and an aggregation node that misses it waits for ever. */
+ * acknowledged, links lose frames, and an aggregation node that misses it would wait for ever. */
 #define NIC_AGAIN_PS      PS_PER_MS
 #define NIC_AGAIN_LAST_PS (32 * PS_PER_MS)
 
@@ -38,16 +37,16 @@ struct nic_stash {
 /* Fields in order of use: see struct egress. */
 struct nic_slot {
     bool attached;
-    bool shut;    /* a process is there, but is not attached: nic_offence.c */
-    bool waits;   /* it left frames at the last offer */
+    bool shut;    /* its process is there but not attached: nic_offence.c */
+    bool waits;   /* the process left frames at the last offer */
     bool stalled; /* credit_ps is spent: frames that it does not take are dropped */
     uint32_t rx_mask, rx_head, rx_tail;
     uint32_t seen;        /* PFC has accounted for the frames before this one */
-    struct rte_mbuf **rx; /* points to few; or to ring, from the first overflow until it is empty */
+    struct rte_mbuf **rx; /* `few`; or `ring`, from the first overflow until it is empty */
     uint64_t rx_bytes;
-    int64_t next_ps;  /* of the last call of next() (nic_ask) */
-    int64_t tick_ps;  /* when the endpoint's tick is due, while frames are ready too */
-    int64_t floor_ps; /* an earlier tick_ps counts as this time: tick has just run */
+    int64_t next_ps;  /* result of the last next() (nic_ask) */
+    int64_t tick_ps;  /* when the endpoint's tick is due, even while frames are ready */
+    int64_t floor_ps; /* least tick_ps: the tick has just run */
     struct endpoint ep;
     struct nic_stash stash[ENDPOINT_QUEUES];
     struct rte_mbuf *few[NIC_FEW];
@@ -58,9 +57,9 @@ struct nic_slot {
     uint64_t stall_drops;   /* frames dropped because it is stalled */
     struct nic_offences {
         uint64_t frames;  /* since the port was opened */
-        int64_t since_ps; /* the window began; */
+        int64_t since_ps; /* start of the window; */
         uint32_t recent;  /* frames in it */
-        uint8_t why;      /* enum drop, of the last one */
+        uint8_t why;      /* enum drop of the last one */
         bool was_shut;
     } offence;
 } CACHELINE_ALIGNED;
@@ -69,26 +68,26 @@ struct nic_port {
     struct nic *nic;
     struct nic_slot *slot; /* [NIC_NEAR] */
     struct egress *loop;
-    int64_t retry_ps; /* some slot holds frames that its process did not take; or see again_ps */
+    int64_t retry_ps; /* when to offer frames again that were not taken; see again_ps */
     int64_t
-        owed_ps; /* since when the link is idle though a process has frames; PS_NEVER: it is not */
+        owed_ps; /* the link is idle since then because a process is late; PS_NEVER: it is not */
     uint64_t attached[NIC_WORDS]; /* bit per slot */
     uint16_t port;
     uint8_t mac[6];
-    bool looped;    /* a process has sent to its own address: kicks wake the loop too */
-    bool shut;      /* for all slots */
-    bool loop_used; /* a process has sent to it or to a group; else the loop is always empty */
+    bool looped;    /* a process has sent to its own address: kicks also wake the loop */
+    bool shut;      /* all slots are shut */
+    bool loop_used; /* false: nothing was ever sent to the loop, so it is empty */
     uint32_t rx_limit_pkts;
     uint64_t rx_limit_bytes;           /* capacity of a slot's receive queue */
-    uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: the slot whose turn it is */
+    uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: slot to serve next */
     uint32_t ip;
-    struct mcast *mc;  /* members are slots */
-    int64_t report_ps; /* nic_igmp.c: how far the announcements of joins are ahead */
+    struct mcast *mc;  /* its ports are our slots */
+    int64_t report_ps; /* nic_igmp.c: time up to which announcements of joins are used up */
     uint64_t reports_refused;
     uint64_t gone[NIC_WORDS];     /* bit per slot: its process has ended */
     struct nic_slot **far;        /* [n_slots - NIC_NEAR] or NULL */
-    int64_t again_ps;             /* when PEER_DOWN is repeated for them, */
-    int64_t gap_ps;               /* gap since the last time */
+    int64_t again_ps;             /* when to repeat PEER_DOWN for them, */
+    int64_t gap_ps;               /* gap before that */
     uint64_t shutting[NIC_WORDS]; /* bit per slot: to be shut in the next tick */
     uint32_t n_shut;              /* slots that were shut since the port was opened */
 } CACHELINE_ALIGNED;
@@ -110,7 +109,7 @@ static inline struct nic *nic_of(struct node *nd)
     return (struct nic *)nd;
 }
 
-/* NULL: no such slot, or it was never used. */
+/* NULL: there is no such slot, or it was never used. */
 static inline struct nic_slot *nic_slot_at(const struct nic_port *np, unsigned slot)
 {
     if (likely(slot < NIC_NEAR))
@@ -168,7 +167,7 @@ static inline unsigned nic_slot_of_qpn(uint32_t qpn)
     return qpn >> 16 ? (qpn >> 16) - 1 : 0;
 }
 
-/* Half of the limit waits for the slot: senders on the same host are held back. */
+/* Whether a slot's queue has reached half of its limit: then senders on the same host are held back. */
 static inline bool nic_rx_half_full(const struct nic_port *np, const struct nic_slot *s)
 {
     return nic_rx_used(s) >= np->rx_limit_pkts / 2 || s->rx_bytes >= np->rx_limit_bytes / 2;
@@ -183,18 +182,18 @@ static inline void nic_rx_begin(struct nic_slot *s)
 }
 
 /* nic_stall.c */
-/* Called when the process has left frames. True: its credit is spent, and they are dropped. */
+/* Call it when the process has left frames. True: its credit is spent, so the caller drops them. */
 bool nic_stall_look(const struct nic_port *np, struct nic_slot *s, int64_t now_ps);
-/* Called when the process took n frames, after it had left some or stalled. */
+/* Call it when the process took n frames after it had left some or was stalled. */
 void nic_stall_took(const struct nic_port *np, struct nic_slot *s, uint32_t n, int64_t now_ps);
 void nic_stall_reset(const struct nic_port *np, struct nic_slot *s);
 
 /* nic_offence.c */
-/* The process in the slot has sent a frame that was dropped as `why`. */
+/* Counts a frame of the slot's process that was dropped as `why`. */
 void nic_offence(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps);
 void nic_shut_pending(struct nic_port *np, int64_t now_ps);
 
-/* nic.c: frees the frames from and for the slot; its groups and aggregation nodes hear that the
+/* nic.c: frees the frames from and for the slot, leaves its groups, and tells aggregation nodes that the
  * process is gone. */
 void nic_leave(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps);
 
@@ -210,15 +209,15 @@ struct rte_mbuf *nic_pull_loop(void *ctx, int64_t now_ps,
                                bool lossless_paused); /* ctx: struct nic_port */
 
 /* nic_igmp.c */
-/* An IGMP frame of a process; takes it. */
+/* Takes an IGMP frame of a process. */
 void nic_igmp_input(struct nic_port *np, unsigned slot, struct rte_mbuf *m,
                     const struct packet_class *k, int64_t now_ps);
-/* An IGMP frame of the switch; takes it. touched: the slots that got a frame. */
+/* Takes an IGMP frame of the switch. touched: adds the slots that got a frame. */
 void nic_igmp_from_link(struct nic_port *np, struct rte_mbuf *m, const struct packet_class *k,
                         int64_t now_ps, uint64_t *touched);
 void nic_igmp_forget(struct nic_port *np, unsigned slot,
-                     int64_t now_ps);                     /* its process has ended */
-void nic_igmp_again(struct nic_port *np, int64_t now_ps); /* the switch has forgotten the port's */
+                     int64_t now_ps);                     /* the process has ended */
+void nic_igmp_again(struct nic_port *np, int64_t now_ps); /* after the switch forgot the port */
 
 /*
  * The deadline of an endpoint changes only when it is called or its owner kicks it, so the NIC
@@ -228,8 +227,8 @@ static inline void nic_ask(struct nic_slot *s)
 {
     s->next_ps = s->ep.next(s->ep.ctx);
     T_ASSERT_HOT(s->next_ps >= 0, "an endpoint has a deadline before the beginning of time");
-    /* "Frames are ready" (0) is no deadline: the kick that made them ready has woken the queues
-     * already. */
+    /* 0 ("frames are ready") is no deadline: the kick that made them ready has already woken the
+     * queues. */
     s->tick_ps = s->next_ps       ? s->next_ps
                  : s->ep.deadline ? RTE_MAX(s->ep.deadline(s->ep.ctx), 1)
                                   : PS_NEVER;

@@ -4,9 +4,9 @@
 #include "switch/arp.h"
 
 /*
- * From the link, or from the loop, to the processes. A frame enters its slot's ring, and the ring
- * is offered to the process at the end of the burst. Only frames that it leaves there count as
- * ingress occupancy. in_port: NODE_NO_PORT for the loop.
+ * From the link, or from the loop, to the processes. A frame enters its slot's ring, which is offered to
+ * the process at the end of the burst. Only frames that the process leaves there count as ingress
+ * occupancy. in_port: NODE_NO_PORT for the loop.
  */
 
 void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps)
@@ -65,7 +65,7 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
     return total;
 }
 
-/* Frames that a burst has left in the ring count as occupancy of the port by which they came. */
+/* Counts frames that the process left in the ring as occupancy of the port by which they came. */
 static void hold_rest(struct nic_port *np, struct nic_slot *s, uint16_t in, int64_t now)
 {
     uint32_t i = (int32_t)(s->rx_head - s->seen) > 0 ? s->rx_head : s->seen;
@@ -133,7 +133,7 @@ static void to_slots(struct nic_port *np, const uint64_t *set, struct rte_mbuf *
         touched[w] |= set[w];
 }
 
-/* Delivers to the attached members; to every process if none has joined. */
+/* Delivers to the attached members of the group, or to every process if it has none. */
 static void to_group(struct nic_port *np, uint32_t group, struct rte_mbuf *m, uint64_t *touched)
 {
     const uint64_t *bits = mcast_members(np->mc, group);
@@ -153,13 +153,13 @@ static void arp_input(struct nic_port *np, struct rte_mbuf *m, const struct pack
     if (a)
         node_send(nd, np->port, a, now);
     else if (mine) {
-        to_slots(np, np->attached, m, touched); /* the answer to a process's request */
+        to_slots(np, np->attached, m, touched); /* a reply to a process's request */
         return;
     }
     rte_pktmbuf_free(m);
 }
 
-/* touched: the slots that got a frame. */
+/* Handles one frame. touched: adds the slots that got a frame. */
 static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *m, int64_t now,
                              uint64_t *touched)
 {

@@ -3,11 +3,11 @@
 #include "switch/source_guard.h"
 
 /*
- * From the processes to the link and to the loop. When one of the two is free, it pulls the head of
- * a slot's stash if that is of its own kind. A head of the other kind blocks the frames behind it,
- * which keeps the order within a slot's queue. A pull that uncovers a head of the other kind, or
- * may have, kicks the other queue, and nothing else does: two queues that kick each other for heads that neither
- * may send would never stop.
+ * From the processes to the link and to the loop. When one of the two queues is free, it pulls the head
+ * of a slot's stash if that head is for this queue. A head for the other queue blocks the frames behind
+ * it, which keeps the order within a slot's queue. Only a pull that uncovers a head for the other queue,
+ * or may have, kicks that queue: two queues that kicked each other for heads that neither may send would
+ * never stop.
  */
 
 static inline struct egress *egress_of(struct nic_port *np, enum nic_way way)
@@ -15,7 +15,7 @@ static inline struct egress *egress_of(struct nic_port *np, enum nic_way way)
     return way == NIC_LOOP ? np->loop : np->nic->nd.egress[np->port];
 }
 
-/* The stash has a new head. */
+/* Kicks the other queue if the stash's new head is for it. */
 static inline void uncovered(struct nic_port *np, const struct nic_stash *st, enum nic_way mine,
                              int64_t now)
 {
@@ -23,8 +23,8 @@ static inline void uncovered(struct nic_port *np, const struct nic_stash *st, en
         egress_kick(egress_of(np, st->way[st->head]), now);
 }
 
-/* The link or the loop has taken the last frame of a stash, whose endpoint may have one for the
- * other of the two. */
+/* After the last frame of a stash is taken: kicks the other queue, as the endpoint may have a frame for
+ * it. */
 static inline void emptied(struct nic_port *np, enum nic_way mine, int64_t now)
 {
     enum nic_way other = mine == NIC_UP ? NIC_LOOP : NIC_UP;
@@ -40,7 +40,7 @@ static void nic_tx_refuse(struct nic_port *np, unsigned slot, struct rte_mbuf *m
     nic_offence(np, slot, why, now);
 }
 
-/* Classifies a frame of a process. False: it is consumed. */
+/* Classifies a frame of a process. False: the frame was refused and freed. */
 static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_t *way, int64_t now)
 {
     struct packet_class k;
@@ -94,7 +94,8 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
     uncovered(np, st, mine, now);
 }
 
-/* A process that is slow to take frames holds back senders on its host, as PFC does remote ones. */
+/* Whether the loop may take the frame: a slow receiver holds back senders on its host, as PFC does
+ * remote ones. */
 static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
 {
     const struct nic_slot *s;
@@ -105,7 +106,7 @@ static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
     return k.kind != PACKET_ROCE || !s || !s->attached || !nic_rx_half_full(np, s);
 }
 
-/* RoCE to a group reaches the members on this host by the loop. */
+/* Copies RoCE frames to a group into the loop, for members on this host. */
 static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
 {
     struct rte_mbuf *c;
@@ -122,7 +123,7 @@ static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
     np->loop_used = true;
 }
 
-/* An endpoint that is ready gave no frame (the pool may be empty): it is polled again later. */
+/* Polls later: an endpoint that is ready gave no frame (its pool may be empty). */
 static void retry_ready(struct nic_port *np, int64_t now)
 {
     nic_each(np, np->attached, slot)
@@ -134,7 +135,7 @@ static void retry_ready(struct nic_port *np, int64_t now)
     }
 }
 
-/* The head of a slot's stash if it is of this queue's kind; else NULL. */
+/* The head of a slot's stash if it is for this queue; else NULL. */
 static inline struct rte_mbuf *pull_slot(struct nic_port *np, unsigned slot, enum endpoint_queue q,
                                          enum nic_way way, int64_t now, bool paused)
 {
@@ -169,8 +170,7 @@ static struct rte_mbuf *pull_next(struct nic_port *np, enum nic_way way, int64_t
         uint64_t before = (1ull << turn % 64) - 1;
 
         T_ASSERT_HOT(turn < np->nic->n_slots, "it is the turn of a slot that is not there");
-        /* Round robin, from the slot behind the last one: the upper part of its word first, the
-         * lower part last. */
+        /* Round robin from `turn` on: first the upper part of its word, at last the lower part. */
         for (unsigned i = 0; i <= words; i++) {
             unsigned w = (turn / 64 + i) % words;
             uint64_t part = i == 0 ? ~before : i == words ? before : ~0ull;
@@ -196,8 +196,8 @@ static struct rte_mbuf *pull(struct nic_port *np, enum nic_way way, int64_t now,
     return m;
 }
 
-/* A process's frame is late when the link is free: it starts when it could have started, so that a
- * late process does not lower the link's rate. */
+/* Notes that the link got free while a process was late: its next frame starts at that time, so that a late
+ * process does not lower the link's rate. */
 static void note_late(struct nic_port *np, int64_t now)
 {
     nic_each(np, np->attached, slot)

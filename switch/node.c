@@ -128,15 +128,15 @@ void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop 
 }
 
 /*
- * Pushes a frame whose header came in by port `in`. On a faster link it starts so late that its last
- * bit leaves when it has arrived.
+ * Pushes a frame of which the header has come in by port `in`. On a faster link the frame starts so late
+ * that its last bit has arrived when it has to leave.
  */
 static __rte_noinline int push_cut(struct node *nd, uint16_t in, uint16_t port, struct rte_mbuf *m,
                                    int64_t now_ps)
 {
     uint64_t from_bps = egress_rate_bps(nd->egress[in]), to_bps = egress_rate_bps(nd->egress[port]);
     uint32_t wire = frame_wire_bytes(m);
-    int64_t behind; /* the last bit's arrival after the header's */
+    int64_t behind; /* time from the header's arrival to the last bit's */
 
     if (frame_meta(m)->cls == FRAME_CONTROL || to_bps <= from_bps)
         return egress_push(nd->egress[port], m, now_ps);
@@ -153,7 +153,7 @@ static inline int node_push(struct node *nd, uint16_t in, uint16_t port, struct 
     return push_cut(nd, in, port, m, now_ps);
 }
 
-/* A lossless frame finds no room, or one that nobody waits for. */
+/* Drops a frame that found no room, or a lossless one in a queue that discards. */
 static __rte_noinline void drop_full(struct node *nd, uint16_t in, uint16_t port,
                                      struct rte_mbuf *m)
 {
@@ -333,9 +333,9 @@ static void init_pfc(struct node *nd, const struct node_cfg *cfg, unsigned n_con
 }
 
 /*
- * Applies the limits of the conf. With PFC, the lossless class can hold the frames that all ports
- * may bring before their pauses take effect, and beside them, in a switch, a buffer of frames that no
- * port accounts for, so that no frame is lost because a queue is full.
+ * Applies the limits of the conf. With PFC, a lossless queue holds all frames that ports may bring before
+ * their pauses take effect; in a switch it also has room for frames that no port accounts for
+ * (own_room.h). So no frame is lost because a queue is full.
  */
 static void init_limits(struct node *nd, uint16_t port, const struct fab_link *l,
                         struct egress_cfg *ec)
@@ -367,14 +367,14 @@ static void init_limits(struct node *nd, uint16_t port, const struct fab_link *l
     ec->limit_pkts[FRAME_LOSSLESS] = (uint32_t)RTE_MIN(pkts + own->pkts, EGRESS_MAX_PKTS);
 }
 
-/* Whether frames on the link from this port arrive with their header. */
+/* Whether the peer cuts through: frames on the link from this port arrive there with their header. */
 static bool is_cut(const struct fabric *f, const struct fab_port *p)
 {
     return p->link != FAB_NONE && !p->external[0] && p->rate_bps &&
            f->nodes[p->peer_node].kind == FAB_SWITCH && f->nodes[p->peer_node].cut_through;
 }
 
-/* Frames from devices outside arrive whole. */
+/* Frames from devices outside are never cut through: they arrive whole. */
 void node_rates_changed(struct node *nd)
 {
     const struct fab_node *fn = &nd->fab->nodes[nd->id];

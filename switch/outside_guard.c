@@ -12,7 +12,7 @@ static uint32_t declared(const struct fabric *f, const struct fab_port *port)
     return port->link == FAB_NONE ? 0 : f->nodes[port->peer_node].ip_of_port[port->peer_port];
 }
 
-/* An address that is not another's: the declared one, or one that is nobody's in the fabric. */
+/* Whether the host may use an address: its declared one, or one that is not of the fabric. */
 static bool may_use(const struct fabric *f, uint32_t own, uint32_t ip)
 {
     return ip == own || !of_fabric(f, ip);
@@ -28,7 +28,7 @@ static bool ipv4_admitted(const struct fabric *f, uint32_t own, uint32_t ip)
     return own ? ip == own || !ip : !of_fabric(f, ip);
 }
 
-/* IPv6 with something else than UDP behind its header has no address in k. */
+/* Reads the source address from the frame: k has none if something else than UDP follows the header. */
 static bool ipv6_admitted(const struct fabric *f, uint32_t own, const struct rte_mbuf *m,
                           const struct packet_class *k)
 {
@@ -44,7 +44,7 @@ enum drop outside_guard(const struct fabric *f, const struct fab_port *port, str
     const uint32_t own = declared(f, port);
 
     if (k->kind == PACKET_BAD || k->kind == PACKET_MAC_CONTROL)
-        return SOURCE_ADMITTED; /* such frames go no further */
+        return SOURCE_ADMITTED; /* the switch drops or consumes them */
     if (!mac_admitted(f, own, p + 6))
         return DROP_FOREIGN_MAC;
     if (k->kind == PACKET_ARP)

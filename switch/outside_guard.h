@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a switch admits from a port to the outside. A frame must not carry an address of the fabric
- * that is not behind that port; where the conf names the host behind it, IPv4 and ARP must carry
- * that host's address (or none, as before a host has one). MACs of such hosts, and IPv6 addresses
- * that do not stand for one of the fabric, are their own: the conf does not declare them.
+ * Decides which frames a switch admits from a port to the outside. A frame must not carry an address of
+ * the fabric that is not behind that port. If the conf names the host behind the port, IPv4 and ARP must
+ * carry that host's address (or none, as before a host has one). MACs of such hosts, and IPv6 addresses
+ * that do not stand for one of the fabric, are free: the conf does not declare them.
  */
 #ifndef TRIB_SWITCH_OUTSIDE_GUARD_H
 #define TRIB_SWITCH_OUTSIDE_GUARD_H

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Room in a lossless queue for frames that PFC accounts to no port: those of the node's own endpoint,
- * and of links without PFC. A queue has as much room again as PFC promises to the ports, so these
- * frames take none of what a port may still bring before it obeys a pause, and a queue that ports
- * fill leaves them theirs.
+ * Room in a lossless queue for frames that PFC accounts to no port: those of the node's own endpoint, and
+ * of links without PFC. The room is added to what PFC promises to the ports. So these frames take nothing
+ * that a port may still bring before it obeys a pause, and a queue filled by ports leaves them their room.
  *
- * Rejected: one room for all, and the endpoint waits while the queue holds more than is not promised.
- * Ports that keep the queue full would then hold the endpoint back for ever.
+ * Rejected: one room for all, where the endpoint waits while the queue holds more than is not promised.
+ * Ports that keep the queue full would hold the endpoint back for ever.
  */
 #ifndef TRIB_SWITCH_OWN_ROOM_H
 #define TRIB_SWITCH_OWN_ROOM_H
@@ -20,11 +19,11 @@
 #define OWN_ROOM_MAX_BYTES (1u << 30)
 
 struct own_room {
-    uint32_t bytes, pkts; /* what is left */
-    bool on;              /* off: the limits of the queue are all there are */
+    uint32_t bytes, pkts; /* free */
+    bool on;              /* off: only the queue's limits count */
 };
 
-/* False: no room, nothing is taken. */
+/* Takes room. False: there is too little, and nothing is taken. */
 static inline bool own_room_take(struct own_room *r, uint32_t bytes, uint32_t pkts)
 {
     if (unlikely(r->bytes < bytes || r->pkts < pkts))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a process may send: frames with its port's own addresses and its own queue pairs. A NIC asks
- * for every frame of a process slot, so that whoever receives a frame knows by its source which
- * host sent it, and by the source QPN of a datagram which process.
+ * Decides which frames a process may send: those with its port's own addresses and its own queue pairs.
+ * A NIC checks every frame of a process slot. So the receiver of a frame knows by its source which host
+ * sent it, and by the source QPN of a datagram which process.
  *
  *   Ethernet   source MAC of the port
  *   IPv4       source address of the port; IPv6: the link-local address of the port
@@ -12,7 +12,7 @@
  *   ARP        sender's MAC and address are the port's
  *   IGMP       source address of the port
  *
- * Other protocols are not a process's: an HCA speaks none.
+ * A process may send no other protocol: an HCA speaks none.
  */
 #ifndef TRIB_SWITCH_SOURCE_GUARD_H
 #define TRIB_SWITCH_SOURCE_GUARD_H

@@ -22,7 +22,7 @@ static inline void local_add(struct sw *s, struct rte_mbuf *m, int64_t now)
 {
     if (s->n_local == NODE_BURST)
         local_flush(
-            s, now); /* before the next: n_local stays above 0, and the end of the burst flushes */
+            s, now); /* before adding: n_local stays above 0; the burst's end flushes the rest */
     T_ASSERT_HOT(s->n_local < NODE_BURST, "more frames for the endpoint than a burst has");
     s->local[s->n_local++] = m;
 }
@@ -67,7 +67,7 @@ static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
                   port == in && port < s->nd.n_ports ? DROP_REFLECTED : DROP_NO_ROUTE);
 }
 
-/* The egress port of a unicast frame. False: special() handles it. *any: the port holds for every
+/* The egress port of a unicast frame. False: special() handles it. *any: the port is the same for every
  * frame to that address. */
 static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m,
                              const struct packet_class *k, uint16_t *port, bool *any)
@@ -136,7 +136,7 @@ static inline void take_own(struct sw *s, struct rte_mbuf *m, int64_t now)
     node_send(&s->nd, port, m, now);
 }
 
-/* Sends what the endpoint has, acknowledgements first. False: an egress queue is full. */
+/* Sends the endpoint's frames, acknowledgements first. False: an egress queue is full. */
 static bool endpoint_send(struct sw *s, int64_t now)
 {
     struct rte_mbuf *m[SW_AN_BURST];
@@ -158,8 +158,8 @@ static bool endpoint_send(struct sw *s, int64_t now)
     return true;
 }
 
-/* What is still to be done at once: a timer that is due, which frames that arrive at the same time
- * do not put off, or frames that the endpoint has and does not give. */
+/* Does what is due at once: runs a due timer, which frames that arrive at the same time must not
+ * postpone; polls later an endpoint that says it is ready but gives no frame. */
 static __rte_noinline bool endpoint_catch_up(struct sw *s, int64_t now)
 {
     if (now >= s->held_ps) {
@@ -311,7 +311,7 @@ static __rte_noinline void take_burst(struct sw *s, uint16_t port, struct rte_mb
     s->nd.cnt[port].rx_bytes += bytes;
 }
 
-/* Drops what a port to the outside may not send; returns how many frames are left. */
+/* Drops frames that a port to the outside may not send. Returns the number of frames left. */
 static __rte_noinline uint16_t guard(struct sw *s, uint16_t port, struct rte_mbuf **m, uint16_t n)
 {
     const struct fabric *f = s->nd.fab;

@@ -29,8 +29,7 @@ void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps);
 /* Restarts the aggregation node, without its groups. The caller has taken the links down (net.h),
  * so memberships and learned addresses are gone. Returns 0, or -ENOMEM (nothing has changed). */
 int sw_restart(struct node *nd, int64_t now_ps);
-/* Timers that wait for others (the aggregation node's, the watchdog's) do not expire before
- * until_ps. / */
+/* Timers that wait for others (the aggregation node's, the watchdog's) do not expire before until_ps. */
 void sw_excuse(struct node *nd, int64_t until_ps);
 void sw_kick(struct node *nd); /* the endpoint has frames or a new deadline */
 

@@ -42,9 +42,9 @@ static bool cut_off(const struct node *nd)
     return true;
 }
 
-/* Whether only the host's own link is down, not its process: RC retransmits what is lost meanwhile.
- * Between switches a lost edge ends a group at once, because there is another tree, and the
- * operation fails over to it or to the hosts. */
+/* Whether only the host's own link is down, not its process: then RC retransmits what is lost meanwhile.
+ * A lost edge between switches ends a group at once, because the operation can fail over to another tree
+ * or to the hosts. */
 static bool may_be_back(const struct node *nd, uint16_t port)
 {
     const struct fab_port *p = &nd->fab->nodes[nd->id].ports[port];
@@ -118,7 +118,7 @@ void sw_kick(struct node *nd)
         sw_of(nd)->ep_next_ps = 0;
 }
 
-/* Protocols stand in front of the aggregation node where the switch reduces. */
+/* Attaches the aggregation node; the switch's protocols stand in front of it. */
 static int attach_an(struct sw *s)
 {
     struct protocol_node_cfg pc = {.fab = s->an_cfg.fab,
@@ -184,7 +184,7 @@ static const struct node_ops sw_ops = {
     .destroy = sw_destroy,
 };
 
-/* Whether the tree leads from node `at` to a port to the outside, not back to `from`. */
+/* Whether the tree leads from node `at` to a port to the outside, without going back to `from`. */
 static bool leads_outside(const struct fabric *f, uint16_t at, uint16_t from, unsigned depth)
 {
     const struct fab_node *n = &f->nodes[at];
@@ -212,7 +212,7 @@ static bool has_outside(const struct fabric *f)
     return false;
 }
 
-/* Which floods leave by a port, on the spanning tree of f. PORT_*. */
+/* The flags PORT_* of a port, on the spanning tree of f. */
 static uint8_t flags_of(const struct sw *s, const struct fabric *f, uint16_t port)
 {
     const struct fab_port *q = &f->nodes[s->nd.id].ports[port];

@@ -84,7 +84,8 @@ static void sw_group_announce(struct sw *s, uint16_t port, enum igmp_what what, 
         s->nd.cnt[port].drops[DROP_NO_BUFFER]++;
 }
 
-/* A neighbour on the tree hears only whether anybody on this side of it is a member. */
+/* Tells neighbours on the tree of a join or leave. They hear of a leave only if no member is left on
+ * this side. */
 static void membership(const struct snoop *sn, uint32_t group, bool join)
 {
     struct sw *s = sn->s;
@@ -107,7 +108,7 @@ static void left(void *ctx, uint32_t group)
     membership(sn, group, false);
 }
 
-/* A host may be in its share of groups. A switch that is full serves none of its neighbours. */
+/* Joins a port to a group, within a host's share. If the table is full, no port can join. */
 static int snoop_join(const struct snoop *sn, uint32_t group)
 {
     struct sw *s = sn->s;
@@ -118,8 +119,8 @@ static int snoop_join(const struct snoop *sn, uint32_t group)
     return mcast_join(s->mc, group, sn->port);
 }
 
-/* A host is told by a leave of the group. The first refusal of a port is logged, and then each that
- * doubles their number. */
+/* Refuses a join; tells a host by a leave of the group. Logs the first refusal of a port, and then each
+ * that doubles their number. */
 static void snoop_refuse(const struct snoop *sn, uint32_t group)
 {
     struct sw *s = sn->s;
@@ -185,18 +186,18 @@ static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const stru
 
     if (!(s->flags[in] & PORT_TREE)) {
         node_drop(&s->nd, in, m,
-                  DROP_REFLECTED); /* not from the tree: no data may follow it back */
+                  DROP_REFLECTED); /* not on the tree: data would not follow it back */
     } else if (igmp_parse(m, k, snooped, &sn) != 0) {
         node_drop(&s->nd, in, m, DROP_BAD_LENGTH);
     } else if (sn.query) {
-        if (s->flags[in] & PORT_BRIDGE) /* a switch answers for the hosts behind it */
+        if (s->flags[in] & PORT_BRIDGE) /* a switch answers for its hosts */
             mcast_each(s->mc, announce_to_port, &sn);
         if (is_end_of_tree(s, in))
             rte_pktmbuf_free(m);
         else
             sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
     } else {
-        rte_pktmbuf_free(m); /* our own reports inform the neighbours */
+        rte_pktmbuf_free(m); /* neighbours get announcements of our own */
     }
 }
 
@@ -262,6 +263,6 @@ void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now)
 
     T_ASSERT(s->flags[port] & PORT_BRIDGE, "a port joins the tree that has no neighbour there");
     mcast_each(s->mc, announce_to_port, &sn);
-    /* The two may learn of the tree at different times: the later one's query is answered. */
+    /* Both ends may learn of the tree at different times: the later one's query is answered. */
     sw_group_announce(s, port, IGMP_QUERY, 0, now);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The switch's inside, shared by sw.c (frames and the endpoint), sw_group.c (group addresses) and
+/* Internals of the switch, shared by sw.c (frames and the endpoint), sw_group.c (group addresses) and
  * sw_ctl.c (ports, routes, set-up). */
 #ifndef TRIB_SWITCH_SW_PRIV_H
 #define TRIB_SWITCH_SW_PRIV_H
@@ -55,16 +55,16 @@ int64_t sw_next(struct node *nd);
 /* Sends what the endpoint has, as long as every egress queue has room. */
 void sw_drain(struct sw *s, int64_t now_ps);
 
-/* sw_ctl.c: a neighbour is out of reach of what reduces here. */
+/* sw_ctl.c: the link to a neighbour is down: ends what was reduced with it. */
 void sw_peer_down(struct sw *s, uint16_t peer_node, int64_t now_ps);
-/* The host behind `port` is lost at at_ps unless its link comes back; PS_NEVER: not. */
+/* The host behind `port` counts as lost at at_ps unless its link comes back; PS_NEVER: never. */
 void sw_set_lost(struct sw *s, uint16_t port, int64_t at_ps);
 
 /* sw_group.c. All take ownership of the frame. in: NODE_NO_PORT for one of the switch's
  * endpoint. */
 
-/* Copies by reference to all ports but `in` that have the flag; drops it as `why` where none
- * has. */
+/* Copies by reference to all ports but `in` that have the flag; drops the frame as `why` if no port has
+ * it. */
 void sw_flood(struct sw *s, uint16_t in, struct rte_mbuf *m, uint8_t flag, enum drop why,
               int64_t now);
 /* A frame to a group address. */
@@ -74,10 +74,9 @@ void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct pa
                   int64_t now);
 /* Announces to neighbours how memberships change when a port comes up or goes down. */
 void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now);
-/* A port leaves the spanning tree: the members behind it leave. Its flags are still the old
- * ones. */
+/* Call it before a port leaves the spanning tree, with its old flags: members behind the port leave. */
 void sw_group_leave_tree(struct sw *s, uint16_t port, int64_t now);
-/* A port to a neighbour is new on the tree: announces our memberships and queries the
+/* Call it when a port to a neighbour joins the tree: announces our memberships and queries the
  * neighbour's. */
 void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now);
 

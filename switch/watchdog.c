@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/node_events.h"
 
-/* Looks at a queue before it counts as stuck. */
+/* Checks of a queue before it counts as stuck. */
 #define LOOKS 4
 
 static void set_discard(struct node *nd, uint16_t port, bool discards, int64_t now)
@@ -16,8 +16,8 @@ static void set_discard(struct node *nd, uint16_t port, bool discards, int64_t n
 }
 
 /*
- * How long a queue may be stuck. One that discards is enough to break a cycle, so the ports of a
- * cycle do not all trip at once: their times differ by up to an eighth of after_ps.
+ * Time for which a queue may be stuck. One queue that discards is enough to break a cycle, so the times of
+ * ports differ by up to an eighth of after_ps: the ports of a cycle do not all trip at once.
  */
 static int64_t patience(const struct node *nd, uint16_t port)
 {

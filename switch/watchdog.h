@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A watchdog against PFC deadlock and PFC storms, as switches have it. A queue is stuck when its
- * class is paused and no frame has left for after_ps: a cycle of switches wait for each other, or a
- * neighbour pauses and never resumes. The frames in it, and those that come for it, are dropped
- * until it has not been paused for as long; then it is restored. Connections retransmit what was
- * lost.
+ * A watchdog against PFC deadlock and PFC storms, as switches have. A queue is stuck when its class is
+ * paused and no frame has left for after_ps: a cycle of switches wait for each other, or a neighbour
+ * pauses and never resumes. The watchdog drops its frames, and later ones, until the queue has not been
+ * paused for after_ps; then it restores the queue. Connections retransmit lost frames.
  *
- * One for each port of a switch; none for NICs, because no other node waits for their links.
+ * Each port of a switch has one; NICs have none, because no other node waits for their links.
  */
 #ifndef TRIB_SWITCH_WATCHDOG_H
 #define TRIB_SWITCH_WATCHDOG_H

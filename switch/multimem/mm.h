@@ -25,11 +25,11 @@ struct mm_cfg {
 };
 #define MM_DEFAULT_GROUPS 16u
 #define MM_DEFAULT_BYTES  (64ULL << 20)
-/* Slices in flight of a member's WRITEs, at most; of a group's READs: MM_LOADS. */
-#define MM_STORES 32u /* for slices of MM_SLICE: a window is as long as the READs' */
+/* At most so many slices of a member's WRITEs are in flight; of a group's READs at most MM_LOADS. */
+#define MM_STORES 32u /* slices of MM_SLICE: as many bytes as the READs' window */
 
-/* Resources of a group of n members at a switch: bytes of a slice that is read (a multiple of every
- * path MTU), how many are at a time, a member's window of slices of MM_SLICE; and the buffers for
+/* Resources of a group of n members at a switch: bytes of a READ's slice (a multiple of every path MTU),
+ * the number of such slices at a time, a member's window of WRITE slices of MM_SLICE, and the buffers for
  * all of them, in bytes and in mbufs. */
 struct mm_size {
     uint32_t slice, loads, stores;
@@ -50,8 +50,8 @@ void mm_destroy(struct mm *mm);
 uint32_t mm_max_qps(const struct mm_cfg *cfg);
 bool mm_idle(const struct mm *mm);
 unsigned mm_groups_of(const struct mm *mm, uint64_t key);        /* groups under this key */
-void mm_view(const struct mm *mm, group_view_fn *fn, void *ctx); /* each member of each group */
-void mm_check_all(const struct mm *mm); /* asserts what must hold between two calls */
+void mm_view(const struct mm *mm, group_view_fn *fn, void *ctx); /* for each member of each group */
+void mm_check_all(const struct mm *mm); /* asserts the invariants between two calls */
 const struct mm_counters *mm_counters(const struct mm *mm);
 void mm_counters_print(const struct mm *mm, void (*emit)(void *ctx, const char *name, uint64_t v),
                        void *ctx);
@@ -66,7 +66,7 @@ void mm_event(struct qp *qp, enum qp_event ev);
 void mm_control(struct mm *mm, const struct an_addr *from, const void *p);
 /* The same for a switch without multimem. */
 void mm_refuse_all(struct an *a, const struct an_addr *from, const void *p);
-/* A process has ended, or a node with all its processes. */
+/* Call it when a process has ended, or a node with all its processes. */
 void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space);
 void mm_node_down(struct mm *mm, uint16_t node);
 void mm_cut_off(struct mm *mm); /* all links are down */

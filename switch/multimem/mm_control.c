@@ -267,7 +267,7 @@ static void on_ready(struct mm *mm, const struct an_addr *from, const struct mm_
         mm_send_control(mm, from, AGG_MM_READY_REPLY, &r);
         return;
     }
-    if (e->g->failed) { /* the ABORT is repeated */
+    if (e->g->failed) { /* repeats the ABORT */
         e->notified = false;
         return;
     }

@@ -192,8 +192,8 @@ void mm_group_measure(struct mm_group *g)
     }
 }
 
-/* The send queue has room for all requests of the group to one member: every slice read and every
- * slice written. */
+/* Makes a member's queue pair. Its send queue has room for all requests of the group to one member:
+ * every slice read and every slice written. */
 static int make_qp(struct mm_edge *e)
 {
     struct mm_group *g = e->g;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * READs of the region. A READ is cut into slices. A slice is issued, round robin between the
- * callers, when one of the group's buffers is free: the switch reads every member's memory
- * into its part of the buffer, and after the last answer one pass reduces the parts by member
- * index, so the bits do not depend on arrival. The response packets are copied from the result, in
- * order of each caller's PSNs; after the last one the buffer is free again.
+ * READs of the region. A READ is divided into slices. A slice is issued, round robin between the callers,
+ * when one of the group's buffers is free: the switch reads every member's memory into that member's part
+ * of the buffer, and after the last answer one pass reduces the parts by member index, so the bits do not
+ * depend on arrival. The response packets are copied from the result, in order of each caller's PSNs;
+ * after the last one the buffer is free again.
  *
- * Why slices and not packets: a slice of 16 KiB takes 131 ns on a 125 GB/s plane, less than one
- * hop; the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round
- * trip (mm_slice()), and buffers are plain memory, allocated in advance.
+ * Why slices and not packets: a slice of 16 KiB takes 131 ns on a 125 GB/s plane, less than one hop; the
+ * 16 READs that a queue pair may have outstanding then cover 2 us, more than the round trip (mm_slice()),
+ * and buffers are plain memory, allocated in advance.
  *
- * A READ behind a WRITE that some member has not acknowledged is issued at once, but answered only
- * after that WRITE. It reads the written data, because each member gets both on one queue pair, in
- * order. Waiting would add the WRITE's round trip to that of each READ.
+ * A READ after a WRITE that some member has not acknowledged is issued at once, but answered only after
+ * that WRITE. It reads the written data, because each member gets both on one queue pair, in order.
+ * Waiting would add the WRITE's round trip to that of each READ.
  *
- * A caller that lost a response repeats its READ. All its slices are dropped and issued again from
- * the repeated PSN, because they must be answered in order and the first ones may be gone by then.
- * A dropped slice that still waits for members keeps its buffer until they have answered.
+ * A caller that lost a response repeats its READ. All its slices are dropped and issued again from the
+ * repeated PSN, because they must be answered in order and the first ones may be gone by then. A dropped
+ * slice that still waits for members keeps its buffer until they have answered.
  */
 #include "switch/multimem/mm_priv.h"
 
@@ -201,7 +201,7 @@ static void mm_load_combine(struct mm_group *g, const struct mm_load *l, uint8_t
                       l->what.dtype, out, src, n, l->len / size);
 }
 
-/* By member index; in order of arrival if the conf says so, as real switches do. */
+/* Sums by member index; or in order of arrival if the conf says so, as real switches do. */
 static void mm_load_reduce(struct mm_group *g, struct mm_load *l)
 {
     const void *src[MM_MAX_MEMBERS] = {NULL};

@@ -100,7 +100,7 @@ struct mm_edge {
 
     struct mm_loads loads; /* issued, in order */
     uint32_t cursor;       /* PSN of the first packet not in a slice yet; valid once issued */
-    bool issued, wants;    /* wants: a READ may be waiting for its issue */
+    bool issued, wants;    /* wants: it may have a READ to issue */
 
     struct mm_store *store; /* ring of g->window */
     uint32_t head, tail, stores;
@@ -113,11 +113,11 @@ struct mm_group {
     uint64_t key;
     uint64_t length[MM_AREAS]; /* bytes that all members have bound */
     uint16_t mtu, n, window, n_bound, n_ready, n_left;
-    unsigned turn; /* index of the member whose READ is issued next */
+    unsigned turn; /* member whose READ is issued next */
     struct mm_load load[MM_LOADS];
     struct mm_loads free;
     uint32_t slice;               /* largest load in bytes */
-    unsigned n_loads, most_loads; /* buffers: in use, and that there are */
+    unsigned n_loads, most_loads; /* buffers in use; buffers that exist */
     unsigned n_stores;            /* of all members */
     uint8_t *mem, *here;
     struct mm_store *stores;
@@ -129,8 +129,8 @@ struct mm_group {
     struct mm_edge *culprit;
     char text[AN_TEXT];
     unsigned tries;
-    int64_t deadline;      /* of the next ABORT; before that, until all must be ready */
-    int64_t look_ps;       /* at idle edges */
+    int64_t deadline;      /* next ABORT; before a failure: when all must be ready */
+    int64_t look_ps;       /* next check of idle edges */
     struct mm_edge edge[]; /* [n], at most MM_MAX_MEMBERS */
 };
 
@@ -183,9 +183,9 @@ void mm_group_free(struct mm_group *g);
 /* Creates and connects the queue pair of a member that binds. */
 enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e);
 void mm_edge_set(struct mm_edge *e, enum mm_edge_state state);
-/* The member has left; after the last one the group is freed. */
+/* Call it when the member has left; frees the group after its last member. */
 void mm_edge_left(struct mm_edge *e);
-/* Marks the group to be aborted; the first reason counts. culprit may be NULL. */
+/* Marks the group to be aborted. The first reason counts; culprit may be NULL. */
 void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit, const char *fmt,
              ...) __attribute__((format(printf, 4, 5)));
 void mm_group_abort(struct mm_group *g);
@@ -194,11 +194,11 @@ void mm_group_measure(struct mm_group *g); /* updates length[] after a member's 
 bool mm_group_notify(struct mm_group *g);
 const char *mm_who(const struct mm_edge *e, char *buf, size_t size); /* "member 3 (h3)" */
 bool mm_group_busy(const struct mm_group *g);
-/* Ends a group whose members are not all ready in time, or that has lost one; at its deadlines. */
+/* At a deadline: ends a group that lost a member, or whose members are not all ready in time. */
 void mm_group_tick(struct mm_group *g);
 
 /* mm_control.c */
-/* The member is gone: no process is left to acknowledge an ABORT. */
+/* Call it when the member's process is gone: none is left to acknowledge an ABORT. */
 void mm_gone(struct mm_edge *e, const char *why);
 void mm_lost(struct mm_edge *e, const char *why);
 

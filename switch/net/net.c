@@ -12,10 +12,10 @@
 #include <string.h>
 
 /*
- * Events are of two kinds: the deadline of an egress queue (a frame starts or arrives) and that of
- * a node (a timer, an endpoint). Each has one entry in a heap of fixed size, so a link has one
- * pending event however many frames are on it. Order: time, then queues before nodes, queues by
- * link and direction, then ports to the outside, then nodes.
+ * There are two kinds of events: the deadline of an egress queue (a frame starts or arrives) and that of a
+ * node (a timer, an endpoint). Each queue and node has one entry in a heap of fixed size, so a link has
+ * one pending event however many frames are on it. Order: time; then queues, by link and direction; then
+ * ports to the outside; then nodes.
  */
 
 static const char *const event_name[NET_EV_KINDS] = {
@@ -65,10 +65,10 @@ void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint1
 }
 
 /*
- * The event of a queue: starts frames, and hands on those that have arrived. Starts and arrivals
- * count as two events, as in net_logical_process.c; an event that finds neither, because a pause
- * came, counts as none. Frames leave the process no earlier than now, so that all that are due go
- * in one burst; only PFC's accounting notices, and it gets the time of each start.
+ * Runs the event of a queue: starts frames, and passes on those that have arrived. Starts and arrivals
+ * count as two events, as in net_logical_process.c; an event that finds neither, because a pause came,
+ * counts as none. Frames leave the process no earlier than now, so all that are due go in one burst; only
+ * PFC's accounting depends on their start times, and gets them.
  */
 static unsigned run_transmitter(struct net *n, struct transmitter *s, int64_t now_ps)
 {
@@ -233,7 +233,7 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
     return rc;
 }
 
-/* The number of the direction of a link that leaves from this port. */
+/* The number of the direction in which this port sends on the link. */
 static uint32_t dirlink_of(const struct fabric *f, uint16_t link, uint16_t node, uint16_t port)
 {
     const struct fab_link *l = &f->links[link];
@@ -341,8 +341,7 @@ void net_tap(struct net *n, net_tap_fn fn, void *ctx)
     n->tap_ctx = ctx;
 }
 
-/* Mbufs of this process's pool that each aggregation node here may grant: together three quarters
- * of the pool. */
+/* Mbufs of this process's pool that each local aggregation node may grant: together 3/4 of the pool. */
 static uint32_t an_budget(const struct net *n)
 {
     uint32_t ans = 0;
@@ -379,7 +378,7 @@ static int add_nodes(struct net *n)
     return rc;
 }
 
-/* Orders directions of links by number, then ports to the outside by node and port. Those of other
+/* Adds the directions of links by number, then ports to the outside by node and port. Entries of other
  * processes stay empty. */
 static void add_transmitters(struct net *n)
 {

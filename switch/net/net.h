@@ -15,7 +15,7 @@
 
 struct net;
 
-/* Parts of frames for real time: two for each result in a queue; further results are copied. */
+/* Part mbufs in real time: two for each result in a queue; further results are copied. */
 #define NET_PARTS 8191u
 
 struct net_cfg {
@@ -28,12 +28,12 @@ struct net_cfg {
      * in virtual time. */
     void (*deliver)(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
                     int64_t due_ps);
-    /* Lateness of each hand-off (real time: now minus due time); may be NULL. */
+    /* Called with the due time of each hand-off (real time: its lateness is now minus that); may be NULL. */
     void (*late)(void *ctx, int64_t due_ps, unsigned n);
-    /* The PFC watchdog has found the lossless queue of a switch's port stuck (it drops the frames
-     * in it and later ones), or restores it; may be NULL. */
+    /* Called when the PFC watchdog finds the lossless queue of a switch's port stuck (it then drops that
+     * queue's frames), or restores it; may be NULL. */
     void (*stuck)(void *ctx, uint16_t node, uint16_t port, bool stuck);
-    /* How much of the last window_ps some process on the path to a queue pair did not run
+    /* Time within the last window_ps in which some process on the path to a queue pair did not run
      * (rnic_ops.lateness); NULL: all processes always run. */
     int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *ctx;
@@ -53,24 +53,23 @@ int64_t net_next(struct net *n);
 uint64_t net_events(const struct net *n); /* events run so far */
 int64_t net_now(const struct net *n);
 /*
- * Virtual time in slices (net_logical_process.c). A net with a lookahead, the least latency of its
- * links, may run its nodes apart: an event at one node affects others at least that much later, so
- * each node runs many of its events in a row, in the order of net_advance(), while its state is in
- * the caches. Constant for the net's life; 0: the nodes of this net never run apart (a link without
- * rate or latency, ports to the outside).
+ * Virtual time in slices (net_logical_process.c). The lookahead is the least latency of the net's links:
+ * an event at one node affects others at least that much later. So nodes may run apart: each runs many of
+ * its events in a row, in the order of net_advance(), while its state is in the caches. The lookahead is
+ * constant for the net's life; 0: this net's nodes never run apart (a link without rate or latency, ports
+ * to the outside).
  */
 int64_t net_lookahead(const struct net *n);
-/* While apart, only net_slice() and net_next() may be called; net_next() is when the next slice may
- * begin. Faults, rates and latencies may not change meanwhile. Returns 0, -ENOMEM, or -EAGAIN: not
- * possible now (no lookahead, links with faults or with less latency than it, or frames in flight
- * that a fault has reordered). */
+/* Starts or ends running apart. While apart, call only net_slice() and net_next(), which gives the
+ * earliest begin of the next slice, and change no faults, rates or latencies. Returns 0, -ENOMEM, or
+ * -EAGAIN: not possible now (no lookahead, links with faults or with less latency than it, or frames in
+ * flight that a fault has reordered). */
 int net_apart(struct net *n, bool apart);
 /*
- * Divides the nodes into partitions, which run concurrently on threads of the caller; the nodes of
- * a partition run one after the other. Times and order are the same for any number of partitions.
- * Called once, when all processes are attached and before net_apart(). shares: at least 1. Returns
- * the number of partitions (one where two hosts, or two switches of one phase, are neighbours), or
- * -errno.
+ * Divides the nodes into partitions, which run concurrently on the caller's threads; the nodes of a
+ * partition run one after the other. Times and order are the same for any number of partitions. Call it
+ * once, when all processes are attached and before net_apart(). shares: at least 1. Returns the number of
+ * partitions (one if two hosts, or two switches of one phase, are neighbours), or -errno.
  */
 #define NET_PARTITIONS 64u
 int net_partition(struct net *n, unsigned shares);
@@ -80,18 +79,18 @@ struct net_turn {
     /* Calls fn(arg, k) for each partition k, concurrently or not, and returns when all calls have.
      * NULL: net_slice() calls them one after the other. */
     void (*together)(void *ctx, void (*fn)(void *arg, unsigned k), void *arg);
-    /* Called when a host has run the events of an instant: runs its processes, whose net_kick()s
-     * count for that instant. Runs on the thread of the host's partition, like the two below. */
+    /* Called after a host has run the events of an instant: runs its processes, whose net_kick()s count
+     * for that instant. Runs on the thread of the host's partition, like `awaited`. */
     void (*served)(void *ctx, uint16_t node, int64_t now_ps);
     /* Whether the caller waits for the processes of this host; FAB_NONE: of any host. If not, the
      * slice ends after one lookahead. */
     bool (*awaited)(void *ctx, uint16_t node);
     void *ctx;
 };
-/* Runs every event of a slice, one or two lookaheads long, that begins no later than the next
- * event. Returns its end. turn: for this call. */
+/* Runs every event of a slice, which lasts one or two lookaheads and begins no later than the next event.
+ * Returns its end. turn: used during this call only. */
 int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn);
-/* Frames from outside arrive at a node here. Takes ownership. */
+/* Takes ownership of frames that arrive from outside the process at a local node. */
 void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt,
                int64_t now_ps);
 struct node *net_node(struct net *n, uint16_t node); /* NULL: not in this process */
@@ -105,17 +104,17 @@ struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
 int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                const struct endpoint *ep);
 /*
- * The cache lines that the endpoint in the first slot of a host's port reads for every frame: each
- * net_slice() prefetches them before the host's turn. Adds those of the port itself. The list stays
- * the caller's and outlives the net; its owner may change it at any time on the thread that runs
- * the host. One list a port: a later one replaces it. node: a host that is here.
+ * Registers the cache lines that the endpoint in the first slot of a host's port reads for every frame,
+ * and adds those of the port itself: each net_slice() prefetches them before the host's turn. The caller
+ * keeps the list, which outlives the net; its owner may change it at any time on the thread that runs the
+ * host. A later list of a port replaces the one before. node: a local host.
  */
 void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, struct cacheline_list *lines);
-/* The process has ended: its NIC sends PEER_DOWN to the aggregation nodes where it was a member. */
+/* Call it when the process has ended: its NIC sends PEER_DOWN to the aggregation nodes of its groups. */
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
-/* The endpoint has frames to send or a new deadline (its next() changed). */
+/* Call it when the endpoint has frames to send or a new deadline (its next() has changed). */
 void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
-/* Whether the switch's aggregation node holds nothing (true where it has none or is not here). */
+/* Whether the switch's aggregation node holds nothing; true if it has none or is not local. */
 bool net_an_idle(struct net *n, uint16_t node);
 /* The other end of the port's link (another process, a device) has appeared or disappeared. */
 void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps);
@@ -125,32 +124,31 @@ void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_
  * not. Returns 0, -EINVAL (no such link), -ENOMEM (nothing has changed).
  */
 int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
-/* The same for all links at one instant: routes are computed once. 0, -ENOMEM (nothing has changed). */
+/* The same for all links at one instant: computes routes once. 0, -ENOMEM (nothing has changed). */
 int net_set_all_links(struct net *n, bool up, int64_t now_ps);
-/* Sets rate and latency of a link from now on, both directions, as far as their senders are here; the
- * caller has asked link_terms_check(). */
+/* Sets rate and latency of both directions of a link from now on, if their senders are local. Call
+ * link_terms_check() before. */
 void net_set_link_terms(struct net *n, unsigned link, const struct link_terms *t, int64_t now_ps);
 /* Takes all links of a node down or up at one instant, as when it loses power: no single link
  * counts as the cause. Returns 0, -EINVAL (no such node), -ENOMEM (nothing has changed). */
 int net_set_node(struct net *n, uint16_t node, bool up, int64_t now_ps);
 /*
- * Routes and the spanning tree avoid these links ([n_links], all of the fabric's), because the
- * process at an end has ended. net_port_state() reports their ends here. Returns 0, or -ENOMEM: the
- * old routes stay.
+ * Makes routes and the spanning tree avoid these links ([n_links], of the whole fabric), because the
+ * process at an end has ended. For local ends call net_port_state() too. Returns 0, or -ENOMEM: the old
+ * routes stay.
  */
 int net_cut_links(struct net *n, const bool *cut, int64_t now_ps);
-/* Restarts a switch: its aggregation node loses all groups. Its links may be up: then its peers
- * notice that it no longer knows their groups. Returns 0, -EINVAL (not a switch that is here),
- * -ENOMEM (nothing has changed). */
+/* Restarts a switch: its aggregation node loses all groups. If its links are up, its peers notice that
+ * it no longer knows their groups. Returns 0, -EINVAL (not a local switch), -ENOMEM (nothing has changed). */
 int net_restart(struct net *n, uint16_t node, int64_t now_ps);
 bool net_link_up(const struct net *n, unsigned link); /* the state set by net_set_link() */
 
 /*
- * For a clock that is always late, if the frame rate counts and not the time of each frame: frames
- * due by `now` start and arrive in bursts, up to ahead_ps before their turn among frames of other
- * links, never before they are due. Frames of one link keep their order, times and rate, but a
- * frame may reach its next node up to ahead_ps earlier, and a pause may find that many more frames
- * in flight. 0, the default: off.
+ * Lets frames run ahead, for a clock that is always late, if the frame rate counts and not the time of
+ * each frame: frames due by `now` start and arrive in bursts, up to ahead_ps before their turn among
+ * frames of other links, but never before they are due. Frames of one link keep their order, times and
+ * rate; but a frame may reach its next node up to ahead_ps earlier, and a pause may find that many more
+ * frames in flight. 0, the default: off.
  */
 void net_set_ahead(struct net *n, int64_t ahead_ps);
 /* Time that a host's own link may be down before its switch considers the host lost and ends its
@@ -160,8 +158,8 @@ void net_set_link_down_grace(struct net *n, int64_t ps);
 void net_set_stall(struct net *n, int64_t ps);
 /* Opens the process slots of a host's port that were shut (nic.h). */
 void net_open_port(struct net *n, uint16_t node, uint16_t port, int64_t now_ps);
-/* The driver did not advance the net for some time before until_ps: processes are not charged for
- * it, and frames that arrived meanwhile are handled before timers expire. */
+/* Call it when the driver did not advance the net for some time before until_ps: processes are not
+ * charged for that time, and frames that arrived in it are handled before timers expire. */
 void net_excuse(struct net *n, int64_t until_ps);
 /* Timeout of the PFC watchdog of every switch here; 0: off. Default: the fabric's. */
 void net_set_watchdog(struct net *n, int64_t after_ps);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* why: NODE_*_DOWN. A port is up when no reason is left; its queue is down from its first reason
- * on. Returns whether its node must be notified. */
+/* Adds or removes a reason (NODE_*_DOWN) for which a port is down. The port is up when no reason is left;
+ * its queue is down as soon as there is one. Returns whether its node must be notified. */
 static bool mark(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool up)
 {
     struct node *nd = net_node(n, node);
@@ -66,7 +66,7 @@ static void use_routes(struct net *n, struct fabric *around)
     n->around = around;
 }
 
-/* *around: the fabric without the links that are down or cut; NULL: no link is. */
+/* *around: the fabric without links that are down or cut; NULL: there are none. */
 static int routes_left(const struct net *n, const bool *cut, struct fabric **around)
 {
     const struct fabric *f = n->cfg.fab;
@@ -84,8 +84,8 @@ static int routes_left(const struct net *n, const bool *cut, struct fabric **aro
     return any && !*around ? -ENOMEM : 0;
 }
 
-/* All links change at one instant: a node notified of a port that goes down sees which others went
- * down with it. end: [2 * n_links], the first of each pair set for a link that changes;
+/* Changes links at one instant: a node that is notified of a port going down sees which other ports went
+ * down with it. end: [2 * n_links], of which the first of each pair is set if the link changes;
  * overwritten. */
 static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
 {
@@ -159,7 +159,7 @@ int net_set_all_links(struct net *n, bool up, int64_t now_ps)
     return rc;
 }
 
-/* A port's latency is that of its link and of its switch. */
+/* A port's latency is its link's plus its switch's. */
 void net_set_link_terms(struct net *n, unsigned link, const struct link_terms *t, int64_t now_ps)
 {
     const struct fab_link *l = &n->cfg.fab->links[link];

@@ -42,7 +42,7 @@ void apart_set_tick(struct net *n, uint16_t node, int64_t t)
     set(n, node, n->apart->process[node].tick, t);
 }
 
-/* A frame starts on an empty link. Where another partition runs the peer, it gets a message. */
+/* A frame starts on an empty link: tells the peer, by a message if another partition runs it. */
 static void first_on_link(void *ctx)
 {
     struct transmitter *s = ctx;
@@ -61,7 +61,7 @@ static void first_on_link(void *ctx)
     l->a[l->n++] = (struct cross_partition_message){t, s->arrives, s->peer};
 }
 
-/* The messages of other partitions to one phase of this one. */
+/* Takes the messages of other partitions for one phase of this one. */
 static void take_messages(struct net *n, const struct partition *part, bool of_far)
 {
     struct apart *a = n->apart;
@@ -88,7 +88,7 @@ static void start_is_earlier(void *ctx)
     set(s->net, s->node, s->starts, egress_next_start(s->e));
 }
 
-/* Of a frame whose headers are in the caches already. */
+/* Prefetches a frame whose headers are already in the caches. */
 static void prefetch_body(const struct rte_mbuf *m)
 {
     for (uint32_t i = CACHELINE; m && i < m->data_len; i += CACHELINE)
@@ -143,7 +143,7 @@ static void run_node(struct net *n, uint16_t node, int64_t end_ps, const struct 
     n->apart->due[node] = heap_time(h);
 }
 
-/* Whether every event of the phase before end_ps is done. */
+/* Whether every event of the phase before end_ps has run. */
 static __rte_unused bool phase_is_done(const struct net *n, const struct phase *phase,
                                        int64_t end_ps)
 {
@@ -153,7 +153,7 @@ static __rte_unused bool phase_is_done(const struct net *n, const struct phase *
     return true;
 }
 
-/* turn: of hosts. */
+/* Runs the nodes of a phase up to `end`. turn: for hosts. */
 static void run_phase(struct net *n, struct partition *part, const struct phase *phase,
                       int64_t end_ps, const struct net_turn *turn)
 {
@@ -175,7 +175,7 @@ static void run_far(void *net, unsigned k)
     run_phase(n, &a->partition[k], &a->partition[k].far, a->mid_ps, NULL);
 }
 
-/* Hosts run to the end of the slice if the caller awaits their processes, else to its middle. */
+/* Runs a host to the end of the slice if the caller awaits its processes, else to the middle. */
 static void run_hosts(void *net, unsigned k)
 {
     struct net *n = net;
@@ -287,8 +287,8 @@ int64_t net_lookahead(const struct net *n)
     return n->lookahead_ps;
 }
 
-/* If frames overtake each other, the first to arrive is known only at its arrival, so a message
- * about the first frame on a link could be wrong. */
+/* Whether frames in flight are in order. If they overtake each other, the first arrival is known only
+ * when it happens, and a message about the first frame on a link could be wrong. */
 static bool in_order(const struct net *n)
 {
     for (uint32_t i = 0; i < n->n_tx; i++)
@@ -297,7 +297,7 @@ static bool in_order(const struct net *n)
     return true;
 }
 
-/* Whether the lookahead, which is the conf's, holds for the latencies that links have now. */
+/* Whether the lookahead, computed from the conf, holds for the present latencies of links. */
 static bool lookahead_holds(const struct net *n)
 {
     for (uint32_t i = 0; i < n->n_tx; i++)
@@ -306,7 +306,7 @@ static bool lookahead_holds(const struct net *n)
     return true;
 }
 
-/* Runs far nodes to the time of the hosts. */
+/* Runs far nodes up to the hosts' time. */
 static void catch_up_far(struct net *n)
 {
     struct apart *a = n->apart;

@@ -104,7 +104,7 @@ static void partition_hosts(struct net *n)
         }
 }
 
-/* Ports of a switch that lead to hosts, to those of each partition, and how many may be in use. */
+/* Ports of a switch that lead to hosts: how many, to each partition, and how many may be in use. */
 struct ties {
     uint32_t hosts, used, of[NET_PARTITIONS];
 };

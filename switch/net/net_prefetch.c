@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Staged prefetch of the nodes that run next in a slice (net_logical_process.c). The state that a
- * node's events read is found through chains of pointers that are in no cache themselves, so each
- * node goes through PREFETCH_STEPS steps, one before each node that runs, and every step prefetches
- * what the one before it has made reachable. Prefetches change no state: an event that was not
- * foreseen runs as well, only slower.
+ * Staged prefetch of the nodes that run next in a slice (net_logical_process.c). A node's events read
+ * state through chains of pointers that are themselves in no cache. So each node goes through
+ * PREFETCH_STEPS steps, one before each node that runs, and every step prefetches what the step before has
+ * made reachable. Prefetches change no state: an event that was not foreseen also runs, only slower.
  *
- * The chain behind a host's port, from its slot to an HCA with its queue pairs, is too long for
- * that: those who own the state list its cache lines (net_list_cachelines()), and all of them are
- * prefetched at once.
+ * The chain behind a host's port, from its slot to an HCA with its queue pairs, is too long for that: the
+ * owners of that state list its cache lines (net_list_cachelines()), and all are prefetched at once.
  *
- * Left out, below a gain of 1.1: the processes of hosts, rank by rank (0.93 to 1.01 with vectors of
- * 64 MiB and more, 1.06 with 16 MiB); the queue by which a switch will forward the next frame (1.03
- * to 1.09).
+ * Left out, because the gain was below 1.1: the processes of hosts, rank by rank (0.93 to 1.01 with
+ * vectors of 64 MiB and more, 1.06 with 16 MiB); the queue by which a switch will forward the next frame
+ * (1.03 to 1.09).
  */
 #include "switch/net/net_priv.h"
 
@@ -41,7 +39,7 @@ static const struct transmitter *port_of(const struct net *n, const struct node 
     return x->node == nd->id ? x : &n->tx[x->id ^ 1];
 }
 
-/* A host answers by the port at which a frame arrives, on the other direction of the link. */
+/* Prefetches the queues of the port at which a frame arrives: a host answers by that port. */
 static void prefetch_queues(const struct net *n, const struct node *nd, const struct transmitter *x,
                             bool host)
 {
@@ -67,7 +65,7 @@ static void prefetch_frame(const struct node *nd, const struct transmitter *x)
         frame_prefetch(m);
 }
 
-/* The lists behind a host's ports, once for each. */
+/* Prefetches the list behind each port of a host, once. */
 static void prefetch_lists(const struct net *n, const struct node *nd, const struct prefetch *s)
 {
     uint64_t seen = 0;
@@ -114,7 +112,7 @@ static void run_step(struct net *n, struct prefetch *s, bool host, unsigned step
         if (host)
             prefetch_lists(n, nd, s);
         break;
-    default: /* the lines arrive */
+    default: /* waits until the lines have arrived */
         break;
     }
 }

@@ -31,7 +31,7 @@ struct net {
     struct net_cfg cfg;
     int64_t now_ps;
     int64_t ahead_ps; /* net_set_ahead */
-    bool in_event;    /* a node runs; its callbacks happen at now_ps */
+    bool in_event;    /* a node runs; its callbacks have time now_ps */
     struct heap heap;
     uint32_t n_tx;
     struct transmitter *tx;
@@ -43,11 +43,11 @@ struct net {
     net_tap_fn tap;
     void *tap_ctx;
     uint64_t events;
-    uint32_t faulty; /* directions of links that have faults */
+    uint32_t faulty; /* number of directions with faults */
     int64_t lookahead_ps;
     struct apart *apart; /* net_logical_process.c; NULL: never ran apart */
     bool is_apart;       /* nodes have heaps of their own; the net's is stale */
-    struct events ev;    /* NET_EV_*: the control path's thread */
+    struct events ev;    /* NET_EV_*: of the control path's thread */
 };
 
 /* Changes of a net's state; the table of names in net.c explains a and b. */
@@ -66,23 +66,23 @@ enum net_event {
     NET_EV_KINDS
 };
 
-/* A node that runs apart, with the events that it sees. */
+/* A node that runs apart, and the queues whose events it sees. */
 struct logical_process {
     struct heap heap;
     uint32_t tick;           /* index of its timers: the last */
     struct transmitter **tx; /* [tick] by index: its own (starts), and others' (arrivals) */
-    int64_t now_ps;          /* its own time */
+    int64_t now_ps;          /* the node's own time */
     struct partition *partition;
 } CACHELINE_ALIGNED;
 _Static_assert(sizeof(struct logical_process) == CACHELINE, "one cache line");
 
-#define PREFETCH_STEPS  7u               /* nodes that are prefetched ahead */
-#define PREFETCH_EVENTS 32u              /* of a node that are prefetched; more are rare */
+#define PREFETCH_STEPS  7u               /* the next nodes, which are being prefetched */
+#define PREFETCH_EVENTS 32u              /* prefetched events of a node; more are rare */
 #define PREFETCH_NODE   (2u * CACHELINE) /* bytes of struct node */
 
 /* The nodes of a partition that run in one phase of a slice, one after the other. */
 struct phase {
-    const uint16_t *node; /* [n] in order of their number */
+    const uint16_t *node; /* [n] by number */
     uint32_t n;
 };
 
@@ -96,21 +96,21 @@ struct cross_partition_message {
 /* Messages from one partition to another, kept until the receiver runs. */
 struct mailbox {
     struct cross_partition_message *a; /* [room] */
-    uint32_t n, room;                  /* room: links that lead there; each sends one at most */
+    uint32_t n, room;                  /* room: links that lead there: a message of each */
 };
 
 /* The nodes that one thread runs. */
 struct partition {
     struct phase hosts, near, far;    /* near: the other nodes of the hosts' phase; with one phase
                                       only, all other nodes */
-    struct mailbox *to_near, *to_far; /* [n_partitions] for each: to hosts and near nodes, to far */
-    int64_t sent_ps;                  /* the earliest arrival in to_far */
+    struct mailbox *to_near, *to_far; /* [n_partitions]: for hosts and near nodes; for far ones */
+    int64_t sent_ps;                  /* earliest arrival in to_far */
     uint64_t events;
     unsigned id;
     bool ran_on; /* some of its hosts ran beyond the middle of the slice */
 
     /* net_prefetch.c: the nodes that run next, in turn */
-    uint32_t turn, look; /* look: index in the phase from which the next node is searched */
+    uint32_t turn, look; /* look: index in the phase from which to search the next node */
     struct prefetch {
         uint16_t node; /* FAB_NONE: there are no more */
         uint32_t n;
@@ -128,7 +128,7 @@ struct apart {
     unsigned n_partitions;
     struct cross_partition_message *messages; /* memory of all mailboxes */
     bool two_phases;                  /* near and far: each advances by two lookaheads at a time */
-    int64_t hosts_end_ps, far_end_ps; /* every event before that is done */
+    int64_t hosts_end_ps, far_end_ps; /* every event before that has run */
 
     /* the running slice */
     const struct net_turn *turn; /* NULL: none runs */
@@ -138,7 +138,7 @@ struct apart {
 /* Nodes an even number of links away from the hosts are near. */
 enum { PHASE_UNKNOWN, PHASE_NEAR, PHASE_FAR };
 
-/* net_prefetch.c: before the first node of a phase, and before each that runs */
+/* net_prefetch.c: call it before the first node of a phase, and before each node that runs */
 void prefetch_begin(struct net *n, struct partition *part, const struct phase *phase,
                     int64_t end_ps);
 void prefetch_turn(struct net *n, struct partition *part, const struct phase *phase,
@@ -174,10 +174,10 @@ static inline void net_refresh_node(struct net *n, uint16_t node)
     net_refresh(n, n->node[node]);
 }
 
-/* Frames arrive at the far end of a link and enter its node. */
+/* Passes frames that have arrived at the far end of a link to its node. */
 void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint16_t cnt);
 void net_refresh_tx(struct transmitter *s);
-void net_earlier(void *ctx); /* its queue's next event is earlier now; ctx: struct transmitter */
+void net_earlier(void *ctx); /* a queue's next event got earlier; ctx: struct transmitter */
 
 /* Runs all events that are due before an input from outside. Returns the net's time. */
 int64_t net_catch_up(struct net *n, int64_t now_ps);

@@ -43,7 +43,7 @@ void pn_answer(struct protocol_node *p, const struct pn_request *r, enum agg_typ
     pn_say(p, r->ip, r->qpn, type, &a);
 }
 
-/* A message about the job, to a child or to the parent. */
+/* Fills in a message about the job, to a child or to the parent. */
 struct agg_ctl pn_about(const struct pn_job *j, uint32_t xid, uint32_t member)
 {
     return (struct agg_ctl){.xid = rte_cpu_to_be_32(xid),
@@ -55,7 +55,7 @@ struct agg_ctl pn_about(const struct pn_job *j, uint32_t xid, uint32_t member)
                             .member = rte_cpu_to_be_32(member)};
 }
 
-/* To the parent: AGG_JOIN, AGG_LEAVE, AGG_ABORT, AGG_PROBE. */
+/* Sends AGG_JOIN, AGG_LEAVE, AGG_ABORT or AGG_PROBE to the parent. */
 void pn_say_up(struct pn_job *j, enum agg_type type, enum agg_status status, const char *text)
 {
     struct agg_ctl c = pn_about(j, j->xid, j->child[0].who.first_member);
@@ -69,7 +69,7 @@ void pn_say_up(struct pn_job *j, enum agg_type type, enum agg_status status, con
     if (type != AGG_JOIN)
         join_text(c.text, "%s", text);
     else if (agg_members_write(&c, &j->members))
-        return; /* join_members() has tried it */
+        return; /* join_members() has checked that it fits */
     else
         snprintf(c.name, sizeof(c.name), "%s", text);
     pn_say(j->p, j->p->cfg.fab->nodes[j->up].ip, PROTO_QPN, type, &c);
@@ -134,7 +134,7 @@ void pn_settle(struct protocol_node *p)
     }
 }
 
-/* The job that a child speaks of. */
+/* The job that a child's message is about. */
 static struct pn_job *job_of(struct protocol_node *p, const struct pn_request *r)
 {
     struct pn_job *j = pn_find(p, rte_be_to_cpu_32(r->c->group), rte_be_to_cpu_32(r->c->slot));
@@ -156,7 +156,7 @@ static struct pn_child *child_of(struct pn_job *j, const struct pn_request *r)
     return NULL;
 }
 
-/* The job whose parent the sender is; NULL: none. */
+/* The job whose parent sent the message; NULL: none. */
 struct pn_job *pn_below(struct protocol_node *p, const struct pn_request *r)
 {
     struct pn_job *j;
@@ -189,7 +189,7 @@ static void on_leave(struct protocol_node *p, const struct pn_request *r)
     pn_free(j);
 }
 
-/* Of a switch below whose part has ended, or of the one above. */
+/* Handles an ABORT of a switch below, or of the parent. */
 static void on_abort(struct protocol_node *p, const struct pn_request *r)
 {
     struct pn_job *j = pn_below(p, r);
@@ -202,7 +202,7 @@ static void on_abort(struct protocol_node *p, const struct pn_request *r)
         if (!k)
             return;
     } else {
-        j->xid = 0; /* the parent knows */
+        j->xid = 0; /* the parent knows: send it no ABORT */
     }
     join_text(text, "%.*s", (int)sizeof(r->c->text) - 1, r->c->text);
     pn_end(j, k, rte_be_to_cpu_16(r->c->status), text);
@@ -218,7 +218,7 @@ static void on_probe(struct protocol_node *p, const struct pn_request *r)
     pn_answer(p, r, AGG_PROBE_REPLY, k ? AGG_OK : AGG_E_NO_GROUP, "");
 }
 
-/* The parent has forgotten the job: it has restarted, or its ABORT was lost. */
+/* Ends a job that the parent no longer knows: it has restarted, or its ABORT was lost. */
 static void on_probe_reply(struct protocol_node *p, const struct pn_request *r)
 {
     struct pn_job *j = pn_below(p, r);
@@ -231,7 +231,7 @@ static void on_probe_reply(struct protocol_node *p, const struct pn_request *r)
     pn_end(j, NULL, AGG_E_NO_GROUP, why);
 }
 
-/* What the loss of a child is for the others: of a host with other ports, that of this way to it. */
+/* Status for the others when a child is lost: of a host with several ports only this path is lost. */
 static enum agg_status loss_of(const struct protocol_node *p, const struct pn_child *k)
 {
     return k->who.is_member && p->cfg.fab->nodes[k->who.node].n_ports < 2 ? AGG_E_MEMBER_LOST
@@ -257,7 +257,7 @@ void pn_process_down(struct protocol_node *p, uint32_t ip, uint32_t space)
     }
 }
 
-/* The node is out of reach: its members are lost, or what is above. */
+/* Ends all jobs that have a child or their parent at a node that is out of reach. */
 void protocol_node_peer_down(struct protocol_node *p, uint16_t peer_node, int64_t now_ps)
 {
     const char *name = p->cfg.fab->nodes[peer_node].name;
@@ -288,7 +288,7 @@ void protocol_node_cut_off(struct protocol_node *p, int64_t now_ps)
         pn_end(LIST_FIRST(&p->jobs), NULL, AGG_E_EDGE, why);
 }
 
-/* A child that is silent; a job whose members do not all come. */
+/* Ends jobs with a silent child, and jobs whose members do not all join. */
 void pn_tick_jobs(struct protocol_node *p)
 {
     struct pn_job *j, *next;
@@ -331,7 +331,7 @@ void pn_control(struct protocol_node *p, const struct roce_pkt *k)
     }
     char *text = c.type == AGG_JOIN ? c.name : c.text;
 
-    c.text[sizeof(c.text) - 1] = '\0'; /* the end of the name, too */
+    c.text[sizeof(c.text) - 1] = '\0'; /* this also ends the name */
     for (char *s = text; *s; s++)
         if (*s < 0x20 || *s > 0x7e)
             *s = '?';

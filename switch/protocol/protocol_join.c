@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * JOINs of protocols' jobs. Members repeat theirs until they are answered, and every repetition
- * drives what is missing above: so a switch needs no timers for control messages.
+ * JOINs of protocols' jobs. Members repeat their JOIN until it is answered, and each repetition repeats
+ * what is missing further up, so a switch needs no timers for control messages.
  */
 #include "switch/protocol/protocol_priv.h"
 
@@ -22,7 +22,7 @@ static void grant(struct pn_job *j, unsigned i)
     pn_say(j->p, j->child[i].ip, j->child[i].qpn, AGG_JOIN_REPLY, &c);
 }
 
-/* Members below this node of the tree. */
+/* Number of members below this node of the tree. */
 static unsigned count_below(const struct pn_job *j, uint16_t node, unsigned depth)
 {
     struct fab_child *k = calloc(TRIB_MAX_CHILDREN, sizeof(*k));
@@ -52,7 +52,7 @@ static int start_protocol(struct protocol_node *p, unsigned seat, char *err)
     return p->sw[seat] ? 0 : proto_switch_create(&p->sw[seat], &cfg, err);
 }
 
-/* All members below have joined, and the switches above are ready. */
+/* Opens a job: all members below have joined, and the switches above are ready. */
 static int open_job(struct pn_job *j, char *err)
 {
     unsigned ranks_a_link;
@@ -177,7 +177,7 @@ static enum agg_status check_join(struct protocol_node *p, const struct pn_reque
     return AGG_OK;
 }
 
-/* Whether there is room for another job of the sender's. */
+/* Whether the sender may have another job here. */
 static enum agg_status check_room(const struct protocol_node *p, const struct join *x, char *text)
 {
     const struct fab_child *k = &x->children[x->child];
@@ -225,7 +225,7 @@ static struct pn_job *protocol_join_create(struct protocol_node *p, const struct
     return j;
 }
 
-/* The child's part of the JOIN. */
+/* Joins a child to the job. */
 static enum agg_status join_edge(struct pn_job *j, const struct pn_request *r, const struct join *x,
                                  char *text)
 {
@@ -254,8 +254,8 @@ static enum agg_status join_edge(struct pn_job *j, const struct pn_request *r, c
     return AGG_OK;
 }
 
-/* The job's attempts before this one are over: its ranks have given them up, though not all may have
- * left. False: this one is itself before the one that is here. */
+/* Ends earlier attempts of the job: its ranks have given them up, though not all may have left. False:
+ * the JOIN itself is of an earlier attempt than the one here. */
 static bool end_before(struct protocol_node *p, const struct pn_request *r, const struct join *x)
 {
     uint32_t id = rte_be_to_cpu_32(r->c->group);
@@ -305,7 +305,7 @@ void pn_join(struct protocol_node *p, const struct pn_request *r)
     if (st != AGG_OK)
         pn_answer(p, r, AGG_JOIN_REPLY, st, text);
     else if (j->job)
-        grant(j, x.child); /* the answer was lost */
+        grant(j, x.child); /* the first answer was lost */
     else
         go_on(j);
 }

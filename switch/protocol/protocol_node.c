@@ -108,7 +108,7 @@ void pn_emit(void *ctx, void *job, int to, const void *head, uint32_t head_bytes
 
 /* ---- frames in ---- */
 
-/* Where a data packet comes from; -1: it is not what it says. */
+/* The sender of a data packet, as TRIB_PARENT and the like; -1: its header and addresses disagree. */
 static int source_of(struct pn_job *j, const struct roce_pkt *k, const struct proto_head *h)
 {
     const struct fab_node *nodes = j->p->cfg.fab->nodes;
@@ -189,7 +189,7 @@ static void frame_input(struct protocol_node *p, struct rte_mbuf *m)
         p->cnt.bad++;
 }
 
-/* Destination QPN of a frame to the switch; 0: it has none. */
+/* Destination QPN of a frame for the switch; 0: it has none. */
 static uint32_t qpn_of(struct rte_mbuf *m)
 {
     const uint8_t *d = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -199,7 +199,7 @@ static uint32_t qpn_of(struct rte_mbuf *m)
     return n >= bth + 12 ? (uint32_t)d[bth + 5] << 16 | (uint32_t)d[bth + 6] << 8 | d[bth + 7] : 0;
 }
 
-/* A NIC says that one of its processes has ended; the aggregation node gets the message too. */
+/* Handles a NIC's message that a process has ended; the aggregation node gets the message too. */
 static void look_for_peer_down(struct protocol_node *p, struct rte_mbuf *m)
 {
     struct agg_ctl c;
@@ -230,7 +230,7 @@ static uint16_t pn_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
         if (qpn != PROTO_QPN)
             continue;
         if (run && b->input(b->ctx, m + first, run, now_ps) < run)
-            return i; /* not the aggregation node's way, which takes all */
+            return i; /* cannot happen: the aggregation node takes all frames */
         frame_input(p, m[i]);
         rte_pktmbuf_free(m[i]);
         first = (uint16_t)(i + 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reasons of drops: one list gives the enum, the names in telemetry and the texts for people. A
- * frame counts once, at the port by which it came in (a frame of a NIC's process, at the port by
- * which it would leave).
+ * Reasons of drops: one list gives the enum, the names in telemetry and the texts for people. A frame
+ * counts once, at the port by which it came in; a frame of a NIC's process at the port by which it would
+ * have left.
  */
 #ifndef TRIB_SWITCH_QUEUE_DROPS_H
 #define TRIB_SWITCH_QUEUE_DROPS_H

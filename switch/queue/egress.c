@@ -14,7 +14,7 @@
  * too late.
  */
 
-/* Stable: behind all frames that arrive at the same time. Only reordering breaks the order. */
+/* Adds a frame behind all that arrive no later. Only reordering faults make that other than the end. */
 static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
 {
     struct egress_line *l = &e->flight;
@@ -29,7 +29,7 @@ static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
     line_insert(l, m, at);
 }
 
-/* When the first waiting frame of a class could start; PS_NEVER: none waits. */
+/* When the first waiting frame of a class can start; PS_NEVER: none waits. */
 static inline int64_t ready(const struct egress *e, uint8_t cls)
 {
     if (!(e->classes >> cls & 1))
@@ -37,8 +37,7 @@ static inline int64_t ready(const struct egress *e, uint8_t cls)
     return RTE_MAX(RTE_MAX(e->q[cls].line.first_ps, e->free_ps), e->pause_ps[cls]);
 }
 
-/* Sets start_what and start_ps: the next start and its time. In order of precedence at equal
- * times. */
+/* Sets start_what and start_ps: what starts next, and when. At equal times the first of these wins. */
 static void plan_all(struct egress *e)
 {
     const uint8_t turn = e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS;
@@ -55,7 +54,7 @@ static void plan_all(struct egress *e)
     t = RTE_MAX(e->pull_ps, e->free_ps);
     if (t < best)
         best = t, what = START_PULL;
-    /* The link is full (unshaped, or with reordered frames in flight): wait for an arrival. */
+    /* The link is full (no rate, or reordered frames in flight): waits for an arrival. */
     e->full = flight_full(e);
     if (unlikely(e->full) && best != PS_NEVER)
         best = RTE_MAX(best, e->flight.first_ps);
@@ -163,7 +162,7 @@ static struct rte_mbuf *pull(struct egress *e, int64_t s)
     int64_t resume = e->pause_ps[FRAME_LOSSLESS], since = e->pull_ps;
     struct rte_mbuf *m;
 
-    e->pull_ps = PS_NEVER; /* unless the source gives a frame, or kicks meanwhile */
+    e->pull_ps = PS_NEVER; /* until the source gives a frame or kicks */
     m = e->pull(e->ctx, s, resume > s);
     if (m)
         e->pull_ps = since;
@@ -172,7 +171,7 @@ static struct rte_mbuf *pull(struct egress *e, int64_t s)
     return m;
 }
 
-/* Appends frames that are linked already to those in flight. */
+/* Appends linked frames to those in flight. */
 static void flight_append(struct egress *e, struct rte_mbuf *first, struct rte_mbuf *last,
                           uint32_t n)
 {
@@ -197,8 +196,8 @@ static void flight_append(struct egress *e, struct rte_mbuf *first, struct rte_m
 }
 
 /*
- * Starts the first waiting frame of the class at start_ps, and those behind it that are due, unless
- * another frame could come between: they stay linked, only times change.
+ * Starts the first waiting frame of the class at start_ps, and those behind it that are due, unless a
+ * frame of another class could come between. They stay linked: only their times change.
  */
 static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
 {
@@ -233,7 +232,7 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
         *before = meta->due_ps = due;
         before = &meta->behind_ps;
         next = meta->behind;
-        s = RTE_MAX(*before, free_ps); /* no pause is later than the first start */
+        s = RTE_MAX(*before, free_ps); /* any pause ends before the first start */
     } while (++n < room && s <= now);
     bytes += (n - from) * was;
     busy += (n - from) * dur;
@@ -279,7 +278,7 @@ static void egress_run(struct egress *e, int64_t now)
         struct rte_mbuf *m;
 
         if (flight_full(e))
-            return; /* an arrival is due; the caller takes it */
+            return; /* the caller takes the arrivals that are due */
         if (cls == START_PULL) {
             m = pull(e, s);
             if (m)
@@ -384,7 +383,7 @@ static inline uint16_t arrived(struct egress_line *l, struct rte_mbuf **m, uint1
         return 0;
     T_ASSERT_HOT(frame_meta(next)->due_ps == l->first_ps && l->first_ps <= l->last_ps,
                  "frames in flight out of order");
-    if (likely(l->last_ps <= now_ps)) { /* all have */
+    if (likely(l->last_ps <= now_ps)) { /* all have arrived */
         n = (uint16_t)RTE_MIN(n, l->n);
         for (; k < n; k++, next = frame_meta(next)->behind) {
             T_ASSERT_HOT(next != l->last || k + 1u == l->n,
@@ -456,7 +455,7 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
     /* Frames that waited for the end of a pause start now, not in the past. */
     if (until_ps < now_ps)
         until_ps = RTE_MIN(old, now_ps);
-    /* A pause counts in full when it is set; a later one subtracts the part that it cuts off. */
+    /* Counts a pause in full when it is set; a later one subtracts the rest of it. */
     if (old > now_ps && old != PS_NEVER)
         e->st.paused_ps -= old - now_ps;
     if (until_ps > now_ps && until_ps != PS_NEVER)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Drops the waiting frames of a class, and releases them at their ingress ports. */
+/* Drops the waiting frames of a class, which releases them at their ingress ports. */
 static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
 {
     struct waiting *r = &e->q[cls];
@@ -38,14 +38,14 @@ static uint32_t limit_of(const struct egress *e, enum frame_class cls)
     return RTE_MIN(e->cfg.limit_pkts[cls], EGRESS_MAX_PKTS);
 }
 
-/* A limit of 0 refuses every frame, so that the fast path needs no further check. */
+/* Sets the limit to 0, which refuses every frame, so the fast path needs no further check. */
 void egress_discard(struct egress *e, bool on, int64_t now_ps)
 {
     e->discards = on;
     e->q[FRAME_LOSSLESS].line.limit = on ? 0 : limit_of(e, FRAME_LOSSLESS);
     if (on)
         e->st.discarded += flush(e, FRAME_LOSSLESS, now_ps);
-    /* The pause stays; this only plans the next start again. */
+    /* The pause stays as it is; this only plans the next start. */
     egress_pause(e, FRAME_LOSSLESS, e->pause_ps[FRAME_LOSSLESS], now_ps);
 }
 
@@ -102,7 +102,7 @@ uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_
     uint64_t left = r->bytes < r->limit_bytes ? r->limit_bytes - r->bytes : 0;
 
     if (unlikely(e->discards &&
-                 cls == FRAME_LOSSLESS)) /* the queue drops frames, so no sender waits for room */
+                 cls == FRAME_LOSSLESS)) /* it drops frames, so the sender must not wait for room */
         return RTE_MIN(most, limit_of(e, cls));
     T_ASSERT_HOT(r->line.n <= r->line.limit, "a class holds more frames than its limit");
     most = RTE_MIN(most, r->line.limit - r->line.n);
@@ -148,7 +148,7 @@ bool egress_is_shaped(const struct egress *e)
     return e->cfg.rate_bps && e->cfg.latency_ps;
 }
 
-/* Frames that a fault has put behind others may still be in flight when the faults are over. */
+/* Frames that a fault has delayed may still be in flight when the faults are over. */
 bool egress_is_in_order(const struct egress *e)
 {
     return !e->faults && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
@@ -164,7 +164,7 @@ void egress_count_faults(struct egress *e, uint32_t *n)
         *n += e->faults;
 }
 
-/* Apart, the frames that one end has started ahead of the other do not fill the link. */
+/* While apart the link is never full, because the starting end may be ahead of the other. */
 void egress_apart(struct egress *e, void (*first)(void *ctx))
 {
     T_ASSERT(!first || (egress_is_shaped(e) && egress_is_in_order(e) && e->earlier),
@@ -189,7 +189,7 @@ void egress_set_faults(struct egress *e, const struct egress_faults *f)
     e->faults = e->fault.on;
 }
 
-/* What the fast path reads of cfg's rate and latency. */
+/* Sets what the fast path reads of rate and latency. */
 static void set_pace(struct egress *e)
 {
     const struct egress_cfg *cfg = &e->cfg;
@@ -204,8 +204,7 @@ static void set_pace(struct egress *e)
     e->stretches = (cfg->mm_load || cfg->mm_store) && cfg->rate_bps;
 }
 
-/* last_at_ps keeps the order of arrivals: frames that start now join those that are in flight behind
- * them. */
+/* Keeps last_at_ps, and so the order of arrivals: frames that start now arrive after those in flight. */
 void egress_set_link(struct egress *e, uint64_t rate_bps, int64_t latency_ps)
 {
     int64_t before = watched(e);

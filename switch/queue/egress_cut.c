@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames that a switch has begun to receive and that may not start yet: on a link faster than their
- * own they would run out of bits. They wait in the list of their class in order of the time from
- * which they may start, behind all that may start earlier, as if they were queued at that time.
- * There are few: one for each ingress port at most.
+ * Frames that a switch has begun to receive and may not send yet: on a link faster than their own the
+ * sender would run out of bits. They wait in the list of their class, sorted by the time from which they
+ * may start, as if they were queued at that time. There are few: at most one for each ingress port.
  */
 #include "switch/queue/egress_priv.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of an egress queue: for egress.c (frames), egress_cut.c (frames that are not ready) and
- * egress_ctl.c (set-up and control) only. */
+/* Internals of an egress queue, only for egress.c (frames), egress_cut.c (frames that may not start yet)
+ * and egress_ctl.c (set-up and control). */
 #ifndef TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 #define TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 
@@ -13,15 +13,15 @@
 
 #define FLIGHT_MIN   64u
 #define FLIGHT_MAX   65536u
-#define START_MAX    32u /* frames that start at once */
-#define FLIGHT_SPARE 4u  /* a frame, its duplicate, and the same of one pushed by departed() */
+#define START_MAX    32u /* frames that start together */
+#define FLIGHT_SPARE 4u  /* a frame, its duplicate, and both of a frame that departed() pushes */
 
-/* Frames in order, linked through their meta: a queue needs no memory of its own, and the deadline
- * of the first frame is known without touching it. */
+/* A list of frames, linked through their meta: so a queue needs no memory of its own, and the deadline of
+ * the first frame is known without reading it. */
 struct egress_line {
     struct rte_mbuf *first, *last;
     int64_t first_ps, last_ps; /* due_ps of those two; first_ps PS_NEVER: empty */
-    uint32_t n, limit;         /* limit: most frames that may be in it */
+    uint32_t n, limit;         /* limit: of n */
 };
 
 struct waiting {
@@ -33,14 +33,14 @@ _Static_assert(sizeof(struct waiting) == CACHELINE, "one cache line");
 
 enum { START_PULL = FRAME_CLASSES };
 
-/* Fields in order of use: a simulated fabric has thousands of queues, and each cache line of a cold
- * one costs a miss. A frame that finds the link idle reads the first four and its class's. */
+/* Fields in order of use: a simulated fabric has thousands of queues, and each cache line of a cold one
+ * costs a miss. A frame that finds the link idle reads the first four lines and that of its class. */
 struct egress {
     int64_t free_ps;  /* end of the last frame on the link */
-    int64_t start_ps; /* next start (link permitting); PS_NEVER: nothing waits */
-    int64_t pull_ps;  /* since when the pull source is ready; PS_NEVER: found empty */
+    int64_t start_ps; /* next start, if the link is not full; PS_NEVER: nothing waits */
+    int64_t pull_ps;  /* since when the pull source may have frames; PS_NEVER: it was empty */
     int64_t pause_ps[FRAME_CLASSES];
-    int64_t last_at_ps; /* latest arrival in order; jitter does not reorder */
+    int64_t last_at_ps; /* latest arrival so far, without reordered frames */
     bool full;          /* the link was full when start_ps was planned */
     uint8_t start_what;
     uint8_t classes; /* bit of each class in which frames wait */
@@ -50,7 +50,7 @@ struct egress {
 
     struct egress_line flight; /* in flight, by arrival */
     int64_t latency_ps;
-    int64_t takes_ps; /* time per byte; if that is not exact, of last_bytes */
+    int64_t takes_ps; /* time per byte; if not `exact`, time of last_bytes */
     uint32_t last_bytes;
     bool exact, faults, marks; /* fault.on, ecn.min_bytes */
     bool cuts;                 /* cfg.cut_bytes, on a link with a rate */
@@ -93,7 +93,7 @@ static inline void line_add(struct egress_line *l, struct rte_mbuf *m, int64_t d
     l->last_ps = due_ps;
 }
 
-/* Adds a frame in order of due_ps, behind all of the same time. */
+/* Adds a frame sorted by due_ps, behind all of the same time. */
 static inline void line_insert(struct egress_line *l, struct rte_mbuf *m, int64_t due_ps)
 {
     struct rte_mbuf *before = l->first;
@@ -143,7 +143,7 @@ static inline void note_peaks(struct egress *e, unsigned cls)
     *peak = RTE_MAX(*peak, e->q[cls].bytes);
 }
 
-/* Frames of the class cannot start. */
+/* Removes the first waiting frame of the class. */
 static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
 {
     struct waiting *r = &e->q[cls];
@@ -199,7 +199,7 @@ static inline int64_t duration(struct egress *e, uint32_t bytes)
     return e->takes_ps;
 }
 
-/* Time by which a frame is handed on at the far end before its last bit is there. */
+/* How much earlier than its last bit a frame arrives at the far end. */
 static inline int64_t ahead(const struct egress *e, struct rte_mbuf *m, int64_t dur)
 {
     if (likely(!e->cuts) || frame_meta(m)->cls == FRAME_CONTROL ||
@@ -209,7 +209,7 @@ static inline int64_t ahead(const struct egress *e, struct rte_mbuf *m, int64_t 
     return dur - e->header_ps;
 }
 
-/* Whether a frame fits into its class; one that does not is counted. */
+/* Whether a frame fits into its class; counts it if not. */
 static inline bool egress_fits(struct egress *e, const struct waiting *r, uint32_t bytes)
 {
     if (likely(r->line.n < r->line.limit && r->bytes + bytes <= r->limit_bytes))
@@ -227,7 +227,7 @@ static inline struct rte_mbuf *egress_marked(struct egress *e, const struct wait
     return m;
 }
 
-/* The deadline that egress_on_earlier() watches; while both ends run apart, the next start only. */
+/* The time that egress_on_earlier() watches; while both ends run apart, the next start only. */
 static inline int64_t watched(const struct egress *e)
 {
     return e->first ? e->start_ps : egress_next(e);
@@ -239,13 +239,13 @@ static inline void call_if_earlier(struct egress *e, int64_t before)
         e->earlier(e->watcher);
 }
 
-/* egress_ctl.c: the link time of a frame that takes dur, if it is data of multimem. */
+/* egress_ctl.c: how long a frame that takes dur occupies the link, if it carries data of multimem. */
 int64_t egress_stretched(const struct egress *e, struct rte_mbuf *m, int64_t dur);
 
-/* egress.c: plans the next start anew. */
+/* egress.c: plans the next start. */
 void egress_plan(struct egress *e);
-/* egress_cut.c: queues n frames that fit in order of the time from which they may start, and plans
- * the next start. */
+/* egress_cut.c: queues n frames that fit, sorted by the time from which they may start, and plans the
+ * next start. */
 void egress_enter_sorted(struct egress *e, struct waiting *r, struct rte_mbuf *const *m, uint32_t n,
                          int64_t ready_ps);
 

@@ -7,8 +7,8 @@
 #include "switch/queue/egress.h"
 
 #define MAC_BYTES                                                                                  \
-    12u /* bits are flipped behind the addresses: the FCS of a real MAC keeps frames from wrong
-           receivers */
+    12u /* flips bits only behind the addresses: a real MAC's FCS protects frames
+           from wrong receivers */
 
 static inline uint64_t rotl(uint64_t x, int k)
 {
@@ -30,7 +30,7 @@ static void flip(struct rte_mbuf *m, uint32_t bit)
     *rte_pktmbuf_mtod_offset(m, uint8_t *, bit / 8) ^= 1u << (bit & 7);
 }
 
-/* Without its data a frame has no ICRC: whether the flipped bit would have been in it is kept. */
+/* A length-only frame has no ICRC: notes whether the flipped bit would have been in its data. */
 static void flip_length_only(struct rte_mbuf *m, uint32_t bit)
 {
     struct roce_pkt k;

@@ -38,9 +38,9 @@ static inline bool fault_hit(struct fault *f, uint64_t p)
 }
 
 /*
- * Returns a copy of the frame with one bit flipped behind its MAC addresses: shared bytes stay
- * unchanged. Frees m. A bit of a length-only payload is not there: FRAME_F_DAMAGED takes its place.
- * NULL: the frame is lost (no buffer).
+ * Returns a copy of the frame with one bit flipped behind its MAC addresses; shared bytes stay unchanged.
+ * Frees m. A length-only payload has no bits to flip: sets FRAME_F_DAMAGED instead. NULL: there is no
+ * buffer, so the frame is lost.
  */
 struct rte_mbuf *fault_corrupt(struct fault *f, struct rte_mbuf *m, struct rte_mempool *pool);
 

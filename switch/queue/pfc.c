@@ -44,7 +44,7 @@ int pfc_parse(struct rte_mbuf *m)
     return rte_be_to_cpu_16(w->quanta[PFC_PRIORITY]);
 }
 
-/* Bytes that a link carries in a given time. */
+/* Bytes that a link carries in that time. */
 static uint64_t link_bytes(int64_t ps, uint64_t rate_bps)
 {
     return (uint64_t)((unsigned __int128)ps * rate_bps / (8 * PS_PER_S));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Priority flow control, IEEE 802.1Qbb: a port that fills its part of the buffers pauses its
- * neighbour before a frame is lost.
+ * Priority flow control, IEEE 802.1Qbb: a port that fills its share of the buffers pauses its neighbour
+ * before a frame is lost.
  *
- * Ingress side: counts the bytes and frames that came in by this port in the lossless class and are
- * still in the node. Above XOFF it pauses the neighbour, and repeats the pause until XON is
- * reached. Frames that the neighbour sends before it obeys fit the headroom: 2 x (latency + time of
- * a frame) at the link's rate, and the frames that both ends had begun. Frames are counted as well
- * as bytes, because an acknowledgement holds a whole mbuf.
+ * Ingress side: counts the bytes and frames of the lossless class that came in by this port and are still
+ * in the node. Above XOFF it pauses the neighbour, and repeats the pause until XON is reached. Frames that
+ * the neighbour sends before it obeys fit the headroom: 2 x (latency + time of a frame) at the link's
+ * rate, and the frames that both ends had begun. It counts frames as well as bytes, because an
+ * acknowledgement holds a whole mbuf.
  *
  * Egress side: pfc_parse() gives the length of a pause; the egress queue obeys.
  */
@@ -38,7 +38,7 @@ struct pfc_cfg {
     bool on;
     uint64_t rate_bps;
     int64_t latency_ps;
-    int64_t lag_ps;       /* further delay of pauses and frames beyond the link's */
+    int64_t lag_ps;       /* delay of pauses and frames beyond the link's */
     uint32_t max_frame;   /* layer-2 bytes */
     uint64_t share_bytes; /* share of the buffers for this port: XOFF, or less if the link needs
                              more headroom */
@@ -52,17 +52,16 @@ struct pfc {
     uint32_t pkts;
     uint64_t bytes;
     uint64_t xoff_bytes, xon_bytes;
-    uint32_t xoff_pkts,
-        xon_pkts;       /* fields up to here: read for every frame; the rest: at a threshold */
-    int64_t due_ps;     /* next repetition; PS_NEVER: not above XOFF */
-    int64_t refresh_ps; /* gap between repeated pauses, shorter than a pause */
+    uint32_t xoff_pkts, xon_pkts; /* read for every frame up to here; the others at a threshold */
+    int64_t due_ps;               /* next repetition; PS_NEVER: not above XOFF */
+    int64_t refresh_ps;           /* gap between repeated pauses, shorter than a pause */
     uint64_t headroom_bytes;
     uint32_t headroom_pkts;
 };
 
 void pfc_init(struct pfc *p, const struct pfc_cfg *cfg);
 
-/* When a port pauses its neighbour and lets it go on; also for models of it. */
+/* When a port pauses its neighbour and when it resumes it; also for models. */
 struct pfc_limits {
     uint64_t xoff_bytes, xon_bytes;
     uint32_t xoff_pkts, xon_pkts;
@@ -95,7 +94,7 @@ static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t 
     return PFC_XOFF;
 }
 
-/* Accounts for n frames at once. False: they may cause a pause, enter them one by one. */
+/* Accounts for n frames at once. False: they may cause a pause, so enter them one by one. */
 static inline bool pfc_enter_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
 {
     if (!p->over && (p->bytes + bytes > p->xoff_bytes || p->pkts + n > p->xoff_pkts))
@@ -126,7 +125,7 @@ static inline enum pfc_verdict pfc_leave(struct pfc *p, uint32_t bytes)
     return PFC_XON;
 }
 
-/* Duration of so many quanta at this rate. */
+/* Duration of `quanta` at this rate. */
 int64_t pfc_quanta_ps(uint32_t quanta, uint64_t rate_bps);
 /* Builds a pause frame of the lossless class; 0 quanta: resume. NULL: pool empty. */
 struct rte_mbuf *pfc_frame(struct rte_mempool *pool, const uint8_t src[6], uint16_t quanta);
