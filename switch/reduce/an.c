@@ -138,7 +138,7 @@ static void an_settle(struct an *a)
     an_check_all(a);
 }
 
-/* Called before the rnic, which may call back. */
+/* Sets the time of the call; call it before the rnic, which may call back. */
 static void enter_rnic(struct an *a, int64_t now_ps)
 {
     T_ASSERT_HOT(!a->in_rnic, "the rnic is called from one of its own callbacks");
@@ -228,10 +228,10 @@ void an_retime(struct an *a)
     }
 }
 
-/* Where the conf sets none: */
+/* If the conf sets none: */
 #define EDGE_TIMEOUT 10 /* 4.2 ms of fabric time: far beyond every round trip */
 #define EDGE_TIMEOUT_REAL                                                                          \
-    17 /* 537 ms, where a conf runs in real time: the peer is a process or a guest                 \
+    17                     /* 537 ms, if a conf runs in real time: the peer is a process or a guest
           that may not be scheduled for a while */
 #define EDGE_RNR_RETRIES 7 /* without end */
 #define EDGE_MIN_RNR     1 /* 10 us */

@@ -15,24 +15,24 @@ struct an;
 
 struct an_cfg {
     const struct fabric *fab;
-    uint16_t node; /* its switch; fab has its address, quotas and position in the trees */
+    uint16_t node; /* the switch's node; fab has its address, quotas and position in the trees */
     struct rte_mempool *pool;
     struct rte_mempool *parts; /* for results by reference (rnic_cfg); NULL: each is a copy */
-    uint32_t mbuf_budget;      /* total of mbufs that grants may promise */
+    uint32_t mbuf_budget;      /* mbufs that all grants together may promise */
     /* As in struct net_cfg. */
     int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *late_ctx;
     /* Whether a link to a neighbour is up; NULL: they always are. */
     bool (*linked)(void *ctx, uint16_t node);
     void *linked_ctx;
-    uint32_t life;    /* number of restarts of the switch: each life draws new PSNs */
+    uint32_t life;    /* restarts of the switch so far: each life draws new PSNs */
     struct mm_cfg mm; /* multimem, where the switch is NVSwitch-like */
 };
 
 #define AN_FLIGHT_MARGIN 16u
 
-/* Mbufs that a group of n children can hold at an AN: the children's in its slots, and each way those
- * that are not acknowledged or wait to be sent. top: it has no parent. */
+/* Mbufs that a group of n children can hold at an AN: those of the children in its slots, and in each
+ * direction those that are not acknowledged or wait to be sent. top: the AN has no parent. */
 static inline uint32_t an_group_mbufs(uint32_t n, bool top, uint32_t window)
 {
     return n * window + (top ? 1 : 2) * (2 * window + AN_FLIGHT_MARGIN);
@@ -43,13 +43,13 @@ void an_destroy(struct an *a);
 struct endpoint an_endpoint(struct an *a);
 /* Whether no group, slot or mbuf is held (the oracle's leak check). */
 int an_idle(const struct an *a);
-/* Groups under this key that it holds, of trees and of multimem. */
+/* Number of groups with this key, of trees and of multimem. */
 unsigned an_groups_of(const struct an *a, uint64_t key);
-/* Calls fn for each child of each of them. */
+/* Calls fn for each child of each group. */
 void an_view(const struct an *a, group_view_fn *fn, void *ctx);
-/* The link to a child or parent node is down (io/ detects that in wall time). */
+/* Call it when the link to a child or parent node is down (io/ detects that in wall time). */
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
-/* All links are down: no member or neighbour is blamed. */
+/* Call it when all links are down: no member or neighbour is blamed. */
 void an_cut_off(struct an *a, int64_t now_ps);
 
 /* Sets the total of mbufs that later grants may promise; earlier grants stay valid. */

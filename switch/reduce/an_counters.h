@@ -16,12 +16,12 @@
     X(mbufs_promised) /* current value: reserved by grants */                                      \
     X(joins_granted)                                                                               \
     X(joins_refused)                                                                               \
-    X(joins_over_share)  /* refused: the host alone has its share (among joins_refused) */         \
-    X(groups_gave_way)   /* aborted, half of them not there, for a group that found no room */     \
+    X(joins_over_share)  /* refused: its host alone holds its share (among joins_refused) */       \
+    X(groups_gave_way)   /* aborted, incomplete, for a group that found no room */                 \
     X(groups_incomplete) /* aborted because some member did not join in time */                    \
     X(windows_smaller)   /* of idle groups, for one that found less room than it asked for */      \
-    X(windows_larger)    /* of those again, when others had ended */                               \
-    X(beyond_window)     /* packets that come again later: sent before their window was smaller */ \
+    X(windows_larger)    /* of those, again, after others had ended */                             \
+    X(beyond_window)     /* refused for now: sent before their window was made smaller */          \
     X(joins_stale)       /* repeated after their group had ended */                                \
     X(leaves)                                                                                      \
     X(aborts) /* groups aborted */                                                                 \
@@ -29,9 +29,9 @@
     X(peers_down)                                                                                  \
     X(probes)                                                                                      \
     X(keepalives)      /* sent on idle edges */                                                    \
-    X(edges_silent)    /* of them, edges that ended because no answer came */                      \
+    X(edges_silent)    /* of these edges, ended because no answer came */                          \
     X(control_bad)     /* invalid control messages */                                              \
-    X(control_forged)  /* from a sender who may not send it */                                     \
+    X(control_forged)  /* sent by a process or node that may not send them */                      \
     X(control_dropped) /* send queue full; the requester repeats */                                \
     X(control_repeated)                                                                            \
     X(operations) /* whole vectors reduced */                                                      \

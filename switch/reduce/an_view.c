@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/reduce/an_priv.h"
 
-/* Slots that have some child's packet and wait for another's. */
+/* Number of slots that have some child's packet and wait for another's. */
 static uint32_t slots_used(const struct an_group *g)
 {
     uint32_t n = 0;

@@ -10,7 +10,7 @@
 
 /* ---- answers ---- */
 
-/* The fields of the request that every answer repeats. */
+/* An answer with the fields of the request that every answer repeats. */
 static struct agg_ctl answer_to(const struct agg_ctl *c, enum agg_status st)
 {
     return (struct agg_ctl){.status = rte_cpu_to_be_16((uint16_t)st),
@@ -62,7 +62,7 @@ void control_grant(struct an_group *g, struct an_edge *e)
 
 /* ---- identification ---- */
 
-/* An AN speaks from its control queue pair, a member from one of the process that joined. */
+/* An AN must send from its control queue pair, a member from a queue pair of the process that joined. */
 static bool may_speak(const struct an *a, const struct an_edge *e, const struct an_addr *from)
 {
     if (e->addr.ip != from->ip)
@@ -70,7 +70,7 @@ static bool may_speak(const struct an *a, const struct an_edge *e, const struct 
     return e->is_member ? an_of_sender(a, e->node, from, e->qpn) : from->qpn == AGG_QPN;
 }
 
-/* The edge of a message from this sender; NULL: none. */
+/* The edge of the child that sent the message; NULL: none. */
 static struct an_edge *find_edge(struct an_group *g, const struct an_addr *from,
                                  const struct agg_ctl *c)
 {
@@ -96,7 +96,7 @@ static bool mtu_valid(uint32_t mtu)
     return mtu >= 256 && mtu <= ROCE_MAX_MTU && !(mtu & (mtu - 1));
 }
 
-/* Whether the queue pair of the edge is the sender's: PEER_DOWN takes back what a process was
+/* Checks that the queue pair of the edge belongs to the sender: PEER_DOWN takes back what a process was
  * granted by the QPNs of its slot. */
 static enum agg_status check_sender(const struct an *a, const struct an_addr *from,
                                     const struct fab_child *k, const struct agg_ctl *c, char *text)
@@ -178,13 +178,13 @@ static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const st
     return st;
 }
 
-/* How much later than `attempt` a message's is. */
+/* By how many attempts a message is later than `attempt`. */
 static int later_than(const struct agg_ctl *c, uint16_t attempt)
 {
     return (int16_t)(rte_be_to_cpu_16(c->attempt) - attempt);
 }
 
-/* Handles a JOIN of a group that has ended. True: it was answered or dropped here. */
+/* Handles a JOIN of a group that has ended. True: answered or dropped here. */
 static bool join_too_late(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
     struct an_tombstone *p = tombstone_find(a, rte_be_to_cpu_16(c->tree),
@@ -203,9 +203,9 @@ static bool join_too_late(struct an *a, const struct an_addr *from, const struct
 }
 
 /*
- * A group of this id and these members under another key: a mistake, because each sender is a member
- * of the list. Somebody who takes the id of a job that he is no member of has another list, and so a
- * group of his own.
+ * Whether there is a group of this id and these members under another key. That is a mistake, because each
+ * sender is in the list. Somebody who takes the id of a job without being its member has another list, and
+ * so a group of its own.
  */
 static bool has_other_key(struct an *a, const struct agg_ctl *c)
 {
@@ -218,7 +218,7 @@ static bool has_other_key(struct an *a, const struct agg_ctl *c)
     return false;
 }
 
-/* The ranks have given the group up and make it again: its members may not have left it yet. */
+/* Ends a group whose ranks have given it up and make it again; its members may not have left it yet. */
 static void join_again(struct an_group *g, struct an_edge *e, const struct agg_ctl *c)
 {
     char who[48];
@@ -280,7 +280,7 @@ static void on_join_reply(struct an *a, const struct an_addr *from, const struct
         tombstone_granted(a, from, c);
     if (!g || g->top || g->state != GROUP_ASKING || from->ip != g->up.addr.ip ||
         from->qpn != AGG_QPN || g->xid != rte_be_to_cpu_32(c->xid))
-        return; /* answered before, or never requested */
+        return; /* answered before, or never sent */
     if (st != AGG_OK) {
         join_text(text, "%s: %s", a->cfg.fab->nodes[g->up.node].name, c->text);
         group_refuse(g, st < AGG_STATUS_COUNT ? st : AGG_E_PARENT, text);
@@ -335,11 +335,11 @@ static void on_abort(struct an *a, const struct an_addr *from, const struct agg_
     struct agg_ctl r = answer_to(c, AGG_OK);
     struct an_edge *e = NULL;
 
-    if (from->qpn != AGG_QPN) { /* not of an aggregation node */
+    if (from->qpn != AGG_QPN) { /* not from an aggregation node */
         a->cnt.control_forged++;
         return;
     }
-    if (g && later_than(c, g->attempt)) /* of one before it */
+    if (g && later_than(c, g->attempt)) /* about an earlier attempt */
         g = NULL;
     if (g && !g->top && may_speak(a, &g->up, from))
         e = &g->up;
@@ -357,7 +357,7 @@ static void on_peer_down(struct an *a, const struct an_addr *from, const struct 
     uint32_t space = rte_be_to_cpu_32(c->qpn) >> 16 & 0xff;
     struct an_group *g;
 
-    if (from->qpn != AGG_NIC_QPN) { /* not of a NIC */
+    if (from->qpn != AGG_NIC_QPN) { /* not from a NIC */
         a->cnt.control_forged++;
         return;
     }
@@ -431,7 +431,7 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
             mm_refuse_all(a, from, p);
         return;
     }
-    if (c.type != AGG_JOIN) /* which has a list of members there */
+    if (c.type != AGG_JOIN) /* a JOIN has a list of members there */
         clean_text(c.text, sizeof(c.text));
     switch (c.type) {
     case AGG_JOIN:

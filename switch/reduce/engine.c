@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The time that the switch's arithmetic takes (fabric `costs.aggregate`): pieces of a fixed size one
- * after another, those of all groups, in the order in which their last operand came. Without the cost
- * a slot is reduced when it is complete.
+ * The time that the switch's arithmetic takes (fabric `costs.aggregate`): it reduces pieces of a fixed
+ * size one after another, of all groups, in the order in which their last operand arrived. Without the
+ * cost a slot is reduced as soon as it is complete.
  *
- * A group's slots complete in order, and so they are due in order: the first that waits is the first
+ * A group's slots complete in order and therefore are due in order: the first that waits is the first
  * that is not reduced.
  */
 #include "switch/reduce/an_priv.h"

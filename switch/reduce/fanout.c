@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The child that is the member, or has it below. */
+/* Index of the child that is the member, or has it below. */
 static uint16_t child_of(const struct an_group *g, uint16_t member)
 {
     const struct an *a = g->a;
@@ -43,7 +43,7 @@ struct an_fanout fanout_of(struct an_group *g, const struct agg_hdr *h)
     if (h->coll == AGG_BROADCAST) {
         c.from = root_child(g, h);
         if (c.from != FAB_NONE && g->child[c.from].is_member)
-            c.not_to = c.from; /* it has the elements already */
+            c.not_to = c.from; /* the sender has the elements */
     } else if (h->coll == AGG_REDUCE) {
         c.to = root_child(g, h);
     }
@@ -95,7 +95,7 @@ static bool wqe_post(struct an_edge *e, struct wqe *w)
     return !rc;
 }
 
-/* given: the queue pair takes over one of the caller's references to p->m. */
+/* Posts a packet. given: the queue pair takes over one of the caller's references to p->m. */
 static bool post_piece(struct an_edge *e, const struct an_piece *p, bool given)
 {
     struct wqe *w = &e->g->a->data;
@@ -150,7 +150,7 @@ void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_pi
     }
     T_ASSERT_HOT(spare <= g->n, "more references to a result were given than taken");
     T_ASSERT_HOT(!spare || rte_mbuf_refcnt_read(p->m) > spare, "the caller's reference is gone");
-    if (spare) /* the caller holds one, so these are not the last */
+    if (spare) /* the caller still holds one, so none of these is the last */
         rte_mbuf_refcnt_update(p->m, (int16_t)-spare);
     g->results++;
 }

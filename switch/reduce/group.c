@@ -6,9 +6,9 @@
  *                          |                         |
  *                          +-- parent refuses: over  +-- something is wrong: ABORT to all, over
  *
- * (the top of a group has no parent to ask and is OPEN at once). The first JOIN reserves all
- * resources of a group: its place among the groups, a window of slots, and the mbufs that its slots
- * and unacknowledged results can hold. So a granted group never waits for another one to end.
+ * (the top of a group has no parent to ask and is OPEN at once). The first JOIN reserves all resources of
+ * a group: its place among the groups, a window of slots, and the mbufs that its slots and
+ * unacknowledged results can hold. So a granted group never waits for another one to end.
  */
 #include "switch/reduce/an_priv.h"
 
@@ -76,14 +76,14 @@ static uint32_t new_psn(struct an *a)
 }
 
 /*
- * The send queue holds packets in flight (flight) and packets not sent yet, at most a window of
- * them: a child stops after a window without results.
+ * Makes the queue pair of an edge. Its send queue holds `flight` packets in flight and at most a window of
+ * packets not sent yet: a child stops after a window without results.
  */
 static int make_qp(struct an_group *g, struct an_edge *e)
 {
     struct qp_cfg cfg = {.type = QP_RC,
                          .sq_depth = g->a->flight + g->window + AN_FLIGHT_MARGIN,
-                         .bounded = true, /* payloads are in frames */
+                         .bounded = true, /* payloads stay in frames */
                          .max_inline = sizeof(struct agg_hdr),
                          .streaming = true,
                          .user = e};
@@ -150,8 +150,8 @@ void group_close_edge(struct an_edge *e)
 
 /* ---- creation ---- */
 
-/* The key is a part of a group's name: who takes somebody's id with another key keeps nobody from
- * it. */
+/* Finds a group. The key is part of its name: a sender who takes somebody's id with another key does not
+ * block that id. */
 struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key)
 {
     struct an_group *g;
@@ -307,8 +307,8 @@ void group_free(struct an_group *g)
     free(g);
 }
 
-/* No child has a grant yet. A child that repeats its JOIN creates the group again, so a lost
- * refusal is repeated. */
+/* No child has a grant yet. A child that repeats its JOIN creates the group again, so a lost refusal is
+ * repeated. */
 void group_refuse(struct an_group *g, enum agg_status status, const char *text)
 {
     struct an *a = g->a;
@@ -325,7 +325,7 @@ void group_refuse(struct an_group *g, enum agg_status status, const char *text)
                                              .member = rte_cpu_to_be_32(e->member)},
                            status, text);
     }
-    if (status == AGG_E_PARENT) { /* its grant may have been lost: a LEAVE gives it back */
+    if (status == AGG_E_PARENT) { /* its grant may have been lost: a LEAVE returns it */
         struct an_tombstone *p = tombstone_new(g, false);
 
         tombstone_add(p, &g->up, true, AGG_LEAVE);
@@ -390,7 +390,7 @@ void group_lost(struct an_group *g, struct an_edge *e)
         group_doom(g, AGG_E_PARENT, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
     else if (e->state == EDGE_PENDING || e->state == EDGE_JOINED)
-        /* Members below the lost node may be alive: hosts can fail over to paths without that
+        /* Members below the lost node may be alive: ranks can fail over to paths without that
          * node. */
         group_doom(g, e->is_member ? AGG_E_MEMBER_LOST : AGG_E_EDGE, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);

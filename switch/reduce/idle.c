@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Edges on which nothing comes. A NIC announces the end of a process, but its message may be lost,
- * its slot may have a new process already, and hosts outside announce nothing. So a connection on
- * which nothing came since the last look is asked by a keep-alive, which its HCA answers whatever
- * the program does; who does not answer AN_KEEPALIVES in a row is gone. A look is a comparison for
- * each edge every AN_LOOK_PS of fabric time, and a live idle edge costs two packets every other look.
+ * Keep-alives on silent edges. A NIC announces the end of a process, but its message may be lost, its slot
+ * may have a new process already, and hosts outside announce nothing. So a connection on which nothing
+ * came since the last check gets a keep-alive, which the peer's HCA answers whatever the program does; a
+ * peer that does not answer AN_KEEPALIVES in a row is gone. A check compares one number for each edge every
+ * AN_LOOK_PS of fabric time; a live idle edge costs two packets at every other check.
  */
 #include "switch/reduce/an_priv.h"
 
@@ -43,6 +43,6 @@ void idle_check(struct an_group *g)
     if (!g->top && g->state == GROUP_OPEN)
         look_at(&g->up);
     if (g->resizes && !g->doomed)
-        window_tell_all(g); /* the last may have been lost */
+        window_tell_all(g); /* the last WINDOW may have been lost */
     g->look_ps = g->a->now + AN_LOOK_PS;
 }

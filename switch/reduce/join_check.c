@@ -45,7 +45,7 @@ const struct fab_tree *join_tree(const struct fabric *f, uint16_t id)
 enum agg_status join_members(const struct fabric *f, const struct agg_ctl *c, struct fab_members *m,
                              char *text)
 {
-    struct agg_ctl on; /* the list in the JOIN to the parent */
+    struct agg_ctl on; /* members as written in the JOIN to the parent */
 
     if (agg_members_read(c, m) || agg_members_write(&on, m)) {
         join_text(text, "the list of members is no list, or takes more than %u spans", AGG_SPANS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether a JOIN is its sender's to send: what it says about tree, members and address against the
- * fabric. Shared by the aggregation node and the protocols beside it.
+ * Checks whether a sender may send its JOIN: its tree, members and address against the fabric. Shared by
+ * the aggregation node and the protocols beside it.
  */
 #ifndef TRIB_SWITCH_REDUCE_JOIN_CHECK_H
 #define TRIB_SWITCH_REDUCE_JOIN_CHECK_H
@@ -13,14 +13,14 @@
 
 #define JOIN_TEXT sizeof(((struct agg_ctl *)0)->text)
 
-/* Text of a control message, truncated to its field. */
+/* Prints the text of a control message, truncated to its field. */
 void join_text(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* NULL: there is no such tree. */
+/* The tree with this id; NULL: there is none. */
 const struct fab_tree *join_tree(const struct fabric *f, uint16_t id);
-/* Reads the list of members; AGG_OK when every one of them has a host and the sender is on it. */
+/* Reads the list of members. AGG_OK if every one of them has a host and the sender is in the list. */
 enum agg_status join_members(const struct fabric *f, const struct agg_ctl *c, struct fab_members *m,
                              char *text);
-/* Whether the sender, at address ip, is this child according to the tree. */
+/* Whether the sender, at address ip, is this child of the tree. */
 bool join_is_child(const struct fabric *f, const struct fab_child *k, uint32_t ip,
                    const struct agg_ctl *c);
 /* Finds the sender among the children of `node` in the group of its JOIN: *n children, *child. */
@@ -29,9 +29,8 @@ enum agg_status join_child(const struct fabric *f, uint16_t node, const struct f
                            struct fab_child *children, unsigned max, unsigned *n, unsigned *child,
                            char *text);
 /*
- * Whether a queue pair is its sender's. The processes of a host have the top 8 bits of QPNs each for
- * itself, and a NIC lets each send from its own alone; the NICs of hosts outside number queue pairs
- * as they like.
+ * Whether a queue pair belongs to its sender. Each process of a host has QPNs with its own top 8 bits, and a
+ * NIC lets it send from these only; NICs of hosts outside number queue pairs as they like.
  */
 static inline bool join_of_sender(const struct fabric *f, uint16_t host, uint32_t from_qpn,
                                   uint32_t qpn)

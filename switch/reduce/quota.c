@@ -2,12 +2,12 @@
 /*
  * Quotas of an aggregation node: the window of slots and the mbufs that a group reserves.
  *
- * - A host may hold a share of everything alone, in groups that nobody else has joined: so what it
- *   does leaves room for others. Groups of several hosts do not count: one host cannot make them.
- * - Where there are fewer mbufs than a group asks for, idle groups give back what they have beyond an
- *   even share (window.c), and it gets such a share. Slots go to who comes first.
- * - Where there is no room, groups that have waited for members for long give way, so that a list of
- *   members that never come reserves nothing that somebody needs.
+ * - A host may hold a share of all resources alone, in groups that no other host has joined, so that
+ *   others find room. Groups of several hosts do not count: one host cannot make them.
+ * - If there are fewer mbufs than a group asks for, idle groups give back what they hold beyond an even
+ *   share (window.c), and it gets an even share. Slots go to whoever comes first.
+ * - If there is no room, groups that have waited for members for long are aborted, so that lists of
+ *   members that never come reserve nothing that others need.
  */
 #include "base/log.h"
 #include "switch/reduce/an_priv.h"
@@ -19,7 +19,7 @@ uint32_t group_mbufs(const struct an_group *g, uint32_t window)
     return an_group_mbufs(g->n, g->top, window);
 }
 
-/* The largest window that fits into so many mbufs; 0: none. */
+/* The largest window that needs no more than `mbufs`; 0: none. */
 static uint32_t window_of_mbufs(const struct an_group *g, uint32_t mbufs)
 {
     uint32_t ways = g->top ? 1 : 2, fixed = ways * AN_FLIGHT_MARGIN;
@@ -27,9 +27,9 @@ static uint32_t window_of_mbufs(const struct an_group *g, uint32_t mbufs)
     return mbufs > fixed ? (mbufs - fixed) / (g->n + 2 * ways) : 0;
 }
 
-/* ---- what is left ---- */
+/* ---- free resources ---- */
 
-/* Slots and mbufs, of the AN or of the share of one host. */
+/* Free slots and mbufs, of the AN or of the share of one host. */
 struct room {
     uint32_t slots, mbufs;
 };
@@ -44,7 +44,7 @@ static struct room room_left(const struct an *a)
     return (struct room){minus(a->me->reduce.max_slots, a->cnt.slots_granted), an_mbufs_left(a)};
 }
 
-/* Whether nobody else than processes of this host has joined. */
+/* Whether only processes of this host have joined. */
 static bool is_alone(const struct an_group *g, uint16_t host)
 {
     bool any = false;
@@ -70,8 +70,8 @@ static unsigned children_of(const struct an_group *g, uint16_t host)
     return n;
 }
 
-/* What a host holds alone. Of a group's mbufs those of its own children count: the others' are for
- * members that join in a moment, or the group ends. */
+/* What a host holds alone. Of a group's mbufs only the part of its own children counts: the rest is for
+ * members that will join in a moment, or the group will end. */
 struct held {
     uint32_t groups, slots;
     uint64_t mbufs;
@@ -98,7 +98,7 @@ static uint64_t share_of(const struct an *a, uint64_t all)
 
 /* ---- the share of a host ---- */
 
-/* The room that is left of the founder's share for this group. */
+/* What is left of the founder's share for this group. */
 static struct room host_room(const struct an *a, const struct an_group *g, const struct held *h)
 {
     const struct fab_reduce *q = &a->me->reduce;
@@ -109,7 +109,7 @@ static struct room host_room(const struct an *a, const struct an_group *g, const
     return (struct room){minus(slots, h->slots), (uint32_t)RTE_MIN(mbufs, (uint64_t)UINT32_MAX)};
 }
 
-/* The first refusal of a host is logged, and then each that doubles their number. */
+/* Refuses a JOIN. Logs the first refusal of a host, and then each that doubles their number. */
 static enum agg_status over_share(struct an *a, const struct an_group *g, const struct held *h,
                                   char *text)
 {
@@ -131,7 +131,7 @@ static enum agg_status over_share(struct an *a, const struct an_group *g, const 
 
 /* ---- granting ---- */
 
-/* Groups of the same job still expected here, including this one. A job has one key. */
+/* Number of groups of the same job still expected here, including this one. A job has one key. */
 static uint32_t still_to_come(const struct an *a, const struct an_group *g)
 {
     const struct an_group *k;
@@ -147,8 +147,8 @@ static uint32_t least_window(const struct an_group *g)
     return RTE_MIN(g->window, AGG_MSG_PKTS);
 }
 
-/* A window that fits into the room; was: the mbufs that there are, of which others keep a part. None
- * gets less than a message needs: with a smaller window it could never send one. */
+/* Fits the window into the free resources r. was: free mbufs including those kept for others. The window is
+ * never less than a message, because a member could never send one otherwise. */
 static void fit(const struct an *a, struct an_group *g, struct room r, uint32_t was, uint32_t share)
 {
     uint32_t least = least_window(g), w = window_of_mbufs(g, r.mbufs / share);
@@ -169,10 +169,10 @@ static void fit(const struct an *a, struct an_group *g, struct room r, uint32_t 
 }
 
 /*
- * Mbufs that a job may take where there are fewer than it asks for, or some group has given back
- * for that reason. Its groups share them evenly.
- * Where other groups are, each gets an even share of all that the AN has, and where some hold more
- * and are not idle, the job takes half of what is left: so later ones find room as well.
+ * Mbufs that a job may take if there are fewer than it asks for, or if a group has given some back for
+ * that reason. The job's groups share them evenly. If there are other groups, each gets an even share of
+ * all mbufs of the AN; if some busy group holds more than that, the job takes about half of the free
+ * ones, so that later jobs find room as well.
  */
 static uint32_t part_of(struct an *a, const struct an_group *g, uint32_t share)
 {
@@ -223,7 +223,7 @@ static enum agg_status check_room(const struct an *a, const struct an_group *g, 
     return AGG_OK;
 }
 
-/* The group that holds most of those that have waited for members for long; NULL: none. */
+/* Of the groups that have waited for members for long, the one that holds most; NULL: none. */
 static struct an_group *waiting_group(struct an *a)
 {
     struct an_group *g, *most = NULL;
@@ -235,8 +235,8 @@ static struct an_group *waiting_group(struct an *a)
     return most;
 }
 
-/* False: no group waits for members. Only here a group is aborted out of turn: its place is needed
- * now. */
+/* Aborts a group that waits for members. False: there is none. Only here a group is aborted at once and
+ * not by an_settle(): its place is needed now. */
 static bool give_way(struct an *a, enum agg_status why)
 {
     struct an_group *g = waiting_group(a);
@@ -262,7 +262,7 @@ enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text)
         uint64_t groups = share_of(a, a->me->reduce.max_groups);
 
         share = host_room(a, g, &h);
-        /* Its first group is granted where there is room, with the least window if need be. */
+        /* A host's first group is granted if there is room, if need be with the least window. */
         if (h.groups && (h.groups >= RTE_MAX(groups, (uint64_t)FAB_HOST_GROUPS) ||
                          share.slots < least || window_of_mbufs(g, share.mbufs) < least))
             return over_share(a, g, &h, text);

@@ -48,7 +48,7 @@ static struct rte_mbuf *carve(struct rte_mbuf *m, const uint8_t *data, uint32_t 
 
 /* ---- up: one pass ---- */
 
-/* Whether a payload may be overwritten: its bytes have no other reference. */
+/* Whether a payload may be overwritten: nobody else refers to its bytes. */
 static bool exclusive(const struct an_input *in)
 {
     for (struct rte_mbuf *m = in->m; m; m = m->next) {
@@ -96,7 +96,7 @@ static void end_message(struct an_group *g)
         g->a->cnt.operations++;
 }
 
-/* Index in the whole vector of the first element of the slot that is being reduced. */
+/* Index in the whole vector of the first element of the slot being reduced. */
 static uint64_t slot_element(const struct an_group *g)
 {
     uint64_t k = g->next - g->cur_first, in_message = k ? k * g->mtu - AGG_HDR_BYTES : 0;
@@ -104,8 +104,7 @@ static uint64_t slot_element(const struct an_group *g)
     return (rte_be_to_cpu_64(g->cur.offset) + in_message) / g->elem;
 }
 
-/* Reduces the elements of a slot in one pass over all children. A broadcast copies its one
- * sender's. */
+/* Reduces the elements of a slot in one pass over all children; for a broadcast copies its sender's. */
 static void slot_combine(struct an_group *g, const struct an_input *in, uint8_t *out, uint32_t skip,
                          uint32_t bytes)
 {
@@ -130,8 +129,8 @@ static void slot_combine(struct an_group *g, const struct an_input *in, uint8_t 
                       bytes / g->elem);
 }
 
-/* Sends a slot up, or down from the top. For a broadcast whose root is not below this AN, only the
- * header goes up. */
+/* Sends a slot up, or at the top down. For a broadcast whose root is not below this AN, sends only the
+ * header up. */
 static void send_on(struct an_group *g, const struct an_piece *p)
 {
     if (g->top)
@@ -167,7 +166,7 @@ static void free_inputs(const struct an_group *g, struct an_input *in, const str
     rte_pktmbuf_free_bulk(m, n);
 }
 
-/* All children have sent slot g->next. */
+/* Reduces slot g->next, which all children have sent. */
 static void an_slot_reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
 {
     const uint32_t skip = s->head ? AGG_HDR_BYTES : 0, bytes = s->len - s->virt - skip;
@@ -224,8 +223,8 @@ static void doom_packet(struct an_edge *e, enum agg_status st, const char *what)
                what);
 }
 
-/* Names the lower child first, whatever the order of arrival. Ranks below an AN agree, so the
- * lowest one is named for all. */
+/* Dooms the group and names the lower child first, whatever the order of arrival. Ranks below an AN agree
+ * with each other, so the lowest one is named for all. */
 static void doom_mismatch(struct an_group *g, unsigned i, const struct agg_hdr *hi, unsigned j,
                           const struct agg_hdr *hj)
 {
@@ -241,7 +240,7 @@ static void doom_mismatch(struct an_group *g, unsigned i, const struct agg_hdr *
     group_doom(g, AGG_E_OP_MISMATCH, NULL, "%s and %s: %s", a, b, diff);
 }
 
-/* A child that has left can never complete another one's slot. */
+/* Dooms the group: a child that has left can never complete the slots of the others. */
 static void doom_left(struct an_group *g)
 {
     char who[48];
@@ -253,7 +252,7 @@ static void doom_left(struct an_group *g)
                        (unsigned)g->next);
 }
 
-/* Bytes of packet k of n of the message with this header, the header included. */
+/* Length of packet k of the message with this header, including the header. */
 static uint32_t packet_len(const struct an_group *g, const struct agg_hdr *h, uint32_t k)
 {
     uint32_t left = AGG_HDR_BYTES + rte_be_to_cpu_32(h->msg_len) - k * g->mtu;
@@ -283,7 +282,7 @@ static bool slot_agrees(struct an_group *g, struct an_slot *s, unsigned i, const
     return false;
 }
 
-/* Adds a child's packet to its next slot and takes in.m. False: the group is doomed. */
+/* Adds a child's packet to its next slot and takes ownership of in.m. False: the group is doomed. */
 static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_input in)
 {
     struct an_group *g = e->g;
@@ -309,7 +308,7 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
     return true;
 }
 
-/* A header without elements counts for all slots of its message. */
+/* Counts a header without elements for all slots of its message. */
 static void empty_input(struct an_edge *e)
 {
     struct an_group *g = e->g;
@@ -324,8 +323,8 @@ static void empty_input(struct an_edge *e)
     }
 }
 
-/* Whether a packet does not fit into what is left of the edge's window, which was made smaller. A
- * header without elements needs all slots of its message; one that is wrong is judged later. */
+/* Whether a packet exceeds the edge's window, which was made smaller. A header without elements needs all
+ * slots of its message; an invalid one is judged later. */
 static bool is_beyond(const struct an_edge *e, const struct roce_pkt *k, bool head)
 {
     uint32_t slots = 1;
@@ -425,7 +424,7 @@ enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct
         return SINK_COPIED;
     }
     v = e == &g->up ? result_input(e, k, m) : data_input(e, k, m);
-    if (!e->rx.left) /* where a message ends, streams and slots agree */
+    if (!e->rx.left) /* at the end of a message, streams and slots must agree */
         an_check_slots(g);
     return v;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tombstones of groups that have ended. Their slots, mbufs and queue pairs are free already; a
- * tombstone repeats the messages that peers must answer (ABORT to members, LEAVE to the parent) and
- * recognises late ones, so that a repeated JOIN does not make its group again. There is room for a
- * fixed number. A new one replaces one that is over; else one of the host that has most of them, so
- * that nobody's groups that come and go make the switch forget another's.
+ * Tombstones of groups that have ended. Their slots, mbufs and queue pairs are free already; a tombstone
+ * repeats the messages that peers must answer (ABORT to members, LEAVE to the parent) and recognises late
+ * ones, so that a repeated JOIN does not make its group again. Their number is fixed. A new one replaces
+ * one that has expired, or else one of the host that has most of them: so groups of one host that come and
+ * go cannot make the switch forget another host's.
  */
 #include "switch/reduce/an_priv.h"
 
@@ -32,7 +32,7 @@ static unsigned tombstones_of(const struct an *a, uint32_t owner)
     return n;
 }
 
-/* The place of a new one. */
+/* The tombstone to replace by a new one. */
 static struct an_tombstone *replaced(struct an *a)
 {
     struct an_tombstone *best = NULL;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows of groups after their JOIN. A group that is idle gives back mbufs when another one
- * finds less than it asks for, so that no group is refused because of one that does nothing.
+ * Windows of groups after their JOIN. An idle group gives back mbufs when another one finds less than it
+ * asks for, so that no group is refused because of one that does nothing.
  *
  *   full --another group needs it, this one is idle--> an even share, at least a message
  *     ^                                                   |
  *     +--------------- groups have ended -----------------+
  *
- * - The AN decides alone and at once: nobody is waited for, so a member that is gone, or that does not
- *   listen between two operations, keeps nothing. Children are told by WINDOW. One that does not know
- *   yet sends beyond its window; the packet is refused by RNR NAK, which RC repeats, and WINDOW is
- *   repeated with it. So losing or doubling a WINDOW costs time and never a result.
+ * - The AN decides alone and at once: it waits for nobody, so a member that is gone, or does not listen
+ *   between two operations, holds nothing back. WINDOW tells the children. A child that does not know yet
+ *   sends beyond its window; the AN refuses the packet by an RNR NAK, after which RC repeats it, and
+ *   repeats WINDOW. So a lost or doubled WINDOW costs time and never a result.
  * - Other ANs of the group keep their windows; a member that is held back holds back the others.
- * - Shares are of a power of two of groups, so windows change each time that their number doubles.
- * - The ring keeps its length: slots are counted since JOIN, and only what is in flight is limited.
+ * - The number of shares is a power of two, so windows change only when the number of groups doubles.
+ * - The ring keeps its length: slots are counted since JOIN, and only those in flight are limited.
  */
 #include "switch/reduce/an_priv.h"
 
-/* Nothing is in flight, in slots or in queue pairs. */
+/* Whether nothing is in flight, in slots or in queue pairs. */
 static bool is_idle(const struct an_group *g)
 {
     if (g->state != GROUP_OPEN || !g->complete || g->doomed || group_in_operation(g))
@@ -58,7 +58,7 @@ void window_tell_all(struct an_group *g)
             window_tell(&g->child[i]);
 }
 
-/* After a change of the group's window or of what the parent takes. */
+/* Tells children their windows after a change of the group's window or of what the parent takes. */
 static void window_offer(struct an_group *g)
 {
     uint32_t most = g->credit ? RTE_MIN(g->credit, g->window) : g->window;
