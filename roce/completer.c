@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Responses to completions. Acknowledgements are cumulative, but those behind a READ wait for the
- * READ's data: they use a queue of their own and may overtake it, so an early one is recorded and
- * does not mean that a response was lost.
+ * Responses to completions. Acknowledgements are cumulative, but an acknowledgement of packets after a
+ * READ must wait for the READ's data: it has a queue of its own and may overtake them. So an early one is
+ * recorded and does not mean that a response was lost.
  */
 #include "roce/engine.h"
 
@@ -29,7 +29,7 @@ static void check_drained(struct qp *qp)
     qp_event(qp, QP_EV_SQ_DRAINED);
 }
 
-/* Moves the cursor to una where that is ahead of nxt: acknowledged packets are not sent again. */
+/* Moves the cursor up to una if it is behind: acknowledged packets are not sent again. */
 static void sync_cursor(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
@@ -41,7 +41,7 @@ static void sync_cursor(struct qp *qp)
     q->cur_pkt = q->head == q->tail ? 0 : psn_sub(q->una, sq_at(qp, q->head)->first_psn);
 }
 
-/* Completes the requests that acked and una cover, in order, up to a READ that lacks data. */
+/* Completes in order the requests that acked and una cover, up to a READ that lacks data. */
 void completer_advance(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
@@ -68,7 +68,7 @@ void completer_advance(struct qp *qp)
         check_drained(qp);
 }
 
-/* Resets retries and the timer where una has moved. */
+/* Resets retries and the timer if una has moved. */
 static void progressed(struct qp *qp, uint32_t una_before, int64_t now_ps)
 {
     struct requester *q = &qp->rqr;
@@ -98,10 +98,11 @@ static void acknowledge(struct qp *qp, uint32_t psn, int64_t now_ps)
 }
 
 /*
- * A peer says NAK once for a gap, and again only when it has received what was missing and sees the
- * next gap: so each but the first means that requests have come further, though una has not. It
- * waits for READ data, or the peer holds WRITEs and may not say how far it is. They take no retry,
- * as many as there are packets in flight: a peer that only says NAK is given up.
+ * Whether a repeated NAK shows progress although una has not moved. A peer sends one NAK for a gap, and
+ * the next one only when the gap is filled and it sees another: so each NAK but the first means that
+ * requests have got further. una may stay because it waits for READ data, or because the peer holds
+ * WRITEs and may not acknowledge them. Such NAKs take no retry, up to as many as packets are in flight: a
+ * peer that only sends NAKs is given up.
  */
 static bool has_moved_on(struct requester *q)
 {
@@ -118,7 +119,7 @@ static void sequence_nak(struct qp *qp)
     struct requester *q = &qp->rqr;
 
     qp->r->cnt.seq_naks_received++;
-    if (q->rnr_wait) /* everything is sent again afterwards */
+    if (q->rnr_wait) /* everything will be sent again afterwards */
         return;
     if (!has_moved_on(q)) {
         if (q->retry_left == 0) {
@@ -198,10 +199,10 @@ static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64
 /* ---- READ and atomic responses ---- */
 
 /*
- * A response ahead of the next one expected: a response was lost. The READ is requested again, once
- * for a gap: later responses to the first request are further ahead. A response no further ahead
- * than the one that showed the gap belongs to the repeated request, whose first packets are lost as
- * well.
+ * Handles a response ahead of the expected one, which shows that a response was lost. Requests the READ
+ * again, once for a gap: later responses to the first request are further ahead. A response that is no
+ * further ahead than the one that showed the gap answers the repeated request, of which the first packets
+ * were lost as well.
  */
 static enum roce_reason response_gap(struct qp *qp, uint32_t psn)
 {

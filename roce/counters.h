@@ -13,16 +13,16 @@
 /* X(name), each a number of packets unless it says otherwise:
  *   tx_bytes, rx_bytes        layer 2
  *   retransmits               request packets sent again
- *   timeouts                  of a QP: an acknowledgement was overdue
+ *   timeouts                  an acknowledgement of a QP was overdue
  *   timer_pauses              timeouts extended because a process on the path had not run
  *   error_naks_*              refused requests: invalid, access, operation
- *   read_gaps                 times that missed READ responses were asked for again
+ *   read_gaps                 READs requested again because responses were lost
  *   duplicates                requests received again
  *   ce_marks                  received with the congestion mark
  *   cnps_*                    congestion notifications
- *   rate_cuts                 times that one made a queue pair slower
+ *   rate_cuts                 notifications that made a queue pair slower
  *   no_mbufs                  times that sending waited for the pool
- *   qp_errors                 queue pairs that went to the error state by themselves */
+ *   qp_errors                 queue pairs that entered the error state by themselves */
 #define ROCE_COUNTERS(X)                                                                           \
     X(tx_packets)                                                                                  \
     X(tx_bytes)                                                                                    \

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * READs and WRITEs that the owner answers (struct deferred_ops). READs wait in the queue of reads.c
- * until the owner has data. WRITEs are accepted at once and acknowledged when the owner releases
- * them: until then acknowledgements and NAKs stop before the first held WRITE, because both
- * acknowledge everything before their PSN. For the same reason a READ behind a held WRITE is not
- * answered: its response would acknowledge the WRITE. Retransmissions of held WRITEs are dropped as
- * duplicates.
+ * READs and WRITEs that the owner answers (struct deferred_ops). READs wait in the queue of reads.c until
+ * the owner has data. WRITEs are accepted at once and acknowledged when the owner releases them. Until
+ * then acknowledgements and NAKs stop before the first held WRITE, because both acknowledge everything
+ * before their PSN; for the same reason a READ after a held WRITE is not answered. Retransmissions of held
+ * WRITEs are dropped as duplicates.
  */
 #include "roce/engine.h"
 
@@ -144,7 +143,7 @@ void qp_refuse(struct qp *qp)
 
     if (qp->state < QP_RTR || qp->state == QP_ERR)
         return;
-    /* The NAK names the oldest request, held or to be answered. */
+    /* The NAK names the oldest request that is held or not answered. */
     if (qp_read_from(qp, 0, true, &r) && (!s->holding || psn_cmp(r.psn, s->hold.psn) < 0)) {
         s->holding = true;
         s->hold = (struct qp_mark){r.psn, s->msn};

@@ -8,27 +8,25 @@
 
 #include "roce/frame.h"
 
-/* Two queues towards the link: ACKs, NAKs and READ-free control first. */
+/* Two queues towards the link. First: ACKs, NAKs and other control packets that follow no READ. */
 enum endpoint_queue { ENDPOINT_ACK, ENDPOINT_DATA, ENDPOINT_QUEUES };
 
 struct endpoint {
     void *ctx;
-    /* Takes ownership of the first k of n frames and returns k; k < n only for a full memif ring.
-     */
+    /* Takes ownership of the first k of n frames and returns k. k < n only if a memif's ring is full. */
     uint16_t (*input)(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-    /* Moves up to n frames of one queue to the caller, who owns them then. */
+    /* Moves up to n frames of one queue to the caller, who then owns them. */
     uint16_t (*output)(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
                        int64_t now_ps);
     /* Runs timers that are due. */
     void (*tick)(void *ctx, int64_t now_ps);
-    /* When tick() or output() has something to do next: a time, 0 for "frames are ready now", or
-     * PS_NEVER. */
+    /* When tick() or output() has something to do next: a time; 0: frames are ready now; PS_NEVER. */
     int64_t (*next)(void *ctx);
-    /* While frames are ready: when tick() has something to do next, although the link is not free
-     * for them before; a time or PS_NEVER. NULL: never. */
+    /* Time of the next tick() while frames are ready but wait for the link; PS_NEVER: none. NULL: tick()
+     * is never needed then. */
     int64_t (*deadline)(void *ctx);
-    /* Whether more frames were ready when output() gave the last ones, and only come late: the time
-     * of the link is theirs. NULL: frames are never late. */
+    /* Whether the endpoint has more frames than output() gave, which only come late: then the link's time
+     * is kept for them. NULL: frames are never late. */
     bool (*late)(void *ctx);
 };
 

@@ -49,23 +49,23 @@
 
 struct rq {
     uint32_t depth, mask, head, tail;
-    uint32_t users; /* QPs that receive from it */
+    uint32_t users; /* QPs that receive from this queue */
     bool shared;
-    struct qp *owner; /* of a queue that is not shared */
+    struct qp *owner; /* the only QP of a queue that is not shared */
     uint32_t stride, max_sge;
-    uint8_t *ring; /* struct rwqe of max_sge pieces, each in stride bytes: behind it, or (rq_resize)
-                      a block of its own */
+    uint8_t *ring; /* struct rwqe with max_sge pieces, each in stride bytes: after this struct, or
+                      (rq_resize) a block of its own */
     uint8_t first[] CACHELINE_ALIGNED;
 };
 
-/* A posted send, followed by its payload: one cache line, where the payload is one sge. */
+/* A posted send, followed by its payload. One cache line if the payload is one sge. */
 struct swqe {
     uint64_t wr_id, raddr;
     uint32_t len, imm, rkey;
     uint32_t first_psn, n_pkts;
     uint8_t op, flags, frag, n_sge;
     bool holds; /* the payload is data->held */
-    bool virt;  /* READ: the response did not carry all bytes */
+    bool virt;  /* READ: some bytes of the response were not carried */
     union sdata {
         struct {
             struct rte_mbuf *mbuf;
@@ -87,19 +87,18 @@ union sextra {
 };
 
 /*
- * Send queue: [head, cur) sent and not acknowledged, cur is the next to send, cur_pkt packets of it
- * are sent, [cur, tail) waits. Indices run freely; ring entry is index & mask.
+ * Send queue: requests in [head, cur) are sent and not acknowledged, those in [cur, tail) wait; cur_pkt
+ * packets of request cur are sent. Indices run freely; ring entry is index & mask.
  */
 struct requester {
     uint8_t *ring;       /* struct swqe, each in `stride` bytes */
-    union sextra *extra; /* behind the ring, one for each entry */
+    union sextra *extra; /* after the ring, one for each entry */
     uint32_t stride, max_sge, max_inline;
     uint32_t depth, mask, head, cur, tail, cur_pkt;
-    uint32_t
-        seen; /* the port has fetched the requests before it; tail, unless messages cost time */
+    uint32_t seen;     /* requests before it are fetched; tail, unless messages cost time */
     uint32_t post_psn; /* first PSN of the next request posted */
-    uint32_t una;      /* everything before it is done: acknowledged, READ data received */
-    uint32_t nxt;      /* next PSN to send; goes back to una when something was lost */
+    uint32_t una;      /* every PSN before it is done: acknowledged, READ data received */
+    uint32_t nxt;      /* next PSN to send; goes back to una when a packet was lost */
     uint32_t max;      /* one after the last PSN ever sent */
     uint32_t acked;    /* last PSN that the peer acknowledged; may be ahead of una, which waits for
                           READ data */
@@ -110,46 +109,46 @@ struct requester {
     uint8_t retry_left, rnr_left;
     bool rnr_wait;          /* the deadline is the end of the peer's RNR timer */
     bool gap_seen;          /* a missed READ response was requested again */
-    uint32_t gap_psn;       /* gap_seen: the response that showed it */
+    uint32_t gap_psn;       /* gap_seen: PSN of the response that showed it */
     uint32_t silent;        /* requests that ended since the last completion, without one */
-    uint8_t failed;         /* wc_status of request cur, which fails once all before it are done */
-    uint16_t heard;         /* acknowledgements of nothing new, as of a keep-alive */
-    uint16_t paused, pause; /* extensions of the timer for una, in PAUSE_UNITS of a timeout: in all,
+    uint8_t failed;         /* wc_status with which request cur fails once all before it are done */
+    uint16_t heard;         /* acknowledgements of nothing new, such as answers to keep-alives */
+    uint16_t paused, pause; /* extensions of una's timer, in PAUSE_UNITS of a timeout: total, and
                                the last one */
-    uint32_t naks, nak_una; /* sequence NAKs while this was una */
+    uint32_t naks, nak_una; /* sequence NAKs since una had the value nak_una */
 };
 
 enum msg_kind { MSG_NONE, MSG_SEND, MSG_WRITE };
 
-/* A READ or atomic to answer. */
+/* A READ or atomic that is to be answered. */
 struct rd_res {
     uint32_t psn, n_pkts;
-    uint32_t start, next; /* packets [start, next) were answered since the last request for them */
+    uint32_t start, next; /* packets [start, next) are answered since its last request */
     uint32_t rkey, len;
     uint64_t va, orig;
     bool atomic;
-    bool again; /* repeated after it was answered: not limited by max_dest_rd_atomic */
+    bool again; /* a repetition after it was answered: max_dest_rd_atomic does not count it */
 };
 
 struct responder {
     uint32_t epsn, msn;
     uint8_t msg;                 /* enum msg_kind */
-    bool nak_sent;               /* silent until epsn comes */
-    bool ack_want, ack_deferred; /* deferred: follows the READ responses, in their queue */
-    bool keepalive;              /* an empty duplicate is to be sent (keepalive.c) */
+    bool nak_sent;               /* sends no further NAK until epsn arrives */
+    bool ack_want, ack_deferred; /* deferred: after the READ responses, in their queue */
+    bool keepalive;              /* send an empty duplicate (keepalive.c) */
     uint8_t nak;                 /* syndrome to send instead of an ACK; 0: none */
     bool have_rwqe;
-    bool reads_blocked; /* deferred: the owner has no data yet, or a held WRITE is ahead of the
-                          READ */
+    bool reads_blocked; /* deferred: the owner has no data yet, or the READ follows a held
+                           WRITE */
     bool holding;       /* deferred: WRITEs from `hold` on are accepted, but not acknowledged yet */
     uint32_t unacked;
-    uint32_t got; /* bytes of the current message */
+    uint32_t got; /* bytes received of the current message */
     uint32_t n_reads;
-    uint32_t rkey, left; /* current WRITE */
+    uint32_t rkey, left; /* of the current WRITE */
     uint64_t va;
     struct rwqe rwqe;
     struct qp_mark hold;
-    /* In order of PSN: as many as the peer may have outstanding, and as many repeated ones. */
+    /* By PSN: as many as the peer may have outstanding, and as many again for repetitions. */
     struct rd_res reads[2 * ROCE_MAX_RD_ATOMIC];
     struct {
         uint32_t psn;
@@ -170,7 +169,7 @@ struct qp {
     bool in_send, in_ack, in_delayed_acks, reply_turn;
     enum qp_state state;
     uint32_t pd;
-    struct qp_attr attr; /* except its end, in the first cache line */
+    struct qp_attr attr; /* begins in the first cache line, ends in the next */
 
     /* Sending. */
     struct requester rqr CACHELINE_ALIGNED;
@@ -205,20 +204,20 @@ struct rnic {
 
     struct qp **table; /* [n_table] by number, grown on demand to max_qps + 1 at most */
     uint32_t n_table;
-    uint32_t carried; /* largest access to backed memory: frames have no room for more */
+    uint32_t carried; /* longest access to backed memory that fits a frame */
     struct qp *few[ROCE_FEW_QPS];
-    int64_t stall_ps; /* no output before this time, since the pool was empty; 0: none */
-    int64_t now_ps;   /* time of the last call that had one, for events of other calls */
+    int64_t stall_ps; /* no output before then, because the pool was empty; 0: none */
+    int64_t now_ps;   /* time of the last call that passed one; for events of other calls */
 
-    struct qp_list fetch;     /* with requests that the port has not fetched (fetch.c) */
-    int64_t fetch_ps;         /* when the next request of `fetch` is fetched; 0: not started */
+    struct qp_list fetch;     /* QPs with requests that the port has not fetched (fetch.c) */
+    int64_t fetch_ps;         /* when the port fetches the next request; 0: none waits */
     struct timers rate_waits; /* QPs that wait for their rate limit */
     struct timers timers;
     struct timer_entry few_timers[ROCE_FEW_TIMERS];
 
     struct rnic_cfg cfg CACHELINE_ALIGNED;
     struct roce_counters cnt CACHELINE_ALIGNED;
-    struct cacheline_list lines; /* of the owner, too */
+    struct cacheline_list lines; /* for every frame, the owner's included */
     uint32_t next_index, n_qps;
     struct qp *special[ROCE_SPECIAL_QPS];
     uint32_t n_mcast;
@@ -301,8 +300,8 @@ void requester_rewind(struct qp *qp); /* send again from una */
 void requester_timer(struct qp *qp, int64_t now_ps);
 void requester_arm(struct qp *qp,
                    int64_t now_ps); /* starts the timeout if something is outstanding */
-/* Builds a whole frame: headers of k, and k->len bytes from off of request `index`. BUILT_NOTHING:
- * its memory is not accessible. */
+/* Builds a frame with the headers of k and k->len bytes from `off` of request `index`. BUILT_NOTHING: its
+ * memory is not accessible. */
 enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct roce_pkt *k,
                            struct rte_mbuf **m);
 
@@ -329,7 +328,7 @@ enum built keepalive_build(struct qp *qp, struct rte_mbuf **m);
 enum exec reads_request(struct qp *qp, const struct roce_pkt *k);
 enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k);
 enum built reads_build(struct qp *qp, struct rte_mbuf **m);
-void reads_answered(struct responder *s); /* one packet of the oldest was answered */
+void reads_answered(struct responder *s); /* call it when a packet of the oldest one is answered */
 
 /* deferred_responder.c */
 enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken);
@@ -339,7 +338,7 @@ void deferred_reads(struct qp *qp, bool again);
 
 /* local.c: executes the request at the cursor, which is the head of the send queue */
 enum built local_build(struct qp *qp);
-/* On behalf of the peer (SEND with invalidate). */
+/* Invalidates a key for the peer (SEND with invalidate). */
 int local_invalidate(struct qp *qp, uint32_t rkey);
 
 /* ud.c */
@@ -361,13 +360,13 @@ static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr
 {
     int rc = qp->r->cfg.ops.mem(qp->r->cfg.user, qp, remote, key, addr, len, access, p);
 
-    /* Writes need no check: their data came in a frame, so it fits. */
+    /* Only reads are checked: the data of a write came in a frame, so they fit. */
     bool read = !(access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE));
 
     return unlikely(!rc && read && len > qp->r->carried && *p) ? -EFAULT : rc;
 }
 
-/* False: the memory was unmapped since it was registered. */
+/* False: the memory was unmapped after its registration. */
 static inline bool copy_to_user(const struct qp *qp, void *user, const void *src, size_t n)
 {
     if (unlikely(qp->r->cfg.guarded))
@@ -395,7 +394,7 @@ static inline bool qp_is_of_peer(const struct qp *qp, const struct roce_pkt *k)
            (k->mark == qp->attr.dest_qpn >> 16 || unlikely(!qp->attr.dest_marks));
 }
 
-/* Fills in what all packets to the peer share. */
+/* Fills in the fields that all packets to the peer share. */
 static inline void qp_packet(const struct qp *qp, struct roce_pkt *k)
 {
     const struct rnic_cfg *cfg = &qp->r->cfg;
@@ -423,7 +422,7 @@ static inline union sextra *sq_extra(const struct qp *qp, uint32_t i)
     return &qp->rqr.extra[i & qp->rqr.mask];
 }
 
-/* A READ response, or an acknowledgement behind READ responses, can be sent. */
+/* Whether a READ response, or an acknowledgement that follows READ responses, can be sent. */
 static inline bool responder_ready(const struct qp *qp)
 {
     return qp->rsp.n_reads ? !qp->rsp.reads_blocked : qp->rsp.ack_deferred;

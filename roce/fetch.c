@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The cost of a message at a port (rnic_cfg.message_ps): the port sends a request only after it has
- * fetched it, one every message_ps, round robin over the queue pairs. So each message waits that
- * long, and the port starts at most 1 / message_ps messages a second; started ones go on meanwhile.
- * Without the cost a request is fetched when it is posted.
+ * fetched it, and fetches one every message_ps, round robin over the queue pairs. So each message waits
+ * that long, and the port starts at most 1 / message_ps messages a second; started ones continue
+ * meanwhile. Without the cost a request is fetched when it is posted.
  *
- * Rejected: a port that does not send while it fetches. Adapters fetch ahead while they send, so
- * this would slow down long messages at line rate by a cost that real adapters hide.
+ * Rejected: a port that does not send while it fetches. Adapters fetch ahead while they send, so this
+ * would slow down long messages at line rate by a cost that real adapters hide.
  */
 #include "roce/engine.h"
 
@@ -36,7 +36,7 @@ void fetch_run(struct rnic *r, int64_t now_ps)
         T_ASSERT_HOT(qp->in_fetch, "a queue pair in the fetch list is not marked as listed");
         TAILQ_REMOVE(&r->fetch, qp, fetch_link);
         qp->in_fetch = false;
-        if (qp->rqr.seen != qp->rqr.tail) { /* equal: its requests were flushed */
+        if (qp->rqr.seen != qp->rqr.tail) { /* if equal, its requests were flushed */
             qp->rqr.seen++;
             r->fetch_ps += r->cfg.message_ps;
             rnic_want_send(qp);

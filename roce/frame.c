@@ -29,7 +29,7 @@ static unsigned room_of(bool lengths)
     return RTE_PKTMBUF_HEADROOM + (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM);
 }
 
-/* Buffer length of a frame with so much data room. */
+/* Buffer length of a frame with that much data room. */
 static unsigned element_bytes(unsigned room)
 {
     return (unsigned)sizeof(struct rte_mbuf) + (unsigned)FRAME_PRIV_BYTES + room;
@@ -41,19 +41,19 @@ size_t frame_pool_bytes(unsigned n, bool lengths)
            RTE_MEMPOOL_ALIGN;
 }
 
-/* Our private data of a pool, behind DPDK's. */
+/* Our private data of a pool, after DPDK's. */
 struct pool_private {
     struct rte_pktmbuf_pool_private mbufs;
     atomic_ullong missed;
 };
 
-/* Pools of rte_pktmbuf_pool_create() have none. */
+/* NULL for pools of rte_pktmbuf_pool_create(), which have none. */
 static struct pool_private *private_of(struct rte_mempool *p)
 {
     return p->private_data_size >= sizeof(struct pool_private) ? rte_mempool_get_priv(p) : NULL;
 }
 
-/* Counts allocations that found the pool empty; NULL: not counted. */
+/* Counts an allocation that found the pool empty. Returns m. */
 static struct rte_mbuf *noted(struct rte_mbuf *m, struct rte_mempool *pool)
 {
     struct pool_private *priv = likely(m != NULL) ? NULL : private_of(pool);
@@ -70,8 +70,8 @@ uint64_t frame_pool_missed(struct rte_mempool *pool)
     return priv ? atomic_load_explicit(&priv->missed, memory_order_relaxed) : 0;
 }
 
-/* Creates a pool whose frames have no memory yet. room: data room of a frame, `own` of it behind
- * the mbuf itself. The frame freed last is used first, so that few frames circulate and stay in
+/* Creates a pool of frames that have no memory yet. room: data room of a frame; `own`: part of it that
+ * follows the mbuf itself. The frame freed last is used first, so that few frames circulate and stay in
  * caches. */
 static struct rte_mempool *empty_pool(const char *name, unsigned n, unsigned cache, unsigned room,
                                       unsigned own, unsigned flags)
@@ -92,15 +92,15 @@ static struct rte_mempool *empty_pool(const char *name, unsigned n, unsigned cac
     return p;
 }
 
-/* The data of frames of frame_pool_create_over() is elsewhere: DPDK would not find it again after a
- * clone. */
+/* Whether a frame's data follow its mbuf. Those of frame_pool_create_over() do not, and DPDK would not
+ * find them again after a clone. */
 static inline bool has_data(const struct rte_mempool *p)
 {
     return p->elt_size >= sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES +
                               rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)p);
 }
 
-/* got: frames that have memory, or -errno. Returns the pool if it has all of them, else NULL. */
+/* got: number of frames with memory, or -errno. Returns the pool, or NULL if not all frames have some. */
 static struct rte_mempool *filled(struct rte_mempool *p, int got, rte_mempool_obj_cb_t *init,
                                   void *arg)
 {
@@ -131,7 +131,7 @@ struct rte_mempool *frame_pool_reserve(const char *name, unsigned most, unsigned
     return empty_pool(name, most, cache, room, room, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
 }
 
-/* New frames are the last of the pool's list. They are initialised in it: nobody else may allocate. */
+/* Initialises new frames where they are, at the end of the pool's list: nobody else may allocate. */
 int frame_pool_extend(struct rte_mempool *p, void *at, size_t bytes,
                       rte_mempool_memchunk_free_cb_t *release)
 {
@@ -191,7 +191,7 @@ struct rte_mbuf *frame_alloc(struct rte_mempool *pool)
     return m;
 }
 
-/* The usual case: each frame is one unshared buffer, all of one pool. */
+/* The usual case is fast: each frame is one unshared buffer, and all are of one pool. */
 void frame_free_burst(struct rte_mbuf **m, unsigned n)
 {
     struct rte_mempool *pool = n ? m[0]->pool : NULL;
@@ -226,7 +226,7 @@ struct rte_mbuf *frame_copy(struct rte_mbuf *m, struct rte_mempool *pool)
 uint8_t *frame_share(struct rte_mbuf *m, struct rte_mbuf *held, uint32_t off, uint32_t len,
                      uint32_t tail, struct rte_mempool *parts)
 {
-    struct rte_mbuf *part[2]; /* the payload, the tail */
+    struct rte_mbuf *part[2]; /* payload and tail */
 
     T_ASSERT_HOT(tail <= FRAME_TAIL, "padding and ICRC do not fit a part of a frame");
     T_ASSERT_HOT(held->nb_segs == 1 && off + len <= held->data_len,

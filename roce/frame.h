@@ -34,7 +34,7 @@
  * MTU. */
 #define FRAME_ROCE_MAX  112u
 #define FRAME_MIN_BYTES 60   /* layer 2 without FCS, IEEE 802.3 */
-#define FRAME_ROOM      4608 /* data room of a frame, without RTE_PKTMBUF_HEADROOM */
+#define FRAME_ROOM      4608 /* data room of a frame, besides RTE_PKTMBUF_HEADROOM */
 /* Data room of a frame in a pool for length-only payloads: headers and control messages. Reads of
  * backed memory are limited to what such frames can carry (FRAME_CARRIED). */
 #define FRAME_ROOM_LENGTHS 640
@@ -44,20 +44,20 @@
 enum frame_class { FRAME_LOSSLESS, FRAME_LOSSY, FRAME_CONTROL, FRAME_CLASSES };
 
 enum {
-    FRAME_F_VIRTUAL = 1 << 0, /* length-only payload; ICRC is not checked */
+    FRAME_F_VIRTUAL = 1 << 0, /* length-only payload; the ICRC is not checked */
     FRAME_F_TRUSTED = 1 << 1, /* this process has checked the ICRC */
     FRAME_F_CRC = 1 << 2,     /* crc, crc_off and crc_len are set */
-    FRAME_F_DAMAGED = 1 << 3  /* length-only: with its data, its ICRC would be wrong */
+    FRAME_F_DAMAGED = 1 << 3  /* length-only: its ICRC would be wrong if it carried its data */
 };
 
 struct frame_meta {
-    int64_t due_ps;    /* in an egress queue: since when it waits; on a link: when it arrives */
+    int64_t due_ps;    /* in an egress queue: since when it waits; on a link: its arrival */
     uint32_t virt_len; /* bytes of length-only payload */
     uint16_t in_port;  /* port by which it entered the node that holds it (PFC accounting) */
     uint8_t cls;       /* enum frame_class */
     uint8_t flags;     /* FRAME_F_* */
-    /* CRC of a payload that several requests hold: register after crc_len bytes at crc_off
-     * (roce_crc from 0), computed once. */
+    /* CRC of a payload that several requests hold, computed once: the register (roce_crc from 0) after
+     * crc_len bytes at crc_off. */
     uint32_t crc, crc_off, crc_len;
     /* The next frame in an egress queue or on a link, and its due_ps. */
     struct rte_mbuf *behind;
@@ -84,14 +84,14 @@ static inline struct frame_meta *frame_meta(struct rte_mbuf *m)
 /* In a pool for length-only payloads a frame begins at that line, which holds most frames whole. */
 #define FRAME_HEADROOM_LENGTHS (FRAME_HEADROOM + 54 - CACHELINE)
 
-/* Of a frame with its own buffer. */
+/* Headroom of a frame that has its own buffer. */
 static inline uint16_t frame_headroom(const struct rte_mbuf *m)
 {
     return m->buf_len == RTE_PKTMBUF_HEADROOM + FRAME_ROOM_LENGTHS ? FRAME_HEADROOM_LENGTHS
                                                                    : FRAME_HEADROOM;
 }
 
-/* Of an mbuf as allocated from its pool. */
+/* Resets an mbuf as its pool allocates it. */
 static inline void frame_reset(struct rte_mbuf *m)
 {
     m->data_off = frame_headroom(m);
@@ -111,14 +111,14 @@ static inline void frame_begin(struct rte_mbuf *m, uint32_t n)
     memset(frame_meta(m), 0, sizeof(struct frame_meta));
 }
 
-/* Prefetches the parts of a frame that every reader needs: the mbuf, its meta, and the headers,
- * where they are in its own buffer. */
+/* Prefetches the parts of a frame that every reader needs: the mbuf, its meta, and the headers if they
+ * are in its own buffer. */
 static inline void frame_prefetch(struct rte_mbuf *m)
 {
     cacheline_prefetch(m, sizeof(*m) + FRAME_PRIV_BYTES + FRAME_HEADROOM + 54);
 }
 
-/* Layer-2 bytes (no FCS), a length-only payload counted. */
+/* Layer-2 bytes without FCS, including a length-only payload. */
 static inline uint32_t frame_bytes(struct rte_mbuf *m)
 {
     uint32_t n = m->pkt_len + frame_meta(m)->virt_len;
@@ -126,7 +126,7 @@ static inline uint32_t frame_bytes(struct rte_mbuf *m)
     return n < FRAME_MIN_BYTES ? FRAME_MIN_BYTES : n;
 }
 
-/* Bytes of link time. */
+/* Bytes by which the frame occupies a link. */
 static inline uint32_t frame_wire_bytes(struct rte_mbuf *m)
 {
     return frame_bytes(m) + FRAME_LINK_OVERHEAD;
@@ -136,27 +136,26 @@ static inline uint32_t frame_wire_bytes(struct rte_mbuf *m)
  * rte_pktmbuf_pool_create. The frame freed last is used next: those few frames stay in the CPU's
  * caches, and the rest of the pool takes no memory. */
 struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cache);
-/* The same in memory of the caller, `bytes` from `at` on, which must outlive it; lengths: with
- * FRAME_ROOM_LENGTHS bytes of room. frame_pool_bytes() returns the size. */
+/* The same in memory of the caller, `bytes` from `at` on, which must outlive the pool. lengths: with
+ * FRAME_ROOM_LENGTHS bytes of room each. frame_pool_bytes() returns the size. */
 struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
                                          void *at, size_t bytes);
 size_t frame_pool_bytes(unsigned n, bool lengths);
 /*
- * A pool for `most` frames (rte_mempool.size) that has none yet, and more frames for it in `bytes` at
- * `at`, frame_pool_bytes() for each number, which release() is called for when the pool ends, with `at`
- * as its opaque. Not while another thread allocates. Returns how many frames, or -errno; on failure the
- * memory stays the caller's.
+ * frame_pool_reserve() makes a pool for `most` frames (rte_mempool.size) that has none yet.
+ * frame_pool_extend() adds the frames that fit into `bytes` at `at` (frame_pool_bytes() of any number);
+ * release() is called with `at` as opaque when the pool ends. No other thread may allocate meanwhile.
+ * Returns the number of frames, or -errno; then the caller keeps the memory.
  */
 struct rte_mempool *frame_pool_reserve(const char *name, unsigned most, unsigned cache);
 int frame_pool_extend(struct rte_mempool *p, void *at, size_t bytes,
                       rte_mempool_memchunk_free_cb_t *release);
-/* A pool of n frames whose data, headroom included, is in memory of the caller, frame_data_bytes(n)
- * from `at` on. That memory has nothing else, so other processes may write there. This pool cannot
- * hold clones (frame_clone, frame_writable): DPDK would not find an mbuf's own data again. */
+/* A pool of n frames whose data and headroom are in memory of the caller, frame_data_bytes(n) from `at`
+ * on. That memory holds nothing else, so other processes may write to it. The pool cannot hold clones
+ * (frame_clone, frame_writable): DPDK would not find an mbuf's own data again. */
 struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *at);
 size_t frame_data_bytes(unsigned n);
-/* A pool of n parts of frames, for frame_share(): small ones, so that those in use stay in the
- * CPU's caches. */
+/* A pool of n small mbufs for frame_share(): the few in use stay in the CPU's caches. */
 struct rte_mempool *frame_parts_create(const char *name, unsigned n, unsigned cache);
 /* Whether frames of the pool have room for payloads. */
 bool frame_pool_carries(const struct rte_mempool *pool);
@@ -167,7 +166,7 @@ uint64_t frame_pool_missed(struct rte_mempool *pool);
 /* One frame with cleared meta, or NULL when the pool is empty. */
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool);
 
-/* rte_pktmbuf_free() of each. */
+/* Like rte_pktmbuf_free() of each frame. */
 void frame_free_burst(struct rte_mbuf **m, unsigned n);
 
 /* A second reference to the same bytes, with a meta of its own (copied). Payload is never copied.
@@ -177,15 +176,15 @@ struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool);
 /* A copy of the bytes, with the meta of a new frame. NULL: pool empty. */
 struct rte_mbuf *frame_copy(struct rte_mbuf *m, struct rte_mempool *pool);
 
-/* Appends to the headers of m, by reference, len bytes of `held` from offset `off` of its only
- * segment, then `tail` bytes (FRAME_TAIL at most), whose address is returned. held must not be of a
- * pool made by frame_pool_create_over(). NULL: no parts are left, m is unchanged. */
+/* Appends to the headers of m, by reference, len bytes from `off` of the only segment of `held`, then
+ * `tail` bytes (at most FRAME_TAIL), and returns the address of the tail. held must not be of a pool made
+ * by frame_pool_create_over(). NULL: the pool of parts is empty, and m is unchanged. */
 #define FRAME_TAIL 8u
 uint8_t *frame_share(struct rte_mbuf *m, struct rte_mbuf *held, uint32_t off, uint32_t len,
                      uint32_t tail, struct rte_mempool *parts);
 
-/* Makes the headers in m's first segment exclusively writable (copies headers only). NULL: pool
- * empty, m is untouched. */
+/* Makes the headers in m's first segment writable for its owner alone, by copying headers only. NULL: the
+ * pool is empty, and m is unchanged. */
 struct rte_mbuf *frame_writable(struct rte_mbuf *m, struct rte_mempool *pool);
 
 #endif

@@ -6,13 +6,13 @@
 #include <setjmp.h>
 #include <signal.h>
 
-/* Where to continue after a fault, and the memory that is guarded. */
+/* Where to continue after a fault, and which memory is guarded. */
 struct guard {
     uintptr_t from, to;
     sigjmp_buf back;
 };
 
-/* The copy that this thread is in, or NULL. The TLS model suits a preloaded library. */
+/* The copy in progress in this thread, or NULL. The TLS model suits a preloaded library. */
 static _Thread_local struct guard *volatile current __attribute__((tls_model("initial-exec")));
 
 /* Unblocks the signals of faults: a fault whose signal is blocked kills the process, and programs
@@ -31,7 +31,7 @@ static void unblock_faults(void)
     may_fault = true;
 }
 
-/* The jump leaves the signal mask alone: handlers are installed with SA_NODEFER. */
+/* The jump does not restore the signal mask: handlers are installed with SA_NODEFER. */
 #define GUARDED(p, n, work)                                                                        \
     struct guard g = {.from = (uintptr_t)(p), .to = (uintptr_t)(p) + (n)};                         \
                                                                                                    \
@@ -76,7 +76,7 @@ bool guard_store(uint64_t *p, uint64_t v)
     GUARDED(p, sizeof(*p), __atomic_store_n(p, v, __ATOMIC_SEQ_CST));
 }
 
-/* Bits of an address that are reported: Arm ignores the others (TBI). */
+/* The bits of an address that the kernel reports: Arm ignores the others (TBI). */
 #ifdef __aarch64__
 #define REPORTED (UINTPTR_MAX >> 8)
 #else

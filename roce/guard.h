@@ -16,12 +16,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* user: dst or src, whichever may disappear. False: it is gone, and the contents of dst are
+/* Copies. user: dst or src, whichever may disappear. False: it has, and the contents of dst are
  * undefined. */
 bool guard_copy(void *dst, const void *src, size_t n, const void *user);
-/* The same, with the CRC from *crc on (roce_crc_copy). */
+/* The same; updates the CRC in *crc (roce_crc_copy). */
 bool guard_crc_copy(uint32_t *crc, void *dst, const void *src, size_t n);
-/* Fetch and add, or compare and swap, of an aligned word; *orig: what was there. */
+/* Fetch and add, or compare and swap, of an aligned word. *orig: its value before. */
 bool guard_fetch_add(uint64_t *p, uint64_t add, uint64_t *orig);
 bool guard_cmp_swap(uint64_t *p, uint64_t compare, uint64_t swap, uint64_t *orig);
 bool guard_store(uint64_t *p, uint64_t v);
@@ -33,8 +33,8 @@ bool guard_store(uint64_t *p, uint64_t v);
 void guard_take(const void *at);
 
 /*
- * For a fault without an address, as of a non-canonical one on x86-64: returns the first byte of
- * the memory that this thread is copying, NULL if it is in no copy.
+ * For a fault without an address, such as that of a non-canonical one on x86-64: the first byte of the
+ * memory that this thread is copying; NULL: it is copying none.
  */
 const void *guard_fault_address(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Is the peer of an idle connection still there? An empty SEND with the PSN before the next one is a
- * duplicate to its responder, which acknowledges it whatever the program does, and which changes
- * nothing (IBTA 9.7.5.1.2). A queue pair that is gone does not answer.
+ * Tests whether the peer of an idle connection is there. An empty SEND with the PSN before the next one is
+ * a duplicate to the responder, which acknowledges it whatever the program does, and which changes nothing
+ * (IBTA 9.7.5.1.2). A queue pair that is gone does not answer.
  */
 #include "roce/engine.h"
 

@@ -122,7 +122,7 @@ uint32_t qp_pd(const struct qp *qp)
 
 /* ---- life ---- */
 
-/* Ensures that the table has that index, for queue pairs of the rnic's own numbers. */
+/* Makes the table large enough for an index, for queue pairs with the rnic's own numbers. */
 static int table_fit(struct rnic *r, uint32_t index)
 {
     uint32_t n = rte_align32pow2(index + 1);
@@ -141,8 +141,8 @@ static int table_fit(struct rnic *r, uint32_t index)
     return 0;
 }
 
-/* An index for the QP: the next free one (so that a number is not reused at once), or that of the
- * wanted number. */
+/* The place for a QP: that of the wanted number, or the next free one, so that a number is not reused
+ * soon. */
 static struct qp **find_place(struct rnic *r, uint32_t *qpn)
 {
     uint32_t max = r->cfg.max_qps, i;

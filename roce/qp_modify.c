@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The rnic lists the cache lines of a connected queue pair, from RTS until it is reset. */
+/* Adds the cache lines of a connected queue pair to the rnic's list; from RTS until it is reset. */
 static void list_cachelines(struct qp *qp)
 {
     struct cacheline_list *l = &qp->r->lines;
@@ -32,7 +32,7 @@ static void unlist_cachelines(struct qp *qp)
         cacheline_list_drop(l, qp->rq);
 }
 
-/* IBTA 10.3.1, figure 124: from each state to these. */
+/* IBTA 10.3.1, figure 124: the states to which each state can go. */
 #define TO(s) (1u << QP_##s)
 static const uint8_t transitions[] = {
     [QP_RESET] = TO(RESET) | TO(INIT) | TO(ERR),
@@ -88,7 +88,7 @@ static bool mtu_ok(uint32_t mtu)
     return mtu >= 256 && mtu <= ROCE_MAX_MTU && (mtu & (mtu - 1)) == 0;
 }
 
-/* Source port: all of a QP's packets take one path, different QPs different ones (IBTA A17.4.3). */
+/* UDP source port. All packets of a QP take one path, different QPs may take others (IBTA A17.4.3). */
 static uint16_t flow_port(uint32_t sqpn, uint32_t dqpn)
 {
     uint64_t h = ((uint64_t)sqpn << 24 | dqpn) * 0x9e3779b97f4a7c15u;

@@ -14,7 +14,7 @@
 #include "roce/engine.h"
 
 struct rate_limiter {
-    struct timer timer; /* the end of the wait */
+    struct timer timer; /* for the end of the wait */
     struct qp *qp;
     bool waits;
     bool notify;       /* a notification is pending */
@@ -22,17 +22,16 @@ struct rate_limiter {
     struct dcqcn rate;
 };
 
-/* NULL with *rc = 0 if the rnic or the type of QP has no DCQCN; NULL with *rc = -ENOMEM on
- * failure. */
+/* NULL with *rc = 0: the rnic or the type of QP has no DCQCN; NULL with *rc = -ENOMEM: no memory. */
 struct rate_limiter *rate_limiter_create(struct qp *qp, int *rc);
 void rate_limiter_reset(struct rate_limiter *p);
-void rate_limiter_marked(struct rate_limiter *p, int64_t now_ps); /* data with the mark came in */
+void rate_limiter_marked(struct rate_limiter *p, int64_t now_ps); /* data came with the mark */
 enum roce_reason rate_limiter_notified(struct qp *qp, const struct roce_pkt *k, int64_t now_ps);
 enum built rate_limiter_build(struct rate_limiter *p, struct rte_mbuf **m);
-/* False: the QP waits, and rnic_want_send() is called when its rate allows the next frame. */
+/* False: the QP has to wait; rnic_want_send() is called when its rate allows the next frame. */
 bool rate_limiter_may_send(struct rate_limiter *p, int64_t now_ps);
 void rate_limiter_sent(struct rate_limiter *p, struct rte_mbuf *m, int64_t now_ps);
-void rate_limiter_cancel(struct rate_limiter *p); /* the QP waits no more */
+void rate_limiter_cancel(struct rate_limiter *p); /* ends the QP's wait */
 void rate_limiter_tick(struct rnic *r, int64_t now_ps);
 int64_t rate_limiter_next(struct rnic *r);
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* In order of PSN: a repeated request may belong before waiting ones. */
+/* Inserts by PSN: a repeated request may belong before waiting ones. */
 static void insert(struct responder *s, const struct rd_res *e)
 {
     uint32_t at = s->n_reads;
@@ -43,7 +43,7 @@ static enum exec read_request(struct qp *qp, const struct roce_pkt *k, struct rd
     return EXEC_OK;
 }
 
-/* Keeps the result, for repeated requests. */
+/* Keeps the result of an atomic for repeated requests. */
 static void keep_answer(struct responder *s, const struct roce_pkt *k, uint64_t orig,
                         struct rd_res *e)
 {
@@ -157,7 +157,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
     if (pending) {
         uint32_t from = psn_sub(k->psn, pending->psn);
 
-        if (from < pending->next) { /* the responses from there on are lost */
+        if (from < pending->next) { /* the responses from there on were lost */
             pending->start = pending->next = from;
             deferred_reads(qp, true);
         }
@@ -189,8 +189,8 @@ static uint8_t response_opcode(const struct rd_res *e)
     return first ? ROCE_OP_RC_READ_RESPONSE_FIRST : ROCE_OP_RC_READ_RESPONSE_MIDDLE;
 }
 
-/* The region was deregistered or unmapped after the request was accepted. The NAK names the packet
- * that cannot be built, not the PSN expected next, which is behind the whole READ. */
+/* Fails a READ of which the region was deregistered or unmapped after it was accepted. The NAK names the
+ * packet that cannot be built, not the next expected PSN, which follows the whole READ. */
 static enum built lost_region(struct qp *qp)
 {
     struct responder *s = &qp->rsp;

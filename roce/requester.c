@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Send queue to packets. A packet is built when the link pulls it, so no mbufs wait, and a
- * retransmission only moves the cursor back: the peer may have seen una to max, and nxt is sent
- * next.
+ * Send queue to packets. A packet is built when the link pulls it, so no mbufs wait, and a retransmission
+ * only moves the cursor back: the peer may have seen PSNs from una to max, and nxt is sent next.
  *
- * AckReq is set on the last packet of a message, four times a window, and on the packet after which
- * nothing more can be sent: whenever the sender stops, either an acknowledgement is in flight that
- * restarts it, or the timer runs. Fragments do not request one each, although their queue is often
- * empty: the responder acknowledges pauses by itself (responder_ack).
+ * AckReq is set on the last packet of a message, four times a window, and on a packet after which nothing
+ * more can be sent: so whenever the sender stops, an acknowledgement is under way that restarts it, or the
+ * timer runs. Fragments do not each request an acknowledgement, although they often empty the queue: the
+ * responder acknowledges by itself when the sender pauses (responder_ack).
  */
 #include "base/cacheline.h"
 #include "roce/engine.h"
@@ -42,7 +41,7 @@ bool requester_ready(const struct qp *qp)
 
     if (q->cur == q->seen || q->rnr_wait || q->failed)
         return false;
-    /* draining: messages that have begun go on */
+    /* Draining: messages that have begun continue. */
     if (qp->state != QP_RTS &&
         !(qp->state == QP_SQD && (q->cur_pkt || psn_cmp(q->nxt, q->max) < 0)))
         return false;
@@ -59,8 +58,8 @@ bool requester_ready(const struct qp *qp)
 
 /* ---- payload ---- */
 
-/* CRC of a piece of a held payload. The mbuf caches the last one, for other requests that send the
- * same piece. */
+/* CRC of a piece of a held payload. The mbuf caches the last one for other requests with the same
+ * piece. */
 static uint32_t held_crc(struct rte_mbuf *held, uint32_t off, const uint8_t *p, uint32_t len)
 {
     struct frame_meta *meta = frame_meta(held);
@@ -73,8 +72,8 @@ static uint32_t held_crc(struct rte_mbuf *held, uint32_t off, const uint8_t *p, 
     return meta->crc;
 }
 
-/* Copies the bytes of [off, off + len) that request `index` carries to dst; if it carries all of
- * them, computes their CRC. Negative: a local key or address is wrong. */
+/* Copies to dst the bytes of [off, off + len) that request `index` carries; computes their CRC if it
+ * carries all of them. Negative: a local key or address is wrong. */
 static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *dst, uint32_t len,
                         uint32_t *carried, uint32_t *crc)
 {
@@ -112,7 +111,7 @@ static bool shares(const struct qp *qp, const struct swqe *w, uint32_t off, uint
            d->held.mbuf->nb_segs == 1 && rte_mbuf_refcnt_read(d->held.mbuf) > 1;
 }
 
-/* False: the pool of parts is empty; m is still empty. */
+/* Adds the payload by reference. False: the pool of parts is empty, and m is unchanged. */
 static bool share_payload(struct qp *qp, const struct swqe *w, uint32_t off, struct roce_pkt *k,
                           struct rte_mbuf *m)
 {
@@ -184,7 +183,7 @@ static void data_packet(const struct qp *qp, const struct swqe *w, uint32_t i, s
     k->ack_req = last;
 }
 
-/* A repeated READ request starts at the first byte that has not arrived. */
+/* Builds the headers of a READ request; a repeated one starts at the first byte that has not arrived. */
 static void read_packet(const struct qp *qp, uint32_t index, uint32_t i, struct roce_pkt *k)
 {
     const struct swqe *w = sq_at(qp, index);
@@ -209,7 +208,7 @@ static void read_packet(const struct qp *qp, uint32_t index, uint32_t i, struct 
     k->swap_add = w->op == WR_CMP_SWAP ? x->swap : x->compare_add;
 }
 
-/* Moves the cursor past the packet (a READ: past all its PSNs) that is sent next. */
+/* Moves the cursor past the packet to send next; for a READ past all its PSNs. */
 static void advance_cursor(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
@@ -225,8 +224,7 @@ static void advance_cursor(struct qp *qp)
         q->cur++, q->cur_pkt = 0;
 }
 
-/* Decides on AckReq (see above); w: the request of the packet. The cursor is past the packet
- * already. */
+/* Decides on AckReq (see above). w: the packet's request. The cursor is already past the packet. */
 static bool wants_ack(struct qp *qp, const struct swqe *w, bool last)
 {
     struct requester *q = &qp->rqr;
@@ -239,8 +237,8 @@ static bool wants_ack(struct qp *qp, const struct swqe *w, bool last)
     return true;
 }
 
-/* The local memory of the request at the cursor is not accessible: the request fails when all
- * requests before it are done. */
+/* The local memory of the request at the cursor is not accessible: fails the request when all requests
+ * before it are done. */
 static void local_error(struct qp *qp)
 {
     if (qp->type == QP_UC) {
@@ -323,13 +321,13 @@ void requester_rewind(struct qp *qp)
     q->cur = q->head;
     q->cur_pkt = q->head == q->tail ? 0 : psn_sub(q->una, sq_at(qp, q->head)->first_psn);
     q->rd_psns = q->n_rd = q->since_ackreq = 0;
-    q->failed = 0; /* found again in its next turn */
+    q->failed = 0; /* the failing request will be found again */
 }
 
 /*
- * Time in which a process on the path did not run says nothing about the peer, so the timeout is
- * extended by that time. The report is not trusted: extensions for one packet are limited to
- * PAUSE_MOST units in all. An extension below PAUSE_LEAST units is not made.
+ * Extends the timeout by the time in which a process on the path did not run: that time says nothing about
+ * the peer. The report is not trusted: extensions for one packet are limited to PAUSE_MOST units in total,
+ * and those below PAUSE_LEAST units are not made.
  */
 #define PAUSE_UNITS 1024
 #define PAUSE_LEAST (PAUSE_UNITS / 64)
@@ -355,7 +353,7 @@ static bool pause_timer(struct qp *qp, int64_t now_ps)
     return true;
 }
 
-/* The deadline has passed: the end of the peer's RNR timer, or an overdue acknowledgement. */
+/* Handles a deadline: the end of the peer's RNR timer, or an overdue acknowledgement. */
 void requester_timer(struct qp *qp, int64_t now_ps)
 {
     struct requester *q = &qp->rqr;

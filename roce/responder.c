@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests in order of PSN: to memory, to receives, to the sink. Acknowledgements are state of the
- * QP, not packets: one is built when the link pulls it and covers all packets received until then.
+ * Requests in order of PSN: to memory, to receives, to the sink. Acknowledgements are state of the QP, not
+ * packets: one is built when the link pulls it and covers all packets received by then.
  *
- * A packet goes through check_order, execute and accept; execute changes nothing that lasts unless
- * it ends in EXEC_OK, or in an error that ends the QP.
+ * A packet goes through check_order, execute and accept. execute changes nothing that lasts unless it ends
+ * in EXEC_OK, or in an error that ends the QP.
  */
 #include "roce/engine.h"
 
@@ -23,9 +23,8 @@ static void acknowledged(struct qp *qp)
 }
 
 /*
- * Acknowledges now, after ack_every packets, or after the delay. A streaming sender does not know
- * when its next packet follows and sets no AckReq: it relies on ack_every, and on the delay when it
- * pauses.
+ * Acknowledges at once, after ack_every packets, or after the delay. A streaming sender does not know when
+ * its next packet follows and sets no AckReq: it relies on ack_every, and on the delay when it pauses.
  */
 void responder_ack(struct qp *qp, bool now, int64_t now_ps)
 {
@@ -222,7 +221,7 @@ static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, struct rte_
     return EXEC_OK;
 }
 
-/* True: the packet continues the current message and has the length of its position in it. */
+/* Whether the packet continues the current message and has the right length for its position. */
 static bool check_order(const struct qp *qp, const struct roce_pkt *k, uint8_t what)
 {
     enum msg_kind kind = what & ROCE_P_SEND ? MSG_SEND : what & ROCE_P_WRITE ? MSG_WRITE : MSG_NONE;
@@ -276,7 +275,7 @@ static void complete_receive(struct qp *qp, const struct roce_pkt *k, uint8_t st
     qp_complete_recv(qp, &c);
 }
 
-/* The request is executed: the message moves on, and ends with its last packet. */
+/* After the execution of a request: advances the message, and ends it with its last packet. */
 static void accept(struct qp *qp, const struct roce_pkt *k)
 {
     const struct roce_opinfo *op = &roce_opinfo[k->opcode];

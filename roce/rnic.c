@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long sending waits after the pool was empty: about the time of a few frames on a slow link.
- */
+/* Time that sending waits after the pool was empty: a few frames on a slow link. */
 #define STALL_PS PS_PER_US
 
 /* ---- receiving ---- */
@@ -150,7 +149,7 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
         if (i + 3 < n && r->cfg.far)
             mbuf_prefetch(m[i + 3]);
         r->cnt.rx_packets++;
-        frame_meta(m[i])->flags &= ~FRAME_F_CRC; /* referenced by this rnic only */
+        frame_meta(m[i])->flags &= ~FRAME_F_CRC; /* only this rnic holds it */
         r->cnt.rx_bytes += frame_bytes(m[i]);
         why = input_one(r, m[i], now_ps, &taken);
         if (why != ROCE_OK)
@@ -158,7 +157,7 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
         if (!taken)
             m[left++] = m[i];
     }
-    /* Freed together: this takes the pool's lock once, which waits for the copies out of the
+    /* Frees them together: takes the pool's lock once, which would wait for the copies out of the
      * frames. */
     rte_pktmbuf_free_bulk(m, left);
     return n;
@@ -217,7 +216,7 @@ void rnic_unlist(struct qp *qp, bool acks_too)
     qp->in_ack = qp->in_flush = qp->in_delayed_acks = qp->in_fetch = false;
 }
 
-/* Builds a frame of the QP whose turn it is: responses and requests alternate. */
+/* Builds a frame of the next QP; responses and requests alternate. */
 static enum built build_data(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
 {
     struct responder *s = &qp->rsp;
@@ -263,7 +262,7 @@ static uint16_t output_acks(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
         }
         if (b == BUILT)
             count_tx(r, m[got++]);
-        if (notify) /* its acknowledgement, if any, is still pending */
+        if (notify) /* the acknowledgement, if there is one, stays pending */
             continue;
         TAILQ_REMOVE(&r->ack, qp, ack_link);
         qp->in_ack = false;
@@ -380,7 +379,7 @@ static void port_down_one(struct qp *qp)
         return;
     waiting = qp->rqr.head != qp->rqr.tail;
     qp_fail(qp, WC_RETRY_EXC_ERR);
-    if (!waiting) /* nothing else tells the owner */
+    if (!waiting) /* no completion tells the owner */
         qp_event(qp, QP_EV_FATAL);
 }
 

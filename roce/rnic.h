@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rnic: a RoCE v2 endpoint as a state machine. A set of queue pairs behind one MAC and IPv4
- * address; frames and the time in, frames and a next deadline out (struct endpoint). Both ends of
- * every connection are this code: the software HCA (host/hca) and the aggregation node
- * (switch/reduce).
+ * rnic: a RoCE v2 endpoint as a state machine: a set of queue pairs behind one MAC and IPv4 address. Takes
+ * frames and the time, gives frames and a next deadline (struct endpoint). Both ends of every connection
+ * use this code: the software HCA (host/hca) and the aggregation node (switch/reduce).
  *
  * No I/O, no clock, no locks, no allocation after rnic_create() and qp_create().
  */
@@ -80,13 +79,13 @@ struct sge {
 /* Destination of a UD send. */
 struct ud_dest {
     uint8_t mac[6];
-    bool v6;     /* from and to the link-local IPv6 addresses */
+    bool v6;     /* between the link-local IPv6 addresses */
     uint32_t ip; /* host order */
     uint32_t qpn;
     uint32_t qkey;
 };
 
-/* The window of WR_BIND_MW: length bytes at addr of the region of a local key. */
+/* The window of WR_BIND_MW: `length` bytes at addr of the region with a local key. */
 struct mw_bind {
     uint64_t addr, len;
     uint32_t lkey;
@@ -94,10 +93,10 @@ struct mw_bind {
 };
 
 /*
- * The part of a message that a work request is. An HCA's requests are whole messages. An
- * aggregation node streams: it appends fragments of one packet; the first and the last are flagged,
- * those between are 0. Only SENDs are fragmented. A fragment's length must be the path MTU (or a
- * multiple) unless it has WQE_LAST.
+ * Which part of a message a work request is. An HCA's requests are whole messages. An aggregation node
+ * streams: it appends fragments of one packet each; the first and the last are flagged, those between are
+ * 0. Only SENDs can be fragments. A fragment's length must be the path MTU (or a multiple) unless it has
+ * WQE_LAST.
  */
 enum { WQE_FIRST = 1, WQE_LAST = 2, WQE_WHOLE = 3 };
 
@@ -109,22 +108,22 @@ struct wqe {
     uint8_t n_sge;
     uint32_t imm;  /* network order, as in ibv_send_wr */
     uint32_t len;  /* with WR_F_INLINE; else qp_post_send computes it from sge, held and virt_len */
-    uint32_t rkey; /* WR_SEND_INV: of the receiver's; WR_LOCAL_INV, WR_BIND_MW: of our own */
+    uint32_t rkey; /* WR_SEND_INV: the receiver's; WR_LOCAL_INV, WR_BIND_MW: our own */
     uint64_t raddr;
     uint64_t compare_add, swap;
     struct ud_dest ud;
     struct mw_bind bind;
     /*
-     * Payload in an mbuf instead of sge: held_off bytes into its data, held_len bytes; the engine
-     * takes one reference (given: the caller's, unless it refuses the request) and drops it when
-     * the request is acknowledged or flushed. virt_len bytes that are only counted follow the
-     * carried ones; a length-only payload has held = NULL and n_sge = 0, or unbacked sges.
+     * Payload in an mbuf instead of sge: held_len bytes from held_off of its data. The engine takes a
+     * reference (given: the caller's, unless it refuses the request) and drops it when the request is
+     * acknowledged or flushed. virt_len bytes that are only counted follow the carried ones; a
+     * length-only payload has held = NULL and n_sge = 0, or unbacked sges.
      */
     struct rte_mbuf *held;
     uint32_t held_off, held_len, virt_len;
     bool given;
     struct sge sge[ROCE_MAX_SGE];
-    /* WR_F_INLINE: the payload, len bytes of it; sge is ignored. */
+    /* WR_F_INLINE: the payload, of len bytes; sge is ignored. */
     uint8_t inl[ROCE_MAX_INLINE];
 };
 
@@ -137,17 +136,17 @@ struct rwqe {
 /* A receive queue; several QPs may share one (SRQ). Bounded ring, filled by rq_post. */
 struct rq;
 struct rq *rq_create(uint32_t depth);
-struct rq *rq_create_for(uint32_t depth, uint32_t max_sge); /* of so many pieces each at most */
-/* Waiting requests stay, in order. 0, -EINVAL (too many wait), -ENOMEM. */
+struct rq *rq_create_for(uint32_t depth, uint32_t max_sge); /* max_sge: most pieces of a request */
+/* Keeps waiting requests in order. 0, -EINVAL (too many wait), -ENOMEM. */
 int rq_resize(struct rq *rq, uint32_t depth);
 void rq_destroy(struct rq *rq);
 int rq_post(struct rq *rq, const struct rwqe *w); /* 0, -ENOMEM (full), -EINVAL */
 uint32_t rq_level(const struct rq *rq);
-bool rq_take(struct rq *rq, struct rwqe *w); /* oldest */
+bool rq_take(struct rq *rq, struct rwqe *w); /* takes the oldest */
 /*
- * Marks an SRQ. An error of a QP flushes its receive queue with WC_WR_FLUSH_ERR, requests posted
- * later included; those of a shared one stay for the other QPs, and the QP reports QP_EV_LAST_WQE.
- * A queue of two or more QPs is shared implicitly.
+ * Marks an SRQ. When a QP fails, its own receive queue is flushed with WC_WR_FLUSH_ERR, including requests
+ * posted later; requests of a shared queue stay for the other QPs, and the QP reports QP_EV_LAST_WQE. A
+ * queue of two or more QPs is shared without this call.
  */
 void rq_set_shared(struct rq *rq);
 
@@ -158,9 +157,9 @@ struct cqe {
     uint8_t status; /* enum wc_status */
     uint8_t op;     /* enum wr_op of a send; for a receive WR_SEND, WR_SEND_IMM or WR_WRITE_IMM */
     bool is_recv, has_imm, has_inv, solicited, has_grh;
-    bool v6; /* UD: it came by IPv6 */
+    bool v6; /* UD: the packet came by IPv6 */
     uint32_t byte_len, imm, src_qpn;
-    uint32_t ended; /* of a send: requests that ended since the last completion, its own included */
+    uint32_t ended;    /* sends: requests that ended since the last completion, this one included */
     uint32_t inv_rkey; /* has_inv: the key that the peer invalidated */
     bool virt;         /* a READ whose response carried some bytes as lengths only */
     uint32_t src_ip;   /* host order, UD */
@@ -172,7 +171,7 @@ struct cqe {
 enum sink_verdict {
     SINK_TAKEN,  /* the sink owns the mbuf now */
     SINK_COPIED, /* the engine frees it */
-    SINK_RNR,    /* RNR NAK: the packet is sent again later */
+    SINK_RNR,    /* RNR NAK: the peer sends the packet again later */
     SINK_INVALID /* a NAK that ends the connection */
 };
 
@@ -190,15 +189,15 @@ enum qp_event {
  * engine except qp_post_send() and rq_post().
  */
 struct rnic_ops {
-    /* Resolves memory of a key. Returns 0 and the address in *p (NULL: unbacked region, carry
-     * lengths only), or -EACCES, -EFAULT (bounds), -EINVAL (no such key, other PD). remote: the
-     * kind of key; access is ACCESS_*, 0 for local read. */
+    /* Resolves memory of a key. Returns 0 and the address in *p (NULL: unbacked region, only lengths are
+     * carried), or -EACCES, -EFAULT (bounds), -EINVAL (no such key, other PD). remote: the kind of key;
+     * access: ACCESS_*, 0 for local read. */
     int (*mem)(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
                unsigned access, void **p);
     void (*complete)(void *user, const struct cqe *c);
     void (*event)(void *user, struct qp *qp, enum qp_event e);
-    /* Aggregation nodes: QPs created with streaming = true give each in-order SEND packet here
-     * instead of to a receive queue. */
+    /* For aggregation nodes: takes each in-order SEND packet of QPs created with streaming = true, in
+     * place of a receive queue. */
     enum sink_verdict (*sink)(void *user, struct qp *qp, const struct roce_pkt *pkt,
                               struct rte_mbuf *m, int64_t now_ps);
     /* WR_BIND_MW (b) and WR_LOCAL_INV (b is NULL): 0 or a negative errno. May be NULL: no windows.
@@ -206,29 +205,29 @@ struct rnic_ops {
     int (*window)(void *user, struct qp *qp, uint32_t rkey, const struct mw_bind *b);
     /* For QPs created with deferred = true. */
     const struct deferred_ops *deferred;
-    /* How much of the last window_ps some process on the path to the QP's peer and back did not
-     * run; acknowledgement timers do not count that time (requester.c). NULL: all processes always
-     * run, as in virtual time. */
+    /* Time within the last window_ps in which some process on the path to the QP's peer and back did not
+     * run; acknowledgement timers do not count it (requester.c). NULL: all processes always run, as in
+     * virtual time. */
     int64_t (*lateness)(void *user, const struct qp *qp, int64_t window_ps);
 };
 
 /*
- * Deferred responder (RC): the owner answers the peer's READs and WRITEs later, in order for each
- * QP, instead of the engine from memory. ops.mem still decides whether a request is allowed (its *p
- * is not used; -EIO is a NAK of remote operational error). SENDs and immediate data are refused.
- * The hooks may call everything declared below them.
+ * Deferred responder (RC): the owner, instead of the engine from memory, answers the peer's READs and
+ * WRITEs later, in order for each QP. ops.mem still decides whether a request is allowed (its *p is not
+ * used; -EIO: NAK of remote operational error). SENDs and immediate data are refused. The hooks may call
+ * every function declared below them.
  */
 struct deferred_ops {
     /* READs have arrived, or (again) must be answered once more from an earlier PSN: see
      * qp_read_from(). */
     void (*reads)(void *user, struct qp *qp, bool again);
-    /* Writes the len bytes of response packet psn to dst, the last *virt of them as a length only.
-     * Returns 0: send it; -EAGAIN: wait for qp_reads_resume(); else the READ ends with a NAK of
+    /* Writes the len bytes of response packet psn to dst; the last *virt of them are not written but only
+     * counted. Returns 0: send it; -EAGAIN: wait for qp_reads_resume(); else the READ ends with a NAK of
      * remote operational error and the QP is in error. */
     int (*fill)(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t len,
                 uint32_t *virt);
-    /* Handles a WRITE packet, in order; va: address of its first byte. Accepted packets are
-     * acknowledged after qp_writes_release(). */
+    /* Handles a WRITE packet, in order. va: address of its first byte. Accepted packets are acknowledged
+     * by qp_writes_release(). */
     enum sink_verdict (*write)(void *user, struct qp *qp, const struct roce_pkt *k,
                                struct rte_mbuf *m, uint64_t va);
 };
@@ -243,19 +242,19 @@ struct qp_mark {
     uint32_t psn, msn;
 };
 
-/* Finds the first READ with an unanswered packet at or after `psn`, from there on; first: the
- * oldest one, whatever psn is. False: there is none. */
+/* Finds the first READ with an unanswered packet at or after `psn`, and its part from there on. first:
+ * the oldest READ, whatever psn is. False: there is none. */
 bool qp_read_from(const struct qp *qp, uint32_t psn, bool first, struct qp_read *r);
 void qp_reads_resume(struct qp *qp);
 /* The mark of the current packet (in deferred_ops.write). */
 struct qp_mark qp_mark_of(const struct qp *qp);
-/* Acknowledges WRITE packets before the mark; NULL: all. A READ behind a WRITE is answered after
- * it. */
+/* Acknowledges WRITE packets before the mark; NULL: all. A READ after a WRITE is answered after that
+ * WRITE. */
 void qp_writes_release(struct qp *qp, const struct qp_mark *held);
-/* Ends the oldest request with a NAK of remote operational error; the QP is in error. */
+/* Ends the oldest request with a NAK of remote operational error; the QP is then in error. */
 void qp_refuse(struct qp *qp);
 
-/* Asks whether the peer of an idle RC connection is there. False: it is not idle, or not in RTS. */
+/* Asks the peer of an idle RC connection for a sign of life. False: it is not idle, or not in RTS. */
 bool qp_keepalive(struct qp *qp);
 /* A value that changes with every request and new acknowledgement of the peer, and with the answer
  * to a keep-alive. */
@@ -289,7 +288,7 @@ struct qp_cfg {
     uint32_t max_sge, max_inline;
     struct rq *rq; /* NULL for streaming QPs */
     bool sig_all, streaming, deferred;
-    uint32_t qpn; /* 0: next free one; else this one exactly (well-known QPNs) */
+    uint32_t qpn; /* exactly this one (well-known QPNs); 0: the next free one */
     void *user;   /* qp_user() */
     uint32_t pd;  /* passed back in ops.mem by qp_pd() */
 };
@@ -305,7 +304,7 @@ struct qp_attr {
     bool dest_marks; /* the peer is a node of the fabric, whose packets have a mark (wire.h) */
     uint16_t mtu;    /* bytes: 256..4096 */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic;
-    bool exact; /* qp_modify sets access, qkey and min_rnr_timer even if they are zero */
+    bool exact; /* qp_modify also sets access, qkey and min_rnr_timer that are zero */
     uint32_t sq_psn, rq_psn, qkey;
     unsigned access; /* ACCESS_REMOTE_* */
 };
@@ -314,7 +313,7 @@ int rnic_create(struct rnic **r, const struct rnic_cfg *cfg);
 void rnic_destroy(struct rnic *r);
 struct endpoint rnic_endpoint(struct rnic *r);
 const struct roce_counters *rnic_counters(const struct rnic *r);
-/* Cache lines that its endpoint reads for every frame; the owner adds its own. */
+/* The cache lines that the endpoint reads for every frame; the owner adds its own. */
 struct cacheline_list *rnic_cachelines(struct rnic *r);
 /* Puts every connected QP in error: completes its oldest request with WC_RETRY_EXC_ERR; a QP
  * without requests reports QP_EV_FATAL. */
@@ -322,8 +321,8 @@ void rnic_port_down(struct rnic *r, int64_t now_ps);
 
 /* 0, -ENOMEM, -EADDRINUSE, -EINVAL */
 int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **qp);
-/* Allowed at any time, even with frames in flight; nothing completes, and references to held mbufs
- * are dropped. */
+/* Destroys a QP at any time, even with frames in flight. Completes nothing; drops references to held
+ * mbufs. */
 void qp_destroy(struct qp *qp);
 /*
  * Moves to attr->state and sets the attributes of this transition; host/hca checks attribute masks.
@@ -349,9 +348,9 @@ uint32_t qp_pd(const struct qp *qp);
 int qp_post_send(struct qp *qp, const struct wqe *w); /* 0, -ENOMEM (queue full), -EINVAL */
 uint32_t qp_sq_free(const struct qp *qp);
 uint32_t qp_sq_used(const struct qp *qp); /* requests that are not acknowledged, or not yet sent */
-/* Packets that may be unacknowledged from now on; the rnic's window_pkts until it is called. */
+/* Sets how many packets may be unacknowledged; before that it is the rnic's window_pkts. */
 void qp_set_window(struct qp *qp, uint32_t pkts);
-bool qp_holds_receive(const struct qp *qp); /* a request taken for a message that has not ended */
+bool qp_holds_receive(const struct qp *qp); /* it has a request for a message that has not ended */
 struct qp *rnic_qp(struct rnic *r, uint32_t qpn); /* NULL: none */
 /* UD multicast: frames to group ip (host order) reach this QP. */
 int qp_attach_mcast(struct qp *qp, uint32_t ip);

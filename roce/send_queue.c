@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A QP that failed before it was connected has no MTU, but flushes requests. */
+/* The MTU for lengths of requests; a QP that failed before it was connected has none, but flushes. */
 static uint32_t post_mtu(const struct qp *qp)
 {
     return qp->attr.mtu ? qp->attr.mtu : ROCE_MAX_MTU;
@@ -84,7 +84,7 @@ int qp_post_send(struct qp *qp, const struct wqe *w)
         return (int)len;
     if (q->tail - q->head == q->depth)
         return -ENOMEM;
-    if (q->head == q->tail) /* start over at the first entry: its cache lines were used last */
+    if (q->head == q->tail) /* starts over at the first entry, whose cache lines were used last */
         q->head = q->cur = q->tail = q->seen = 0;
     e = sq_at(qp, q->tail);
     *e = (struct swqe){.wr_id = w->wr_id,

@@ -39,7 +39,7 @@ static bool ip_sum_right(const struct ip4 *ip)
     return ip_sum(w[0], w[1], last) == 0xffff;
 }
 
-/* Offset of the IP header. 0: neither IPv4 nor IPv6. */
+/* Offset of the IP header; 0: neither IPv4 nor IPv6. */
 static uint32_t l3_offset(const uint8_t *p, uint32_t len, bool *v6)
 {
     const struct eth *eth = (const void *)p;
@@ -95,7 +95,7 @@ static enum roce_reason parse_ip4(const struct ip4 *ip, uint32_t room, struct ro
     return ROCE_OK;
 }
 
-/* Without extension headers. ip_len includes the IPv6 header. */
+/* IPv6 without extension headers. ip_len includes the IPv6 header. */
 static enum roce_reason parse_ip6(const struct ip6 *ip, uint32_t room, struct roce_pkt *k,
                                   uint32_t *ip_len)
 {
@@ -190,7 +190,7 @@ static enum roce_reason parse_payload(struct rte_mbuf *m, uint32_t ip_len,
     return find_payload(m, k);
 }
 
-/* A packet whose IP header is at l3; `have` counts its bytes in the first segment. */
+/* Parses a packet whose IP header is at l3. have: its bytes in the first segment from there on. */
 static inline enum roce_reason parse_at(struct rte_mbuf *m, uint32_t l3, bool v6, uint32_t have,
                                         struct roce_pkt *k)
 {

@@ -21,7 +21,7 @@
 #define ROCE_BASE6_BYTES 74u
 #define ROCE_ICRC_BYTES  4u
 
-/* What stands behind the BTH, in this order; bytes by roce_ext_bytes(). */
+/* Extended headers after the BTH, in this order; roce_ext_bytes() gives their bytes. */
 enum {
     ROCE_X_DETH = 1,
     ROCE_X_RETH = 2,
@@ -56,8 +56,8 @@ enum {
     ROCE_TRANSPORT_MASK = 0xe0
 };
 
-/* X(transport, opcode, NAME, extended headers, what, length rule), IBTA table 38; ATOMIC_WRITE is
- * of annex A19, its payload eight bytes and its answer a READ response without any. */
+/* X(transport, opcode, NAME, extended headers, what, length rule), IBTA table 38. ATOMIC_WRITE is of annex
+ * A19: its payload is eight bytes, and its answer an empty READ response. */
 #define ROCE_MSG_OPCODES(X, T)                                                                     \
     X(T, 0x00, SEND_FIRST, 0, ROCE_P_SEND | ROCE_P_FIRST, ROCE_LEN_MTU)                            \
     X(T, 0x01, SEND_MIDDLE, 0, ROCE_P_SEND, ROCE_LEN_MTU)                                          \
@@ -164,9 +164,9 @@ struct roce_pkt {
     uint8_t l3;       /* offset of the IP header: 14, or 18 with one tag (parse only) */
     bool v6;          /* IPv6 between the link-local addresses of src_ip and dst_ip */
     uint16_t pkey, udp_src;
-    /* Identification of the IPv4 header (which has no use in datagrams that are not fragmented, RFC
-     * 6864), or the low 16 bits of IPv6's flow label: the top 8 bits of the sender's QPN, for RC has
-     * no field for it. The sender's NIC sees to it that no process sends another's. */
+    /* The top 8 bits of the sender's QPN, for which RC has no field. In the identification of the IPv4
+     * header (without use in datagrams that are not fragmented, RFC 6864), or in the low 16 bits of IPv6's
+     * flow label. The sender's NIC lets no process send another's mark. */
     uint16_t mark;
     uint32_t src_ip, dst_ip;
     uint8_t src_mac[6], dst_mac[6];
@@ -177,9 +177,9 @@ struct roce_pkt {
     uint64_t swap_add, compare, orig; /* AtomicETH, AtomicAckETH */
     uint32_t qkey, sqpn;              /* DETH */
     uint32_t imm;                     /* ImmDt, network order */
-    uint8_t *payload;                 /* NULL when none of it is carried */
+    uint8_t *payload;                 /* NULL if none of it is carried */
     uint32_t len;                     /* bytes of payload, padding excluded */
-    uint32_t virt;    /* bytes at the end that are counted, but not carried: meta.virt_len */
+    uint32_t virt;    /* bytes at the end that are counted but not carried: meta.virt_len */
     uint32_t hdr_len; /* offset of the payload from the start of the frame */
 };
 
@@ -190,22 +190,22 @@ static inline uint32_t roce_built_bytes(uint8_t opcode, bool v6)
 }
 
 /* Bytes from the start of a RoCE v2 frame to its payload, by the opcode table. 0: not RoCE v2, or
- * cut short. */
+ * truncated. */
 uint32_t roce_header_bytes(const uint8_t *p, uint32_t len);
 
-/* Reads a frame of any shape that frame.h allows. Returns ROCE_OK, or the reason of refusal, and
- * pkt is undefined then. roce_icrc_ok() checks the ICRC. */
+/* Parses a frame of any shape that frame.h allows. Returns ROCE_OK, or the reason of refusal; then pkt is
+ * undefined. roce_icrc_ok() checks the ICRC. */
 enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *pkt);
 
 /*
- * Writes all headers at the start of the data of m, an empty frame, and sets its lengths to them;
- * pkt->pad and pkt->hdr_len are filled in. The caller adds the payload, pkt->len - pkt->virt bytes
- * behind the headers, then calls roce_seal() or roce_seal_crc().
+ * Writes all headers at the start of the data of m, an empty frame, and sets its lengths to them; fills in
+ * pkt->pad and pkt->hdr_len. The caller then adds the payload, pkt->len - pkt->virt bytes after the
+ * headers, and calls roce_seal() or roce_seal_crc().
  */
 void roce_build(struct rte_mbuf *m, struct roce_pkt *pkt);
 
-/* Completes a frame whose payload is in place behind the headers of m; m's lengths are still those
- * of the headers. Adds padding, ICRC and meta. */
+/* Completes a frame whose payload follows the headers, while m's lengths are still those of the headers.
+ * Adds padding, ICRC and meta. */
 void roce_seal(struct rte_mbuf *m, const struct roce_pkt *pkt);
 
 /* The same. crc: roce_crc(0, payload), computed once for all copies. */

@@ -10,7 +10,7 @@
 #define ALPHA_ONE  (1u << ALPHA_BITS)
 #define ALPHA_MAX  (ALPHA_ONE / 1024 * 1023) /* initial_alpha_value: 1023 of 1024 */
 #define MIN_BPS    1000000u                  /* rpg_min_rate: 1 Mb/s */
-/* A late caller may catch up by this many frames, so that lateness does not lower the rate. */
+/* A late caller may send so many frames at once to catch up, so lateness does not lower the rate. */
 #define BURST_FRAMES 8
 
 /* (g / 1024)^n, times 2^30. */
@@ -26,8 +26,7 @@ static uint64_t decay(uint32_t g, uint64_t n)
     return x;
 }
 
-/* Runs the updates that are due: the first counts the notifications since the last one, the others
- * none. */
+/* Runs the updates of alpha that are due. Only the first of them can have seen notifications. */
 static void update_alpha(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
 {
     uint64_t n = t < d->alpha_ps ? 0 : (uint64_t)((t - d->alpha_ps) / c->alpha_ps) + 1;
@@ -45,9 +44,8 @@ static void update_alpha(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
     d->alpha = (uint32_t)(d->alpha * decay(c->g, n) >> 30);
 }
 
-/* The target comes down only where time has raised the rate since the last cut
- * (clamp_tgt_rate_after_time_inc): several cuts in one congestion keep the target from before
- * it. */
+/* Cuts the rate. The target becomes the present rate only if time has raised that since the last cut
+ * (clamp_tgt_rate_after_time_inc): several cuts in one congestion keep the target from before it. */
 static void dcqcn_cut(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
 {
     update_alpha(d, c, t);
@@ -78,7 +76,7 @@ static void raise_rate(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
     d->rate_bps = RTE_MAX((d->rate_bps + d->target_bps + 1) / 2, before);
     if (d->rate_bps >= c->line_bps)
         d->limited = false;
-    /* A pending wait is scaled to the new rate. */
+    /* Scales a pending wait to the new rate. */
     if (d->ready_ps > t)
         d->ready_ps =
             t + (int64_t)((unsigned __int128)(uint64_t)(d->ready_ps - t) * before / d->rate_bps);

@@ -21,7 +21,7 @@ struct dcqcn_cfg {
     bool on;
     uint64_t line_bps;
     int64_t cnp_gap_ps;    /* min_time_between_cnps, of the notification point */
-    int64_t cut_gap_ps;    /* rate_reduce_monitor_period: interval with at most one cut */
+    int64_t cut_gap_ps;    /* rate_reduce_monitor_period: at most one cut in this time */
     int64_t alpha_ps;      /* dce_tcp_rtt: interval between updates of alpha */
     uint32_t g;            /* dce_tcp_g: 1024ths of alpha that an update keeps */
     int64_t time_reset_ps; /* rpg_time_reset */
@@ -32,9 +32,9 @@ struct dcqcn_cfg {
 
 struct dcqcn {
     bool limited;                    /* false: at line rate; the other fields are unused */
-    bool cut_wanted;                 /* a notification came within cut_gap of the last cut */
-    bool notified;                   /* since alpha was last updated */
-    uint32_t alpha;                  /* 2^-20ths */
+    bool cut_wanted;                 /* a notification came too soon after the last cut */
+    bool notified;                   /* a notification came since the last update of alpha */
+    uint32_t alpha;                  /* in units of 2^-20 */
     uint32_t time_steps, byte_steps; /* since the last cut */
     uint64_t rate_bps, target_bps;
     uint64_t bytes;   /* sent since the last step by bytes */
@@ -45,11 +45,11 @@ struct dcqcn {
     int64_t ready_ps; /* when the next frame may start */
 };
 
-/* A notification arrived. */
+/* Call it when a notification arrives. */
 void dcqcn_notified(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now_ps);
-/* When the next frame may be sent: now or earlier, or the time at which to call again. */
+/* When the next frame may be sent: now_ps or earlier, or the time at which to ask again. */
 int64_t dcqcn_ready(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now_ps);
-/* A frame of so many bytes of link time was sent. */
+/* Call it after sending a frame of `bytes` of link time. */
 void dcqcn_sent(struct dcqcn *d, const struct dcqcn_cfg *c, uint32_t bytes, int64_t now_ps);
 
 #endif
