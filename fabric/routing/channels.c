@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ports by which two hosts reach each other. */
+#include "base/assert.h"
 #include "fabric/build.h"
 
 struct port_pair {
@@ -15,6 +16,8 @@ static void port_pair_add(struct port_pair *k, unsigned p, unsigned q)
     uint64_t ra = k->a->ports[p].rate_bps, rb = k->b->ports[q].rate_bps;
     unsigned from = k->turned ? q : p, to = k->turned ? p : q;
 
+    T_ASSERT(p < k->a->n_ports && q < k->b->n_ports,
+             "a channel joins ports that its hosts do not have");
     if (k->n < k->max)
         k->ch[k->n] = (struct fab_channel){(fab_id)from, (fab_id)to, ra < rb ? ra : rb};
     k->n++;
@@ -84,6 +87,8 @@ static void add_ports(struct port_pair *k, bool planes)
 
     _Static_assert(FAB_MAX_HOST_PORTS <= 32, "a bit per port");
     while (fastest(k, planes, &u, &p, &q)) {
+        T_ASSERT(!(u.a >> p & 1) && !(u.b >> q & 1),
+                 "a port is in two channels of a pair of hosts");
         u.a |= 1u << p;
         u.b |= 1u << q;
         mate[p] = q;

@@ -15,6 +15,7 @@
  * at distance k), so their frames come down different links, too. Choosing by the destination
  * would do as well going down and worse going up, where a host sends to several hosts.
  */
+#include "base/assert.h"
 #include "fabric/build.h"
 
 static uint32_t ecmp_mix(uint32_t h)
@@ -58,6 +59,7 @@ static unsigned ordinal_above(const struct fabric *f, fab_id node, int dest,
         before += i < a % n;
         c++;
     }
+    T_ASSERT_HOT(c <= n && before <= c, "more of a leaf's hosts come up to a switch than it has");
     c = c ? c : 1; /* two tiers above the leaf and more */
     return leaf->ordinal * ((leaf->n_hosts + n - 1) / n) * c + a / n * c + before;
 }
@@ -75,6 +77,7 @@ static unsigned balanced(const struct fabric *f, fab_id node, int dest, uint32_t
     if (s < 0)
         return 0;
     src = &f->dests[s];
+    T_ASSERT_HOT(src->ip == src_ip, "a destination of another address was found");
     host = &f->nodes[src->node];
     if (host->kind == FAB_SWITCH)
         return select_between_switches(f, src, dest);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/routing/flood.h"
 
+#include "base/assert.h"
 #include "fabric/build.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ static void flood_from(struct fabric *f, fab_id root, bool *seen, fab_id *queue)
             if (w == FAB_NONE || seen[w])
                 continue;
             seen[w] = true;
+            T_ASSERT(n < f->n_switches, "a switch is on the flooding tree twice");
             u->ports[p].flood = f->nodes[w].ports[u->ports[p].peer_port].flood = true;
             queue[n++] = w;
         }

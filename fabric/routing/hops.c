@@ -5,6 +5,7 @@
  * stores nothing and looks at the switches of its ports. Rejected: a table of every node for every
  * destination takes 2 GB for 4,096 GPUs of five ports.
  */
+#include "base/assert.h"
 #include "fabric/build.h"
 #include "fabric/routing/routes.h"
 
@@ -52,6 +53,8 @@ unsigned hops_find(const struct fabric *f, fab_id node, unsigned dest,
     fab_id target;
     const fab_id *r;
 
+    T_ASSERT_HOT(dest < f->n_dests && node < f->n_nodes,
+                 "next hops of a node or destination that the fabric does not have");
     *port = buf;
     if (d->node == node)
         return 0;
@@ -65,6 +68,8 @@ unsigned hops_find(const struct fabric *f, fab_id node, unsigned dest,
     r = target == FAB_NONE ? NULL : route(f, node, target);
     if (!r)
         return 0;
+    T_ASSERT_HOT(r[0] && r[0] <= f->nodes[node].n_ports,
+                 "a set of next hops is empty or larger than its switch");
     *port = r + 1;
     return r[0];
 }

@@ -2,6 +2,7 @@
 /*
  * Lookups in a fabric: nodes and links by name, paths.
  */
+#include "base/assert.h"
 #include "fabric/build.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ const struct fab_node *fabric_node(const struct fabric *f, const char *name)
 
 fab_id fabric_node_index(const struct fabric *f, const struct fab_node *n)
 {
+    T_ASSERT_HOT(n >= f->nodes && n < f->nodes + f->n_nodes, "a node of another fabric");
     return (fab_id)(n - f->nodes);
 }
 
@@ -61,6 +63,7 @@ static unsigned walk(const struct fabric *f, fab_id src_node, int dest, uint32_t
         if (port == FAB_NONE || n == max)
             return 0;
         p = &f->nodes[at].ports[port];
+        T_ASSERT(p->link != FAB_NONE, "a route leads to a port without a link");
         dirlinks[n] = p->link * 2u + (f->links[p->link].a == at ? 0 : 1);
         at = p->peer_node;
     }

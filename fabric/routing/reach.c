@@ -7,6 +7,8 @@
  */
 #include "fabric/routing/reach.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +93,7 @@ static size_t number_ends(const struct fabric *f, struct reach *r)
 
             r->end[u] = f->nodes[u].n_hosts ? (fab_id)ends++ : FAB_NONE;
         }
+        T_ASSERT(ends <= n, "a network with more ends than switches");
         r->words[net] = ends / 64 + 1;
         r->at[net] = sum;
         sum += (size_t)n * r->words[net];
@@ -125,6 +128,8 @@ static void list_attached(struct build *b, struct reach *r)
 
             if (v == FAB_NONE)
                 continue;
+            T_ASSERT(next[f->nodes[v].network] < r->first[f->nodes[v].network + 1u],
+                     "more host ports in a network than were counted");
             last = &r->attached[next[f->nodes[v].network]++];
             *last = (struct reach_host){.host = f->hosts[i], .end = v, .port = (fab_id)p};
             if (last > r->attached + r->first[f->nodes[v].network] && last[-1].host == last->host)

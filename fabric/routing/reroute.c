@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/routing/reroute.h"
 
+#include "base/assert.h"
 #include "fabric/build.h"
 #include "fabric/routing/flood.h"
 
@@ -35,6 +36,8 @@ static void set_links(struct fabric *f, const bool *down, bool there)
 
         if (!down[i] || !between_switches(f, l))
             continue;
+        T_ASSERT((f->nodes[l->a].ports[l->a_port].link == FAB_NONE) == there,
+                 "a link that is down is put back twice, or taken twice");
         f->nodes[l->a].ports[l->a_port].link = there ? (fab_id)i : FAB_NONE;
         f->nodes[l->b].ports[l->b_port].link = there ? (fab_id)i : FAB_NONE;
     }

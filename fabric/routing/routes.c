@@ -23,6 +23,7 @@
  * fabric, which is only computed, no table of all pairs is kept, which would take gigabytes: routes
  * to one switch at a time are there, those to the one that was asked for last.
  */
+#include "base/assert.h"
 #include "fabric/build.h"
 #include "fabric/routing/routes.h"
 
@@ -105,6 +106,7 @@ static void routes_sideways(struct routes *w, unsigned size)
             w->dist[v] = w->dist[u] + 1;
             if (!w->queued[v]) {
                 w->queued[v] = true;
+                T_ASSERT(count < size, "a switch is queued twice");
                 w->queue[(head + count++) % size] = v;
             }
         }
@@ -184,6 +186,8 @@ const fab_id *routes_find(const struct fabric *f, fab_id from, fab_id to)
     struct routes *w = f->routes;
     fab_id *set = w->set + w->first[from] + from;
 
+    T_ASSERT_HOT(f->nodes[from].network == f->nodes[to].network,
+                 "a route between networks is asked for");
     if (w->target != to) {
         enter_network(f, w, to);
         for (unsigned s = 0; s < w->n_mine; s++)
@@ -226,6 +230,8 @@ static void route_switch(struct build *b, struct routes *w, fab_id target)
         fab_id u = w->mine[s];
         unsigned n = u == target ? 0 : next_hops(w, u, port);
 
+        T_ASSERT((n != 0) == (u != target && w->kind[u] != NO_ROUTE),
+                 "a switch with a route has no next hop, or the other way around");
         if (n)
             f->nodes[u].routes[f->nodes[target].network_index] = intern(b, w, u, port, n);
     }
@@ -303,6 +309,7 @@ static void index_networks(struct build *b)
         n->network_index = (fab_id)(s - f->networks[n->network]);
     }
     f->networks[f->n_networks] = f->n_switches;
+    T_ASSERT(!f->n_switches || f->networks[0] == 0, "networks are not numbered from 0");
 }
 
 /* Neighbours in ascending order of ports. */

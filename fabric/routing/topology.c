@@ -7,6 +7,7 @@
  * the tier; that of a plain "switch" is its distance from the nearest host or port to the outside,
  * which leads to hosts as well.
  */
+#include "base/assert.h"
 #include "fabric/build.h"
 #include "fabric/routing/flood.h"
 
@@ -16,6 +17,7 @@ static int list_nodes(struct build *b)
 {
     struct fabric *f = b->f;
 
+    T_ASSERT(f->n_hosts <= f->n_nodes, "more hosts than nodes");
     f->n_switches = f->n_nodes - f->n_hosts;
     f->hosts = build_alloc(b, f->n_hosts, sizeof(*f->hosts));
     f->switches = build_alloc(b, f->n_switches, sizeof(*f->switches));
@@ -52,6 +54,7 @@ static void topology_spread(const struct fabric *f, fab_id *dist, fab_id *queue,
 
             if (w != FAB_NONE && dist[w] == FAB_NONE) {
                 dist[w] = dist[queue[i]] + 1;
+                T_ASSERT(n < f->n_switches, "a switch is visited twice");
                 queue[n++] = w;
             }
         }
