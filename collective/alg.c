@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "collective/alg.h"
 
+#include "base/assert.h"
 #include "collective/track.h"
 
 #include <errno.h>
@@ -57,6 +58,7 @@ void alg_end(struct alg *a)
 
 void alg_tmp(struct alg *a, uint64_t bytes)
 {
+    T_ASSERT(!a->t->tmp, "temporary memory is laid out twice");
     a->s->tmp_bytes = bytes;
     a->t->tmp = track_new(bytes);
     if (!a->t->tmp)
@@ -99,6 +101,7 @@ static void wait_for(void *arg, struct dep d)
 
     if (step_after(k->st, d))
         return;
+    T_ASSERT(k->st->n_deps == SCHED_DEPS, "a step that has room refuses a dependency");
     memcpy(join.dep, k->st->dep, sizeof(join.dep));
     join.n_deps = k->st->n_deps;
     k->st->n_deps = 0;
@@ -138,6 +141,7 @@ static struct dep step_put(struct alg *a, unsigned lane, struct step *st, bool c
     ask(&k, st->b, false);
     if (!caused)
         ask(&k, st->dst, true);
+    T_ASSERT_HOT(a->n_fence <= ALG_FENCES, "more fences than there is room for");
     for (unsigned i = 0; i < a->n_fence; i++)
         wait_for(&k, a->fence[i]);
     d = sched_add(a->s, lane, st);
@@ -162,6 +166,7 @@ void alg_send_after(struct alg *a, unsigned peer, unsigned chan, struct ref src,
 
     if (!len)
         return;
+    T_ASSERT(peer != a->s->in.rank, "a rank sends to itself");
     step_after(&st, after);
     step_put(a, sched_lane(a->s, LANE_SEND, peer, chan), &st, false);
 }
@@ -236,6 +241,7 @@ void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst
         a->s->rc = -ENOMEM;
     if (a->s->rc || !len)
         return;
+    T_ASSERT(peer != a->s->in.rank, "a rank receives from itself");
     d = (struct dep){.lane = lane, .count = a->s->lane[lane].n + 1};
     recv.dst = slot_of(d);
     reader += recv.dst.off % sched_slots(a->s->in.topo);
@@ -328,6 +334,7 @@ uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n)
 {
     uint64_t mtu = a->s->in.mtu, slice = (bytes + n * mtu - 1) / (n * mtu) * mtu;
 
+    T_ASSERT_HOT(slice % mtu == 0, "a slice of broken packets");
     return slice < mtu ? mtu : slice < SCHED_SLICE_MAX ? slice : SCHED_SLICE_MAX;
 }
 
@@ -335,10 +342,13 @@ struct cut alg_cut(const struct alg *a, const struct stripes *p, uint64_t len, u
 {
     struct cut c = {.n = p->n, .chan = p->n};
 
+    T_ASSERT(p->n && p->n <= SCHED_MAX_CHANS, "a message is cut into no stripe, or too many");
+    T_ASSERT(parts, "a stripe is cut into no part");
     for (unsigned i = 0; i < p->n; i++) {
         uint64_t off, bytes;
 
         sched_share(len, a->s->esize, p->weight, p->n, i, &off, &bytes);
+        T_ASSERT_HOT(off == (i ? c.end[i - 1] : 0), "stripes overlap, or leave bytes out");
         c.start[i] = off;
         c.end[i] = off + bytes;
         c.slice[i] = alg_slice(a, bytes, parts);
@@ -355,6 +365,7 @@ bool alg_next(struct cut *c)
             c->len = c->end[c->chan] - c->off;
             if (c->len > c->slice[c->chan])
                 c->len = c->slice[c->chan];
+            T_ASSERT_HOT(c->len, "an empty slice");
             c->start[c->chan] += c->len;
             c->k = c->count[c->chan]++;
             return true;
@@ -411,6 +422,7 @@ void alg_recv_reduce_all(struct alg *a, unsigned peer, struct ref dst, struct re
 void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t *off,
                uint64_t *len)
 {
+    T_ASSERT_HOT(k < b->n && b->part <= b->each, "a block that its layout does not have");
     if (b->each) {
         *off = (b->at ? b->at[k] : k) * b->each;
         *len = b->part ? b->part : b->each;

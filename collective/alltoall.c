@@ -4,6 +4,7 @@
  * F23). Pairwise: with one peer at a time; in step i rank r sends to r + i and receives from r - i,
  * so that no two send to the same rank.
  */
+#include "base/assert.h"
 #include "collective/alg.h"
 
 static unsigned to_peer(const struct alg *a, unsigned i)
@@ -31,6 +32,7 @@ static void step_ends(struct alg *a, unsigned i)
     alg_stripes(a, from_peer(a, i), a->s->in.rank, &p);
     for (unsigned c = 0; c < p.n; c++)
         d[n++] = alg_so_far(a, LANE_RECV, from_peer(a, i), c);
+    T_ASSERT(n <= 2 * SCHED_MAX_CHANS, "more channels to a peer than there may be");
     a->fence[0] = alg_join(a, d, n);
 }
 

@@ -5,6 +5,7 @@
  * before the exchanges the even rank sends its data to the odd one, and after them it gets its
  * result, which costs the pair the vector once more each way.
  */
+#include "base/assert.h"
 #include "collective/alg.h"
 
 struct halves {
@@ -56,6 +57,7 @@ static void halve(struct alg *a, const struct halves *h, struct ref in, struct r
         uint64_t l = start_of(a, h, lo), m = start_of(a, h, mid), u = start_of(a, h, hi);
         uint64_t keep = upper ? m : l, give = upper ? l : m;
 
+        T_ASSERT(l <= m && m <= u && peer != a->s->in.rank, "halves out of order, or with oneself");
         alg_send_all_behind(a, before, peer, alg_plus(in, give), upper ? m - l : u - m);
         alg_recv_reduce_all(a, peer, d == 1 && final ? *final : alg_plus(work, keep),
                             alg_plus(in, keep), upper ? u - m : m - l, d == 1);

@@ -6,6 +6,7 @@
  * aggregation), and an all-gather in the node. The vector goes through in pieces, so that the
  * levels work at the same time: a piece comes back into the node some pieces after it left.
  */
+#include "base/assert.h"
 #include "aggregation/proto.h"
 #include "collective/alg.h"
 
@@ -151,6 +152,7 @@ static void pass_on(struct alg *a, const struct team *t, unsigned first, struct 
     unsigned place = (t->me + t->n - first) % t->n;
     struct ring_edge e;
 
+    T_ASSERT(t->me < t->n && first < t->n, "a member that its team does not have");
     ring_edge(a, t, &e);
     for (struct cut c = alg_cut(a, &t->ring, len, ALG_SLICES); alg_next(&c);) {
         if (place)
@@ -194,6 +196,7 @@ int alg_hier_broadcast(struct alg *a)
         first = in->topo->domain[in->root];
         while (g.at[first * g.local + place] != in->root)
             place++;
+        T_ASSERT(place < g.local, "the root is not in its own node");
         if (in->rank == in->root && !in->in_place)
             alg_copy(a, out, src, a->s->out_bytes, false);
     }
@@ -376,6 +379,7 @@ static void scatter_part(struct alg *a, const struct nodes *g, const struct ring
     struct ref sum = alg_ref(BUF_TMP, at * each + p.off);
     bool end = i + 1 == g->n;
 
+    T_ASSERT(i < g->n, "more steps than the rail has nodes");
     ring_reduce_scatter(a, &g->node, &b, alg_ref(BUF_IN, p.off), &wb, alg_ref(BUF_TMP, room), &sum,
                         g->local - 1, false);
     if (!i)

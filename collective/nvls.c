@@ -12,6 +12,7 @@
  * before (every member has begun the operation and its buffers are valid) and one after (no member
  * reads or writes this memory any more).
  */
+#include "base/assert.h"
 #include "aggregation/mm_proto.h"
 #include "collective/alg.h"
 
@@ -32,6 +33,7 @@ static unsigned ahead_of(const struct alg *a, const struct stripes *p, unsigned 
     for (unsigned i = 1; i < p->n; i++)
         widest = p->weight[i] > p->weight[widest] ? i : widest;
     slice = p->slice[widest];
+    T_ASSERT(slice && members, "planes without a slice, or a team without members");
     bytes = p->weight[widest] / 8 / 1000000 * 4 * (uint64_t)a->s->in.topo->plane_ps / 1000000;
     bytes += 2 * slice;
     bytes = (bytes + bytes / 4) / (members * slice) + 1;
@@ -58,6 +60,7 @@ void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p)
     struct dep d[FAB_MAX_MEMBERS];
     unsigned n = 0;
 
+    T_ASSERT(t->n > 1 && t->me < t->n && p->n <= SCHED_MAX_CHANS, "a barrier of nobody");
     for (unsigned c = 0; c < p->n; c++)
         d[n++] = alg_so_far(a, LANE_MM, 0, c);
     for (unsigned i = 1; i < t->n; i++)

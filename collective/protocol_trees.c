@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "collective/protocol_trees.h"
 
+#include "base/assert.h"
 #include "fabric/tree_rate.h"
 #include "protocols/host/conf.h"
 #include "protocols/host/path.h"
@@ -118,6 +119,8 @@ static bool other_ports(const struct fabric *f, const struct protocol_trees *t, 
     for (unsigned id = 0; id < FAB_MAX_MEMBERS; id++)
         for (unsigned k = 0; k < t->n && fab_members_has(m, id); k++) {
             unsigned h = id / m->ranks_per_host;
+
+            T_ASSERT(h < f->n_hosts, "a member of a host that the fabric does not have");
             const struct proto_ways a = {f, &f->trees[tree], m}, b = {f, &f->trees[t->tree[k]], m};
 
             if (proto_host_port(&a, h) == proto_host_port(&b, h))
@@ -169,6 +172,7 @@ struct sched_trees protocol_shares(const struct fabric *f, const struct protocol
     unsigned n = 0;
     bool known;
 
+    T_ASSERT(t->n <= COLL_TREES, "a job with more trees than there may be");
     for (unsigned k = 0; k < t->n; k++)
         if (!(without >> k & 1))
             used[n++] = t->tree[k];

@@ -8,6 +8,7 @@
  * Step k is for the node k further on. Its own block for that node leaves at once, the others'
  * blocks behind it as they come, so that a NIC never waits for the planes.
  */
+#include "base/assert.h"
 #include "collective/alg.h"
 
 #include <errno.h>
@@ -95,6 +96,7 @@ int alg_pxn_alltoall(struct alg *a)
     }
     p.me = p.g.node.me;
     p.node = p.g.rail.me;
+    T_ASSERT(rank_at(&p, p.node, p.me) == a->s->in.rank, "a rank is not where its node has it");
     alg_tmp(a, a->s->in_bytes);
     alg_copy(a, block_for(&p, BUF_OUT, a->s->in.rank), block_for(&p, BUF_IN, a->s->in.rank), p.each,
              false);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "collective/quota.h"
 
+#include "base/assert.h"
 #include "aggregation/proto.h"
 #include "collective/topo.h"
 
@@ -30,6 +31,7 @@ struct quota_work {
 static void climb(struct quota_work *w, const struct fab_tree *t, uint16_t leaf, uint16_t top,
                   unsigned bit, uint16_t rail)
 {
+    T_ASSERT(bit < COLL_TREES, "a tree beyond those of a job");
     for (uint16_t u = leaf; u != FAB_NONE; u = t->parent[u]) {
         struct use *at = &w->use[u];
 
@@ -176,6 +178,7 @@ static void leave_out(struct quota_work *w, struct quota_grant *s)
 
         least(w, by_tree, bit);
         explain(w, why, sizeof(why));
+        T_ASSERT(w->used >> bit & 1, "a tree is left out twice");
         w->used &= ~(1u << bit);
         then = smallest(w, &other);
         if (then <= now && now >= AGG_MSG_PKTS) { /* no window grows */
@@ -201,6 +204,7 @@ static void find_windows(struct quota_work *w, struct quota_grant *s)
         window = least(w, by_tree, i);
         if (window < w->j->asked && !*s->why)
             explain(w, s->why, sizeof(s->why));
+        T_ASSERT(window <= w->j->asked, "a window that is larger than what was asked for");
         s->window[s->n] = window;
         s->tree[s->n++] = w->j->tree[i];
     }

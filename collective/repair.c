@@ -5,6 +5,7 @@
  * The chain reduces in one direction and returns results in the other, so both directions of the
  * links are used, and messages keep their bounds, so what each rank has of them stays valid.
  */
+#include "base/assert.h"
 #include "aggregation/proto.h"
 #include "collective/alg.h"
 
@@ -36,6 +37,7 @@ static void gather_up(struct chain *k, unsigned last, struct ref own, struct ref
     unsigned prev = step_to(k, k->rank, -1), next = step_to(k, k->rank, 1);
     bool first = prev == last;
 
+    T_ASSERT(last < k->n && k->n > 1, "a chain ends at a rank that the job does not have");
     if (k->rank == last) {
         alg_recv_reduce(&k->a, prev, 0, dst, own, len, final);
         return;

@@ -18,6 +18,7 @@
  * proportion to their rates: several parallel rings, which share the NIC where the ring leaves a
  * node.
  */
+#include "base/assert.h"
 #include "collective/alg.h"
 
 #define ROUND_MAX (512ULL << 10) /* of a block at a time, where partial sums are in BUF_TMP */
@@ -29,6 +30,7 @@ void ring_edge(const struct alg *a, const struct team *t, struct ring_edge *e)
 {
     struct stripes p;
 
+    T_ASSERT(t->n && t->me < t->n, "a ring without this rank");
     e->t = t;
     e->slices = t->steps ? 1 : t->slices;
     e->steps = t->steps;
@@ -80,6 +82,7 @@ void ring_scatter_step(struct alg *a, const struct ring_edge *e, unsigned i,
     unsigned k = (t->me + s->shift + t->n - i) % t->n;
     uint64_t off, len, at;
 
+    T_ASSERT_HOT(i + 1 < t->n, "a step beyond the last one of the ring");
     alg_block(a, i ? s->wb : s->b, k, &off, &len);
     ring_send(a, e, alg_plus(i ? s->work : s->in, off), len);
     k = (k + t->n - 1) % t->n;
@@ -107,6 +110,7 @@ void ring_gather_step(struct alg *a, const struct ring_edge *e, unsigned i,
     const struct team *t = e->t;
     uint64_t off, len;
 
+    T_ASSERT_HOT(i + 1 < t->n, "a step beyond the last one of the ring");
     alg_block(a, g->b, (t->me + g->shift + t->n - i) % t->n, &off, &len);
     ring_send(a, e, i || !g->own ? alg_plus(g->at, off) : *g->own, len);
     alg_block(a, g->b, (t->me + g->shift + 2 * t->n - i - 1) % t->n, &off, &len);
@@ -171,6 +175,7 @@ void ring_part_step(struct alg *a, const struct ring_edge *e, unsigned i, const 
 {
     bool end = i + 2 == e->t->n;
 
+    T_ASSERT_HOT(i + 1 < e->t->n, "a step beyond the last one of the ring");
     ring_send(a, e, i ? part_sum(p, i - 1) : part_of(a, e->t, p, 1), p->len);
     ring_recv_reduce(a, e, end ? alg_ref(BUF_OUT, p->off) : part_sum(p, i),
                      part_of(a, e->t, p, i + 2), p->len, end);

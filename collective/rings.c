@@ -14,6 +14,7 @@
  * All ranks append a step of every ring before the next one. A block of ring c is summed along the
  * ring, from where it starts: results are reproducible.
  */
+#include "base/assert.h"
 #include "collective/alg.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ static void order(const struct alg *a, const struct nodes *g, unsigned c, uint16
 {
     unsigned n = g->local;
 
+    T_ASSERT(c < n, "more rings than a node has GPUs");
     for (unsigned d = 0; d < g->n; d++)
         for (unsigned j = 0; j < n; j++) {
             rank[d * n + j] = g->at[d * n + zigzag(c, d % 2 ? n - 1 - j : j, n)];

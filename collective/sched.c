@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "collective/sched.h"
 
+#include "base/assert.h"
 #include "collective/alg.h"
 #include "collective/file/sched_file.h"
 
@@ -63,6 +64,7 @@ static int lane_fit(struct lane *l, uint32_t room, uint32_t deps)
 {
     struct lane to = *l;
 
+    T_ASSERT(room >= l->n && deps >= l->deps, "a lane shrinks below its steps");
     to.deps = deps;
     to.room = room;
     to.steps = realloc(l->steps, room * lane_stride(&to));
@@ -83,6 +85,8 @@ struct dep sched_add(struct sched *s, unsigned lane, const struct step *st)
 
     if (s->rc)
         return (struct dep){0};
+    T_ASSERT(lane < s->n_lanes, "a step on a lane that its schedule does not have");
+    T_ASSERT(st->n_deps <= SCHED_DEPS, "a step with more dependencies than it has room for");
     if (l->n == l->room || st->n_deps > l->deps)
         rc = lane_fit(l, l->n < l->room ? l->room : 2 * l->room + 8,
                       st->n_deps > l->deps ? st->n_deps : l->deps);
@@ -107,6 +111,7 @@ static void trim(struct sched *s)
 
 bool step_after(struct step *st, struct dep d)
 {
+    T_ASSERT_HOT(st->n_deps <= SCHED_DEPS, "a step with more dependencies than it has room for");
     if (!d.count)
         return true;
     for (unsigned i = 0; i < st->n_deps; i++)
@@ -123,6 +128,7 @@ bool step_after(struct step *st, struct dep d)
 
 struct ref slot_of(struct dep d)
 {
+    T_ASSERT_HOT(d.count, "the slot of no step");
     return (struct ref){.buf = BUF_SLOT, .lane = d.lane, .off = d.count - 1};
 }
 
@@ -131,6 +137,7 @@ void sched_part(uint64_t total, unsigned esize, uint64_t n, uint64_t k, uint64_t
 {
     uint64_t count = total / esize, base = count / n, more = count % n;
 
+    T_ASSERT_HOT(k < n, "a part beyond the last one");
     *off = (k * base + (k < more ? k : more)) * esize;
     *len = (base + (k < more)) * esize;
 }
@@ -145,6 +152,7 @@ void sched_share(uint64_t total, unsigned esize, const uint64_t *weight, unsigne
 {
     uint64_t sum = 0, before = 0, start;
 
+    T_ASSERT_HOT(k < n, "a share beyond the last one");
     for (unsigned i = 0; i < n; i++) {
         if (i < k)
             before += weight[i];

@@ -20,6 +20,8 @@
  */
 #include "collective/stage.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,7 @@ static uint32_t end_of(const struct staging *g, uint32_t lane)
 {
     uint32_t copies = g->down[lane] ? g->down[lane] : g->up[lane];
 
+    T_ASSERT_HOT(lane < g->was->n_lanes, "a dependency on a lane that the schedule does not have");
     return copies ? copies - 1 : lane;
 }
 
@@ -161,8 +164,12 @@ static int measure(struct staging *g)
             const struct ref *ref[2] = {&st->a, &st->b};
 
             for (unsigned k = 0; k < 2; k++)
-                if (ref[k]->buf == BUF_SLOT)
+                if (ref[k]->buf == BUF_SLOT) {
+                    T_ASSERT(g->was->lane[ref[k]->lane].kind == LANE_RECV &&
+                                 ref[k]->off < g->was->lane[ref[k]->lane].n,
+                             "a step reads the slot of a message that nobody receives");
                     g->reader[ref[k]->lane][ref[k]->off] = (struct dep){l, (uint32_t)i + 1};
+                }
         }
     return 0;
 }
@@ -175,6 +182,8 @@ static void stage_message(struct staging *g, unsigned l, uint64_t i, const struc
     struct step st = mapped(g, was, was->dep), up, down;
     unsigned slots = sched_slots(g->was->in.topo);
 
+    T_ASSERT(!g->up[l] || piece.off + was->len <= g->to.stage_bytes,
+             "a message without a stage buffer");
     if (g->up[l]) {
         up = copy_of(piece, was->a, was->len);
         up.n_deps = st.n_deps;
@@ -189,6 +198,8 @@ static void stage_message(struct staging *g, unsigned l, uint64_t i, const struc
     }
     if (!g->up[l] && w->kind == LANE_AGG && i >= BUFFERS)
         wait_for(g, &st, g->down[l] - 1, i - BUFFERS + 1);
+    T_ASSERT(w->kind != LANE_RECV || i < slots || g->reader[l][i - slots].count,
+             "a message stays in its slot for ever: nobody reads it");
     if (w->kind == LANE_RECV && i >= slots)
         wait_for(g, &st, g->reader[l][i - slots].lane, g->reader[l][i - slots].count);
     if (w->kind == LANE_AGG && was->dst.buf != BUF_NONE)

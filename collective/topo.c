@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "collective/topo.h"
+#include "base/assert.h"
 #include "aggregation/mm_proto.h"
 #include "fabric/tree_rate.h"
 
@@ -80,6 +81,7 @@ static bool multimem(struct topo *t)
             return false;
         ps = plane_latency(t, r);
         t->sched.plane_ps = ps > t->sched.plane_ps ? ps : t->sched.plane_ps;
+        T_ASSERT(t->domain[r] < t->nranks, "a rank of a GPU node that was not numbered");
         members[t->domain[r]]++;
         t->most = members[t->domain[r]] > t->most ? members[t->domain[r]] : t->most;
         if (members[t->domain[r]] > 1)

@@ -6,6 +6,8 @@
  */
 #include "collective/track.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -112,6 +114,7 @@ static int run_split(struct track *t, struct track_run *r, uint64_t at)
 
     if (!rest)
         return -ENOMEM;
+    T_ASSERT_HOT(r->start < at && at < r->end, "a run is split outside of itself");
     rest->writer = r->writer;
     r->end = at;
     for (struct track_reader *x = r->readers; x; x = x->next) {
@@ -161,6 +164,7 @@ static int each_run(struct track *t, uint64_t off, uint64_t len, run_fn fn, void
     uint64_t end = off + len;
     int rc = 0;
 
+    T_ASSERT(end >= off && end <= t->bytes, "a step uses bytes beyond its buffer");
     while (!rc && off < end) {
         uint64_t k = off / t->part, stop = (k + 1) * t->part;
 
@@ -210,6 +214,7 @@ static int note_run(struct track *t, struct track_run *r, void *arg)
     }
     for (unsigned i = 0; x && i < LATEST; i++, x = x->next)
         if (x->d.lane == q->d.lane) {
+            T_ASSERT_HOT(x->d.count <= q->d.count, "steps of a lane are noted out of order");
             x->d.count = q->d.count; /* steps are noted in order */
             return 0;
         }

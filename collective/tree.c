@@ -9,6 +9,7 @@
  * first, a number's height is that of its lowest bit, the second is the mirror image (M even) or
  * shifted by one (M odd), either of which swaps leaves with others.
  */
+#include "base/assert.h"
 #include "collective/alg.h"
 
 #include <errno.h>
@@ -73,10 +74,12 @@ static void find_place(const struct alg *a, unsigned tree, struct place *at)
     *at = (struct place){0};
     if (self) {
         at->parent = (parent_of(tree, self, n - 1) + root) % n;
+        T_ASSERT(at->parent != me, "a rank is its own parent");
         at->parent_chans = chans(a, me, at->parent);
     }
     for (unsigned v = 1; v < n; v++)
         if (v != self && parent_of(tree, v, n - 1) == self) {
+            T_ASSERT(at->n_children < 2, "a rank with three children in a binary tree");
             at->child[at->n_children] = (v + root) % n;
             at->child_chans[at->n_children] = chans(a, me, at->child[at->n_children]);
             at->n_children++;

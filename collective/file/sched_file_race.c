@@ -8,6 +8,7 @@
  * Of two steps of a rank on the same chunk, one of which writes, the first in the file must be over
  * when the second begins. A receive begins, for this purpose, when its message is sent.
  */
+#include "base/assert.h"
 #include "collective/file/sched_file_priv.h"
 
 #include <errno.h>
@@ -47,6 +48,8 @@ static void add_self(const struct over *o, uint64_t *to, uint32_t step)
 {
     uint32_t k = step - o->f->first[o->rank];
 
+    T_ASSERT(o->f->step[step].rank != o->rank || k / 64 < o->words,
+             "a step of a rank without a bit");
     if (o->f->step[step].rank == o->rank)
         to[k / 64] |= 1ull << k % 64;
 }
@@ -135,6 +138,7 @@ static void read_cell(struct over *o, struct file_step *s, uint32_t i, struct fi
 
     if (o->writer[c] != FILE_NONE)
         conflict(o, s, i, o->writer[c], ref, k, v);
+    T_ASSERT(i >= o->f->first[o->rank] && i < o->f->first[o->rank + 1], "a step of another rank");
     o->reading[o->n_reading] = (struct reading){i, o->readers[c], k};
     o->readers[c] = o->n_reading++;
 }

@@ -8,6 +8,7 @@
  * All messages are cut alike (struct alg_edges), so what comes by a wide edge goes on by a narrow
  * one in the same slices.
  */
+#include "base/assert.h"
 #include "collective/alg.h"
 #include "collective/file/sched_file_priv.h"
 
@@ -140,6 +141,7 @@ static void note_ends(const struct file_run *r, const struct file_step *s, struc
     unsigned peer = file_is_local(s) ? s->rank : s->peer,
              n = file_is_local(s) ? 1 : channels(r, peer);
 
+    T_ASSERT(n <= SCHED_MAX_CHANS, "more channels to a peer than there may be");
     for (e->n = 0; e->n < n; e->n++)
         e->d[e->n] = alg_so_far(r->a, kind, peer, e->n);
 }
@@ -196,6 +198,7 @@ int alg_sched_file(struct alg *a)
     r.slices = alg_edges_slices(&r.edges);
     if (f->scratch)
         alg_tmp(a, f->scratch * chunk_bytes(&r, 0, &off));
+    T_ASSERT(from <= to && to <= f->n_steps, "a rank's steps beyond those of its file");
     rc = find_whole(&r, from, to);
     for (uint32_t i = from; i < to && !rc && !a->s->rc; i++) {
         wait_whole(&r, &f->step[i]);
