@@ -2,6 +2,7 @@
 /* The client's end of a memif's control channel. The client provides the memory. */
 #include "io/memif/memif.h"
 
+#include "base/assert.h"
 #include "machine/shared.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ static int client_region(struct memif *mf)
 
     if (!at)
         return fd;
+    T_ASSERT(!mf->n_regions, "a client connects with the regions of an earlier connection");
     memif_add_region(mf, at, size);
     rc = memif_region_init(mf);
     if (rc) {
@@ -39,6 +41,7 @@ static int client_region(struct memif *mf)
         return rc;
     }
     if (mf->share) {
+        T_ASSERT(mf->share->at && mf->share->fd >= 0, "frames are shared that have no memory");
         mf->region[1].addr = mf->share->at;
         mf->region[1].size = mf->share->bytes;
         mf->n_regions = 2;

@@ -189,6 +189,7 @@ static int serve_ring(struct memif *mf, const struct memif_msg *msg)
         (struct memif_queue){.ring = (struct memif_ring *)at, .mask = (uint16_t)((1u << log2) - 1)};
     if (q->ring->cookie != MEMIF_COOKIE)
         return memif_refuse(mf, "wrong cookie in ring");
+    T_ASSERT(*n < mf->queues, "a memif has more rings than queues");
     (*n)++;
     return 0;
 }
@@ -199,6 +200,7 @@ static int serve_connect(struct memif *mf)
 
     if (!mf->n_rx || !mf->n_tx)
         return memif_refuse(mf, "no rings");
+    T_ASSERT(mf->state == MEMIF_GREETED, "a memif is connected before its peer said who it is");
     memif_rings_start(mf);
     mf->state = MEMIF_UP;
     snprintf(msg.connect.name, sizeof(msg.connect.name), "%s", mf->name);
@@ -257,6 +259,8 @@ static int server_listen(struct memif *mf)
 
 static void server_accept(struct memif *mf)
 {
+    T_ASSERT(mf->state == MEMIF_DOWN && !mf->n_regions,
+             "a peer is accepted while another is there");
     mf->fd = accept4(mf->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     mf->accepted_ns = clock_mono_ns();
     mf->port.peer_pid = mf->fd >= 0 ? peer_pid(mf->fd) : 0;

@@ -6,6 +6,7 @@
  */
 #include "io/memif/memif.h"
 
+#include "base/assert.h"
 #include "machine/shared.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 
 int memif_page_make(struct memif *mf)
 {
+    T_ASSERT(!mf->page, "a port gets a second page");
     mf->page = shared_make("port", sizeof(*mf->page), &mf->page_fd);
     return mf->page ? 0 : mf->page_fd;
 }

@@ -6,6 +6,7 @@
  * Order, per ring and direction: the sender's store-release of its index pairs with the receiver's
  * load-acquire.
  */
+#include "base/assert.h"
 #include "io/memif/memif.h"
 #include "roce/frame.h"
 
@@ -146,6 +147,7 @@ static inline void rx_release(struct memif *mf, struct memif_queue *q, uint16_t 
     }
     for (uint16_t i = 0; i < used; i++)
         r->desc[(uint16_t)(q->next + i) & q->mask].length = MEMIF_BUFFER;
+    T_ASSERT_HOT(used <= q->mask + 1u, "more descriptors go back than the ring has");
     q->next += used;
     __atomic_store_n(&r->head, (uint16_t)(q->next + q->mask + 1), __ATOMIC_RELEASE);
 }
@@ -217,6 +219,7 @@ static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbu
             mf->port.stats.rx_bad++;
         total = 0, ok = true;
     }
+    T_ASSERT_HOT(k <= got && used <= avail, "more frames came out of a ring than were in it");
     if (k < got)
         rte_mempool_put_bulk(mf->pool, (void *const *)(m + k), got - k);
     rx_release(mf, q, used);
@@ -312,6 +315,7 @@ uint16_t memif_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16
         return share_tx(mf, q, m, n);
     slot = q->next;
     room = tx_room(mf, q, n);
+    T_ASSERT_HOT(room <= q->mask + 1u, "a ring has more room than descriptors");
     end = (uint16_t)(slot + RTE_MIN(n, room));
     for (uint16_t i = 0; i < RTE_MIN(RTE_MIN(n, room), AHEAD); i++)
         tx_look(mf, q, (uint16_t)(slot + i), ahead);

@@ -39,6 +39,7 @@ static inline bool is_shared(const struct memif *mf, const struct rte_mbuf *m)
 int share_post(struct memif *mf, struct memif_queue *q)
 {
     for (unsigned i = 0; i <= q->mask; i++) {
+        T_ASSERT(!q->held[i], "a descriptor gets a second mbuf");
         q->held[i] = rte_pktmbuf_alloc(mf->pool);
         if (!q->held[i])
             return -ENOMEM;
@@ -167,6 +168,7 @@ int io_frames_create(struct io_frames *f, const char *name, unsigned n)
 {
     int rc;
 
+    T_ASSERT(n, "a pool of no frames");
     *f = (struct io_frames){.bytes = frame_data_bytes(n)};
     f->at = shared_make("frames", f->bytes, &f->fd);
     if (f->at)

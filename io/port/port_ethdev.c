@@ -3,6 +3,7 @@
  * Any ethdev as a port to the outside: one queue pair, polled. Makes one segment of a frame that was
  * received in several.
  */
+#include "base/assert.h"
 #include "io/port/port_impl.h"
 #include "io/port/port_kernel.h"
 #include "io/port/port_pci.h"
@@ -39,6 +40,7 @@ static uint16_t copy_all(struct ethdev *e, struct rte_mbuf **m, uint16_t n)
 {
     uint16_t k = 0;
 
+    T_ASSERT_HOT(e->frames, "frames are copied without a pool for the copies");
     for (uint16_t i = 0; i < n; i++) {
         struct rte_mbuf *c = rte_pktmbuf_copy(m[i], e->frames, 0, UINT32_MAX);
 
@@ -106,6 +108,7 @@ static uint16_t ethdev_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m
         for (last = FIT; to < n && last == FIT; to += last == FIT)
             last = ethdev_prepare(&m[to]);
         sent = to > k ? rte_eth_tx_burst(e->id, 0, m + k, to - k) : 0;
+        T_ASSERT_HOT(sent <= to - k, "a driver sent more frames than it was given");
         k += sent;
         p->stats.tx += sent;
         if (k < to)
@@ -252,6 +255,7 @@ static struct rte_mempool *make_pages(struct ethdev *e, struct rte_mempool *fram
     char name[RTE_MEMPOOL_NAMESIZE];
 
     snprintf(name, sizeof(name), "pages%u", e->id);
+    T_ASSERT(!e->pages, "a device gets a second pool of pages");
     e->frames = frames;
     e->pages = rte_pktmbuf_pool_create(name, XDP_PAGES, 0, 0, XDP_ROOM, SOCKET_ID_ANY);
     return e->pages;
@@ -335,6 +339,7 @@ int io_port_outside(struct io_port **p, const char *text, const char *dir, unsig
         ethdev_close(&e->port);
         return rc;
     }
+    T_ASSERT(e->id < RTE_MAX_ETHPORTS, "a device without a number");
     e->socket = port_kernel_socket(s.iface);
     warn_of_checksums(&s);
     *p = &e->port;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/port/port_spec.h"
 
+#include "base/assert.h"
 #include "system/own_clear.h"
 #include "io/port/port_pci.h"
 
@@ -67,6 +68,7 @@ static int vhost_args(struct port_spec *s, const char *dir, unsigned n)
     snprintf(path, sizeof(path), "%s%s%s", given[0] == '/' ? "" : dir, given[0] == '/' ? "" : "/",
              given);
     slash = strrchr(path, '/');
+    T_ASSERT(slash, "a socket's path without a folder");
     snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path) + 1, path);
     if (access(parent, W_OK | X_OK)) {
         rc = -errno;
@@ -145,6 +147,7 @@ static int interface_args(struct port_spec *s)
 
 int port_spec_read(struct port_spec *s, const char *text, const char *dir, unsigned n)
 {
+    T_ASSERT(text && *text, "a port to the outside without a text");
     *s = (struct port_spec){.text = text};
     if (!strncmp(text, "vhost:", 6))
         return vhost_args(s, dir, n);
@@ -180,6 +183,7 @@ unsigned port_spec_mtu(const struct port_spec *s)
 
     if (fd < 0)
         return 0;
+    _Static_assert(sizeof(r.ifr_name) == sizeof(s->iface), "an interface's name in both");
     memcpy(r.ifr_name, s->iface, sizeof(r.ifr_name));
     rc = ioctl(fd, SIOCGIFMTU, &r);
     close(fd);
