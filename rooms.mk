@@ -50,7 +50,7 @@ USES_protocols/check := include/tributary base system aggregation protocols/host
 # collectives without a communicator, pure (no verbs, GPU or clock): kinds, topology, trees and quotas of a job, schedules and a file for each algorithm
 USES_collective := base fabric fabric/routing aggregation protocols/host collective/file
 # schedules from files, verified on symbols
-USES_collective/file := fabric fabric/conf collective
+USES_collective/file := base fabric fabric/conf collective
 # congestion controls: DCQCN
 USES_roce/cc := base
 # RoCE v2, both ends alike: wire format, ICRC, queue pairs, rate limiter
@@ -72,7 +72,7 @@ USES_switch/net := base fabric fabric/routing switch/queue switch switch/reduce 
 # predicted times over schedules and links, without a communicator: costs, choice of an algorithm
 USES_model := include/tributary base fabric fabric/routing aggregation protocols/host collective collective/file switch/queue
 # a port of a process: memif or DPDK device
-USES_io/port := system roce
+USES_io/port := base system roce
 # memif, control channel and rings
 USES_io/memif := base system roce machine io/port
 # a trib-switch: frames, loops, links, slots, nodes
