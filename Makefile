@@ -122,7 +122,8 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-.PHONY: all programs static static-programs demo help test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test docs-check docs-tables format lint install uninstall clean
+RUN := static demo test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test docs-check docs-tables format lint trunk-seeds threat-model
+.PHONY: all programs test-programs unit-programs static-programs bench-programs fuzz-programs help install uninstall clean $(RUN)
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -393,25 +394,6 @@ $(STATIC):
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) $(if $(filter %trib-switch,$@),$(call DPDK_SWITCH_LIBS),$(DPDK_LIBS)) $(STATIC_LIBS) -o $@
 
-# ---- the two commands ---------------------------------------------------------------------------------
-demo:
-	$(Q)scripts/setup.sh build
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)scripts/demo.sh $(BUILD)
-
-help:
-	@sed -n '/^# Tributary/,/^# Every room/s/^# \{0,1\}//p' Makefile | sed '$$d'
-
-test:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs unit-programs static-programs bench-programs
-	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh first core
-integration thirdparty:
-	$(Q)scripts/setup.sh test
-	$(Q)[ $@ = integration ] || scripts/setup.sh torch || true
-	$(Q)$(MAKE) --no-print-directory all $(TOOLS) $(HOSTILE) $(FAKES) static-programs
-	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh $@
-
 # Tools of the end-to-end tests; they share nothing with the rooms, but for how a plug-in's tables are called.
 MPICC := $(shell command -v mpicc 2>/dev/null)
 TOOLS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(MPICC),,tests/tools/mpi_%),$(wildcard tests/tools/*.c)))
@@ -467,273 +449,10 @@ $(BUILD)/tests/fake/libnccl-net-mock.so: $(wildcard tests/fake/nccl_net/*.c) tes
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,defs $(filter %.c,$^) -o $@
 
-unit-programs: $(TESTS) $(TOOLS) $(HOSTILE) $(FAKES)
-unit:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory unit-programs
-	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh unit
-e2e:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs bench-programs
-	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh e2e
-
-# Attacks of one process or user on others: each is repelled, and jobs of other hosts stay exact. Four minutes.
-hostile:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(HOSTILE) $(filter $(BUILD)/tests/tools/verbs_%,$(TOOLS))
-	$(Q)BUILD=$(BUILD) T="$(T)" tests/run.sh hostile
-
-static:
-	$(Q)scripts/setup.sh build
-	$(Q)$(MAKE) --no-print-directory static-programs
+test-programs: $(TOOLS) $(HOSTILE) $(FAKES)
+unit-programs: $(TESTS) test-programs
 static-programs: $(STATIC)
-
-# Every collective, algorithm, type, reduction, number of ranks, length and place: minutes.
-matrix:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory unit-programs
-	$(Q)MATRIX=whole $(BUILD)/tests/sim/test_matrix_types
-
-# Long vectors in virtual time against every formula of one level and of several: minutes.
-formulas:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory unit-programs
-	$(Q)FORMULAS=whole $(BUILD)/tests/sim/test_formulas
-
-# 200 host agents killed under load, one after the other; the switches must outlive them all. Then every part of `trib perf`, and
-# ranks, verbs programs and switch processes, 30 times each at random moments: nothing may be left, and nobody else blamed.
-kills:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(TOOLS)
-	$(Q)KILLS=200 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_rank.sh
-	$(Q)ROUNDS=30 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_parts.sh
-	$(Q)KILLS=30 TRIB_BUILD=$(BUILD) bash tests/e2e/kills.sh
-
-# Every row in real time beside the same row in virtual time: half an hour on an idle machine.
-clocks:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)BUILD=$(BUILD) tests/clocks.sh
-
-# Faults of arbitration, clock and pacing planted on purpose: rows must lag, or be apart. An idle machine; three minutes.
-clock-faults:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)BUILD=$(BUILD) tests/clock_faults.sh
-
-# Virtual time at 8 to 4,096 GPUs: time, memory and events per second of each run.
-scale:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)BUILD=$(BUILD) tests/scale.sh
-
-# Cases from seeds in virtual time: fabrics, collectives and faults, with every assertion. BUDGET seconds at most.
-SEEDS  ?= 1000
-BUDGET ?= 300
-chaos:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim
-	$(Q)BUILD=build-checked SEEDS=$(SEEDS) BUDGET=$(BUDGET) tests/chaos.sh
-
-# In the first tier 60 of these run; some 10 a second, in the build with assertions.
-.PHONY: trunk-seeds
-trunk-seeds:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/tests/io/trunk/test_trunk_seeds
-	$(Q)SEED=$(or $(SEED),1) SEEDS=$(SEEDS) build-checked/tests/io/trunk/test_trunk_seeds
-
-# Allocations, maps and files fail in programs in virtual time, one at a time (tests/faults.py): none may crash, leak, hang or say nothing. DRAW=60
-# draws as many, by DRAW_SEED= or today's date: a minute; all take a quarter of an hour.
-faults:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan $(addprefix build-asan/trib-,sim plan model)
-	$(Q)BUILD=build-asan DRAW="$(DRAW)" tests/faults.py
-
-# Bugs of one line planted on purpose (tests/mutations.txt): chaos or a unit test must find each. DRAW=10 draws ten, by DRAW_SEED= or today's
-# date: two minutes; all take half an hour.
-mutations:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libtests-support.a
-	$(Q)BUILD=build-checked CC="$(CC)" tests/mutations.sh
-
-# Mechanisms of docs/threat-model.md, each taken away once (tests/threat_model.txt): the test that the claim names must fail. DRAW= as above.
-threat-model:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim build-checked/libtests-support.a
-	$(Q)BUILD=build-checked CC="$(CC)" KNOWN=1 TABLE=tests/threat_model.txt tests/mutations.sh
-
-# Small bugs planted by a tool in ROOM= (a folder, a file, or all), one at a time: those that the room's unit tests, the tests in virtual time and
-# chaos do not find are listed. N=20 of them, drawn by SEED= or today's date (N=0: all); UNIT=1 asks the unit tests alone. A minute and more.
-mutate:
-	$(Q)scripts/setup.sh test
-	$(Q)BUILD=build-checked ROOM="$(ROOM)" N="$(N)" SEED="$(SEED)" UNIT="$(UNIT)" $(if $(LIMIT),LIMIT="$(LIMIT)") python3 tests/mutate
-
-# Bugs of one line in aggregation protocols (tests/protocols/mutations.txt): trib check-protocol must find each. DRAW=10 draws ten of each protocol.
-protocol-mutations:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory $(BUILD)/trib-check-protocol
-	$(Q)BUILD=$(BUILD) CC="$(CC)" tests/protocols/mutations.sh
-
-# Bugs of rounding and of the order of sums planted on purpose: the column #wrong must show each. A good minute on two cores.
-rounding:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory build/trib-sim
-	$(Q)BUILD=$(BUILD) tests/rounding.sh
-
-# Engines' state corrupted on purpose, a line at a time: an assertion must stop each, with the last events of an engine. An hour.
-corruptions:
-	$(Q)scripts/setup.sh test
-	$(Q)tests/chaos_corruptions.sh
-
-# Guests with Linux Soft-RoCE (QEMU, software emulation) on vhost-user ports; "skipped" where they cannot be had.
-interop:
-	$(Q)scripts/setup.sh interop
-	$(Q)$(MAKE) --no-print-directory programs $(TOOLS)
-	$(Q)TRIB_BUILD=$(BUILD) tests/interop/run.sh || [ $$? = 77 ]
-	$(Q)TRIB_BUILD=$(BUILD) tests/interop/machines.sh || [ $$? = 77 ]
-
-# rdma-core's tests of libibverbs, a process each: minutes; "skipped" where the package cannot be had. Nothing of them stays but in $(BUILD).
-verbs-suite:
-	$(Q)$(MAKE) --no-print-directory all
-	$(Q)scripts/setup.sh verbs-suite || true
-	$(Q)TRIB_BUILD=$(BUILD) tests/verbs_suite.sh || [ $$? = 77 ]
-
-# Other people's suites and programs: mpi4py's own tests (its source package by pip, in build/third-party), UCC with several teams (UCC_HOME=DIR)
-# and NVIDIA's plug-in (SHARP_PLUGIN=), PyTorch with PowerSGD and torchrun's restarts. BUDGET= seconds in all; "skipped" where something cannot be had.
-suites:
-	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
-	$(Q)scripts/setup.sh torch || true
-	$(Q)v=$$(/usr/bin/python3 -c 'import mpi4py; print(mpi4py.__version__)' 2>/dev/null) && [ ! -e build/third-party/mpi4py-$$v ] && mkdir -p build/third-party && \
-	    (cd build/third-party && pip download --quiet --no-deps --no-binary mpi4py "mpi4py==$$v" && tar xf "mpi4py-$$v.tar.gz") >build/third-party.log 2>&1 || true
-	$(Q)TRIB_BUILD=$(BUILD) tests/third_party/run.sh
-
-# Debian's PyTorch on the emulated fabric: a minute beside the packages; "skipped" where they cannot be had.
-torch:
-	$(Q)$(MAKE) --no-print-directory all
-	$(Q)scripts/setup.sh torch || true
-	$(Q)TRIB_BUILD=$(BUILD) bash tests/e2e/torch.sh || [ $$? = 77 ]
-
-# NIXL by pip, 70 MB, in build/nixl.
-nixl:
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)[ -x build/nixl/bin/python ] || python3 -m venv build/nixl
-	$(Q)build/nixl/bin/python -c 'import nixl, numpy' 2>/dev/null || build/nixl/bin/pip install --quiet --no-deps nixl nixl-cu12 numpy || true
-	$(Q)TRIB_BUILD=$(BUILD) NIXL_PYTHON=$(CURDIR)/build/nixl/bin/python bash tests/e2e/nixl.sh || [ $$? = 77 ]
-
-# PyTorch 2.x by pip, gigabytes, in build/torch2; PIP_INDEX_URL= names where a wheel for CPUs alone is. FSDP and the rest.
-torch2:
-	$(Q)$(MAKE) --no-print-directory all
-	$(Q)[ -x build/torch2/bin/python ] || python3 -m venv build/torch2
-	$(Q)build/torch2/bin/python -c 'import torch' 2>/dev/null || build/torch2/bin/pip install --quiet torch numpy || true
-	$(Q)TRIB_BUILD=$(BUILD) TORCH_PYTHON=$(CURDIR)/build/torch2/bin/python bash tests/e2e/torch.sh || [ $$? = 77 ]
-
-# The Python package's runs, sweeps and figures, and the notebooks of docs/labs: a minute beside the packages; "skipped" where they cannot be had.
-python-test:
-	$(Q)$(MAKE) --no-print-directory all
-	$(Q)scripts/setup.sh python || true
-	$(Q)[ -f build/axe/axe_core_python/axe.min.js ] || { mkdir -p build/axe && pip download --quiet --no-deps --dest build/axe axe-core-python==0.1.0 && \
-	    python3 -m zipfile -e build/axe/*.whl build/axe; } >build/axe.log 2>&1 || true
-	$(Q)for t in results sweep lab report; do TRIB_BUILD=$(BUILD) bash tests/e2e/python_$$t.sh || [ $$? = 77 ] || exit 1; done
-
-# Needs setuptools and wheel (Debian: python3-setuptools, python3-wheel), no network. The library is not in it: TRIB_LIB, TRIB_BUILD or the system's loader finds it.
-wheel:
-	$(Q)rm -rf $(BUILD)/wheel && mkdir -p $(BUILD)/wheel && cp -r python $(BUILD)/wheel/src
-	$(Q)cd $(BUILD)/wheel/src && /usr/bin/python3 -c 'import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))' .. >../build.log 2>&1 || { cat ../build.log; exit 1; }
-	$(Q)rm -rf $(BUILD)/wheel/src && ls $(BUILD)/wheel/*.whl
-
-deb:
-	$(Q)scripts/setup.sh deb
-	$(Q)packaging/deb.sh $(BUILD)
-deb-test: deb
-	$(Q)packaging/deb_test.sh $(BUILD)
-container-test: deb
-	$(Q)packaging/container_test.sh $(BUILD)
-
-# Minutes; with ARCH=arm64 a quarter of an hour.
-SUITE ?= trixie
-ARCH  ?= amd64
-gpu-nccl:
-	$(Q)scripts/setup.sh build
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)BUILD=$(BUILD) tests/gpu_nccl.sh
-
-system-test:
-	$(Q)packaging/system_test.sh $(SUITE) $(ARCH) || [ $$? = 77 ]
-
-# Lines and branches that the unit tests and 200 seeds of chaos reach, by room: minutes.
-coverage:
-	$(Q)scripts/setup.sh coverage
-	$(Q)$(MAKE) --no-print-directory MODE=coverage BUILD=build-coverage build-coverage/trib-sim unit-programs
-	$(Q)tests/coverage.sh build-coverage
-
-asan:
-	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan unit
-debug:
-	$(Q)$(MAKE) --no-print-directory MODE=debug BUILD=build-debug unit
-
-# The same simulations in three builds (-O2, with assertions, -O1 under sanitizers) must give the same bytes: tables, JSON, frames.
-determinism:
-	$(Q)scripts/setup.sh build
-	$(Q)$(MAKE) --no-print-directory build/trib-sim
-	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim
-	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan build-asan/trib-sim
-	$(Q)tests/determinism.sh build build-checked build-asan
-
-# One simulation by one, two and four threads, traced and not, over fabrics with fault plans: the same bytes. Two minutes.
-one-result:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory build/trib-sim
-	$(Q)BUILD=build tests/one_result.sh
-
-# Threads of one program under the thread sanitizer, which wants addresses that are not random.
-TSAN_TESTS := $(addprefix build-tsan/tests/,host/hca/test_threads sim/test_slices)
-tsan:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=tsan BUILD=build-tsan $(TSAN_TESTS)
-	$(Q)for t in $(TSAN_TESTS); do setarch -R $$t || exit 1; done
-
-explain-real:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)ALL=1 TRIB_BUILD=$(BUILD) tests/e2e/explain_real.sh
-
-# Predictions of conf/*-measured.conf beside published measurements (docs/validation.md): minutes; offline.
-validate:
-	$(Q)scripts/setup.sh build
-	$(Q)$(MAKE) --no-print-directory $(BUILD)/trib-sim
-	$(Q)scripts/validate --build $(BUILD) --plots $(BUILD)/validate
-
-bench:
-	$(Q)scripts/setup.sh bench
-	$(Q)$(MAKE) --no-print-directory programs bench-programs
-	$(Q)BUILD=$(BUILD) tests/bench/run.sh
-bench-quick:
-	$(Q)scripts/setup.sh bench
-	$(Q)$(MAKE) --no-print-directory programs bench-programs
-	$(Q)BUILD=$(BUILD) tests/bench/run.sh --quick
 bench-programs: $(BENCHES) $(filter $(BUILD)/tests/tools/mpi_%,$(TOOLS))
-
-# Every command block of README.md and docs/ is run, every link looked up.
-docs-test:
-	$(Q)scripts/setup.sh test
-	$(Q)scripts/setup.sh python
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)BUILD=$(BUILD) tests/docs.sh
-
-docs-check:
-	$(Q)scripts/docs_links.py
-	$(Q)scripts/docs_tables.py --check $(BUILD)
-
-# Tables that the code has already.
-docs-tables: programs
-	$(Q)scripts/docs_tables.py $(BUILD)
-
-# Each target, or those of FUZZ_TARGETS="memif arp", runs FUZZ_SECONDS under libFuzzer; the corpus is tests/fuzz/corpus.
-FUZZ_SECONDS ?= 30
-fuzz:
-	$(Q)scripts/setup.sh fuzz
-	$(Q)$(MAKE) --no-print-directory CC=clang-14 MODE=fuzz BUILD=build-fuzz fuzz-programs
-	$(Q)BUILD=build-fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_TARGETS="$(FUZZ_TARGETS)" tests/fuzz/run.sh
 fuzz-programs: $(FUZZERS)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(call test_libs,fuzz)
 	@mkdir -p $(@D)
@@ -741,106 +460,22 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(call test_libs,fuzz)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $< $(linked) \
 	    $(DPDK_LIBS) -lcmocka -lcrypto -libverbs $(SYS_LIBS) -o $@
 
-C_FILES = $(shell git ls-files '*.c' '*.h')
-format:
-	$(Q)scripts/setup.sh lint
-	$(Q)clang-format-14 -i $(C_FILES)
-# cppcheck takes an assertion that is compiled out for a test of its pointer (world_port.c), one branch of fabric_latency()'s condition for a test of the other's pointer, and the address of a struct's array for
-# what is in it (ctuuninitvar); it sees no loop behind a _Pragma (arith_loops.h, reduce_refs.h), where vectors are loaded by float's pointers.
-# ruff by pip, 10 MB, in build/lint; mypy is Debian's.
-RUFF := ruff==0.6.9
+# ---- everything else ----------------------------------------------------------------------------------
+# What each does is in scripts/target.sh.
+$(RUN):
+	+$(Q)BUILD="$(BUILD)" CC="$(CC)" MAKE="$(MAKE)" scripts/target.sh $@
+docs-tables: programs
+deb-test container-test: deb
 lint: docs-check
-	$(Q)scripts/setup.sh lint
-	$(Q)scripts/arrows.sh $(if $(wildcard $(BUILD)/libbase.a),$(BUILD))
-	$(Q)scripts/spdx.sh
-	$(Q)scripts/shells.sh
-	$(Q)scripts/inputs.sh
-	$(Q)scripts/one_helper.py
-	$(Q)scripts/names.py
-	$(Q)scripts/sizes.sh
-	$(Q)[ -x build/lint/bin/ruff ] || { mkdir -p build/lint && pip install --quiet --no-deps --target build/lint $(RUFF); } >build/lint.log 2>&1 || true
-	$(Q)if [ -x build/lint/bin/ruff ]; then build/lint/bin/ruff check --no-cache --quiet python tests scripts examples; else echo "lint: skipped ruff: pip cannot install it: $$(tail -n 1 build/lint.log)"; fi
-	$(Q)cd python && /usr/bin/mypy --no-error-summary --cache-dir="$(abspath $(BUILD))/mypy" -p tributary
-	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
-	$(Q)mkdir -p $(BUILD)/cppcheck
-	$(Q)cppcheck -j2 --quiet --cppcheck-build-dir=$(BUILD)/cppcheck --error-exitcode=1 --enable=warning,portability --inline-suppr -I. \
-	    --suppress=missingIncludeSystem --suppress=nullPointerRedundantCheck:fabric/fabric.h --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck:sim/world/world_port.c \
-	    --suppress=uninitvar:aggregation/arith_*.h --suppress=invalidPointerCast:aggregation/arith_*.h --suppress=uninitvar:tests/bench/reduce_refs.h \
-	    $(filter %.c,$(C_FILES))
 
-# DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib trib-plan trib-model trib-trace trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults trib-check-protocol trib-check-nccl-plugin) scripts/trib-sweep scripts/trib-calibrate scripts/trib-explain scripts/trib-report scripts/trib-import scripts/trib-nccl scripts/trib-capture scripts/trib-machines
-LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so $(BUILD)/libtribclock.so $(BUILD)/libnccl-net-tributary.so
-DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
-DOC_DIRS := img labs decisions
-CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf conf/jobs/*.conf conf/schedules/*.sched conf/grafana/*.json)
-PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-trace trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl trib-check-protocol trib-check-nccl-plugin)
-# Of aggregation protocols that are built outside of the tree.
-HEADERS := $(wildcard include/tributary/*.h)
-EXAMPLES := $(addprefix examples/protocol/,Makefile tally.c template.c) $(addprefix examples/coll/,Makefile all_reduce.c all_reduce_pmix.c all_reduce.py train.py)
-# As --with-sharp=DIR wants it.
-SHARP := lib/tributary/sharp
-SHARP_HEADERS := $(wildcard include/sharp/api/*.h)
-TO    := $(DESTDIR)$(PREFIX)
-COMPLETIONS := share/bash-completion/completions
-# Where Debian's python3 looks below /usr and /usr/local.
-PACKAGE := lib/python3/dist-packages/tributary
-SUBPACKAGES := $(patsubst python/tributary/%/__init__.py,%,$(wildcard python/tributary/*/__init__.py))
-PYTHON  := $(wildcard python/tributary/*.py $(SUBPACKAGES:%=python/tributary/%/*.py)) python/tributary/py.typed
-EXAMPLE_DIRS := $(addprefix share/tributary/examples/,protocol coll)
-CONF_DIRS := $(addprefix share/tributary/conf/,workloads faults jobs schedules grafana)
-# Those that others put files in too; uninstall removes the empty ones, but none that a system has below /usr and /usr/local itself.
-SHARED_DIRS := lib/pkgconfig lib/python3/dist-packages lib/python3 share/man/man1 share/man/man3 $(COMPLETIONS) share/bash-completion share/zsh/site-functions share/zsh
+help:
+	@sed -n '/^# Tributary/,/^# Every room/s/^# \{0,1\}//p' Makefile | sed '$$d'
+
+# DESTDIR and PREFIX as for install, for uninstall too.
 install: all
-	install -d "$(TO)/bin" "$(TO)/lib/tributary" $(foreach d,$(CONF_DIRS),"$(TO)/$(d)") $(DOC_DIRS:%="$(TO)/share/doc/tributary/%")
-	install -m 755 $(BIN) "$(TO)/bin"
-	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
-	install -m 755 $(LIB) "$(TO)/lib/tributary"
-	install -D -m 755 host/sandbox/bin/rdma "$(TO)/lib/tributary/bin/rdma"
-	for f in $(CONFS); do install -m 644 "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
-	install -m 644 $(DOCS) "$(TO)/share/doc/tributary"
-	for d in $(DOC_DIRS); do install -m 644 docs/$$d/* "$(TO)/share/doc/tributary/$$d" || exit 1; done
-	install -d "$(TO)/lib/systemd/system"
-	sed 's|@BIN@|$(PREFIX)/bin|' packaging/systemd/tributary@.service.in >"$(TO)/lib/systemd/system/tributary@.service"
-	install -d "$(TO)/share/man/man1" "$(TO)/share/man/man3" "$(TO)/$(COMPLETIONS)" "$(TO)/share/zsh/site-functions"
-	install -m 644 $(addprefix $(BUILD)/man/,$(PAGES)) "$(TO)/share/man/man1"
-	install -m 644 $(BUILD)/completion/trib.bash "$(TO)/$(COMPLETIONS)/trib"
-	for f in $(filter-out trib,$(notdir $(BIN))); do ln -sf trib "$(TO)/$(COMPLETIONS)/$$f" || exit 1; done
-	install -m 644 $(BUILD)/completion/_trib "$(TO)/share/zsh/site-functions"
-	install -d "$(TO)/include/tributary" "$(TO)/lib/pkgconfig" $(foreach d,$(EXAMPLE_DIRS),"$(TO)/$(d)")
-	install -m 755 $(BUILD)/libtributary.so.1 "$(TO)/lib"
-	[ ! -e $(BUILD)/openmpi/mca_coll_trib.so ] || install -D -m 755 $(BUILD)/openmpi/mca_coll_trib.so "$(TO)/lib/tributary/openmpi/mca_coll_trib.so"
-	[ ! -e $(BUILD)/pmix/store_pmix.so ] || install -D -m 755 $(BUILD)/pmix/store_pmix.so "$(TO)/lib/tributary/pmix/store_pmix.so"
-	ln -sf libtributary.so.1 "$(TO)/lib/libtributary.so"
-	install -d "$(TO)/$(SHARP)/lib" "$(TO)/$(SHARP)/include/sharp/api"
-	install -m 755 $(BUILD)/libsharp_coll.so.5 "$(TO)/$(SHARP)/lib"
-	ln -sf libsharp_coll.so.5 "$(TO)/$(SHARP)/lib/libsharp_coll.so"
-	install -m 644 $(SHARP_HEADERS) "$(TO)/$(SHARP)/include/sharp/api"
-	install -m 644 $(HEADERS) "$(TO)/include/tributary"
-	sed 's/@VERSION@/$(shell sed -n 's/.*TRIB_VERSION "\(.*\)".*/\1/p' base/version.h)/' scripts/tributary.pc.in >"$(TO)/lib/pkgconfig/tributary.pc"
-	for f in $(EXAMPLES); do install -m $$([ -x "$$f" ] && echo 755 || echo 644) "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
-	install -m 644 host/session/tributary_coll.3 "$(TO)/share/man/man3"
-	install -D -m 644 wireshark/tributary.lua "$(TO)/share/tributary/wireshark/tributary.lua"
-	install -d $(foreach d,$(SUBPACKAGES),"$(TO)/$(PACKAGE)/$(d)")
-	for f in $(PYTHON:python/tributary/%=%); do install -m 644 "python/tributary/$$f" "$(TO)/$(PACKAGE)/$$f" || exit 1; done
+	BUILD="$(BUILD)" DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" packaging/install.sh install
 uninstall:
-	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
-	for f in $(notdir $(LIB)) bin/rdma; do rm -f "$(TO)/lib/tributary/$$f"; done
-	for f in $(notdir $(BIN)); do rm -f "$(TO)/$(COMPLETIONS)/$$f"; done
-	for f in $(PAGES); do rm -f "$(TO)/share/man/man1/$$f"; done
-	rm -f "$(TO)/share/man/man3/tributary_coll.3" "$(TO)/lib/libtributary.so" "$(TO)/lib/libtributary.so.1" "$(TO)/lib/tributary/openmpi/mca_coll_trib.so" "$(TO)/lib/tributary/pmix/store_pmix.so"
-	rm -f "$(TO)/$(SHARP)/lib/libsharp_coll.so" "$(TO)/$(SHARP)/lib/libsharp_coll.so.5"
-	for f in $(notdir $(SHARP_HEADERS)); do rm -f "$(TO)/$(SHARP)/include/sharp/api/$$f"; done
-	rm -f "$(TO)/share/zsh/site-functions/_trib" "$(TO)/lib/systemd/system/tributary@.service"
-	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
-	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard $(DOC_DIRS:%=docs/%/*))); do rm -f "$(TO)/share/doc/tributary/$$f"; done
-	for f in $(HEADERS); do rm -f "$(TO)/$$f"; done
-	rm -f "$(TO)/lib/pkgconfig/tributary.pc" "$(TO)/share/tributary/wireshark/tributary.lua"
-	for f in $(EXAMPLES); do rm -f "$(TO)/share/tributary/$$f"; done
-	for f in $(PYTHON:python/tributary/%=%); do rm -f "$(TO)/$(PACKAGE)/$$f"; done
-	rm -rf "$(TO)/$(PACKAGE)/__pycache__" $(foreach d,$(SUBPACKAGES),"$(TO)/$(PACKAGE)/$(d)/__pycache__")
-	for d in lib/systemd/system lib/systemd $(addprefix $(PACKAGE)/,$(SUBPACKAGES)) $(PACKAGE) include/tributary lib/tributary/bin lib/tributary/openmpi lib/tributary/pmix $(addprefix $(SHARP)/,lib include/sharp/api include/sharp include) $(SHARP) lib/tributary $(EXAMPLE_DIRS) share/tributary/examples $(CONF_DIRS) share/tributary/conf share/tributary/wireshark share/tributary $(DOC_DIRS:%=share/doc/tributary/%) share/doc/tributary $(SHARED_DIRS) $(if $(filter /usr /usr/local,$(PREFIX)),,share/man share/doc bin lib include share ""); do \
-	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
+	BUILD="$(BUILD)" DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" packaging/install.sh uninstall
 
 clean:
 	rm -rf build build-asan build-checked build-coverage build-tsan build-debug build-fuzz
