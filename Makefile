@@ -136,13 +136,20 @@ $(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh
 	@echo "  MAN   $(@D)"
 	$(Q)scripts/manuals.sh $(BUILD)
 
-# What is built, for results (system/provenance.h): touched only when it changes.
+# What is built, for results (system/provenance.c): touched only when it changes, and linked to programs that write results alone.
 COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 $(BUILD)/commit: FORCE
 	$(Q)mkdir -p $(@D) && echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
-FORCE:
-$(BUILD)/system/provenance.o: $(BUILD)/commit
-$(BUILD)/system/provenance.o: private CFLAGS += -DTRIB_COMMIT='"$(COMMIT)"'
+$(BUILD)/commit.o: $(BUILD)/commit
+	$(Q)echo 'const char trib_commit[] = "$(COMMIT)";' | $(CC) $(CFLAGS) -x c -c - -o $@
+$(addprefix $(BUILD)/,trib-sim trib-perf static/trib-sim static/trib-perf): $(BUILD)/commit.o
+# Not one of .SECONDARY, whose absence would mean nothing.
+.PHONY: FORCE
+
+# How it is compiled: objects of other flags are none of this build. Warnings make no other object.
+FLAGS := $(filter-out ccache $(WARN),$(CC) $(CFLAGS))
+$(BUILD)/flags: FORCE
+	$(Q)mkdir -p $(@D) && echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' >$@
 
 define room_rule
 $(call archives,$(1)): $(call obj,$(SRC_$(1)))
@@ -151,7 +158,7 @@ $(call archives,$(1)): $(call obj,$(SRC_$(1)))
 endef
 $(foreach r,$(ROOMS),$(if $(SRC_$(r)),$(eval $(call room_rule,$(r)))))
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
@@ -169,7 +176,7 @@ $(BUILD)/host/kernels/image.o: $(FATBINS)
 
 # What only computes takes larger fabrics than what runs them (fabric/fabric.h, FAB_WIDE).
 wide = $(patsubst %.c,$(BUILD)/wide/%.o,$(1))
-$(BUILD)/wide/%.o: %.c
+$(BUILD)/wide/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@echo "  CC    $< (wide)"
 	$(Q)$(CC) $(CFLAGS) -DFAB_WIDE -MMD -MP -c $< -o $@

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef TRIB_COMMIT /* the Makefile gives git's name of what is built */
-#define TRIB_COMMIT "unknown"
-#endif
+/* git's name of what is built; programs that write results have it. */
+extern const char trib_commit[] __attribute__((weak));
+
 #define TEXT_MAX (4u << 20) /* bytes of text that are kept */
 
 /* Text that may not be UTF-8, as JSON wants it: such bytes become '?'. */
@@ -159,8 +159,9 @@ void provenance_add(struct provenance *p, json_t *top, bool real)
     json_object_set_new(top, "schema", json_integer(RESULT_SCHEMA));
     if (!p)
         return;
-    run = json_pack("{s:O, s:{}, s:s, s:s, s:O}", "command", p->command, "environment", "version",
-                    TRIB_VERSION, "commit", TRIB_COMMIT, "files", p->files);
+    run =
+        json_pack("{s:O, s:{}, s:s, s:s, s:O}", "command", p->command, "environment", "version",
+                  TRIB_VERSION, "commit", trib_commit ? trib_commit : "unknown", "files", p->files);
     if (!run)
         return;
     if (algo && *algo)

@@ -37,7 +37,7 @@ fi
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 git ls-files --cached --others --exclude-standard | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$copy" || exit 2
-mkdir "$copy/$build" && (cd "$build" && find . \( -name '*.[oad]' -o -name trib-sim -o -path './images/*' \) -print |
+mkdir "$copy/$build" && (cd "$build" && find . \( -name '*.[oad]' -o -name flags -o -name commit -o -name trib-sim -o -path './images/*' \) -print |
     tar -cf - --no-recursion -T -) | tar -xf - -C "$copy/$build" || exit 2
 cd "$copy" || exit 2
 build_it() { make -s WARN=-w CC="$compiler" MODE=checked BUILD="$build" "$@" >log 2>&1; }

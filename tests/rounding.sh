@@ -15,7 +15,7 @@ planted=0 missed=0 met=0
 in_copy() {
     mkdir -p "$1/build" || return
     git ls-files --cached --others --exclude-standard | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$1" || return
-    (cd "$build" && find . -path ./tests -prune -o \( -name '*.[oad]' -o -name trib-sim -o -path './images/*' \) -print |
+    (cd "$build" && find . -path ./tests -prune -o \( -name '*.[oad]' -o -name flags -o -name commit -o -name trib-sim -o -path './images/*' \) -print |
         tar -cf - --no-recursion -T -) | tar -xf - -C "$1/build" || return
     cd "$1" && make -s WARN=-w BUILD=build build/trib-sim
 }
