@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rank itself is a process with a socket, as beside the launcher; this one copies between that
- * socket and standard input and output, and ends with either.
+ * Runs a rank in a child process with a socket, as the launcher does on its own machine. This
+ * process copies between the socket and standard input and output, until one of them closes.
  */
 #include "host/launch/away.h"
 
@@ -38,7 +38,7 @@ static int write_all(int fd, const char *at, size_t n)
     return 0;
 }
 
-/* False: the end of `from`, or of `to`. */
+/* Copies what can be read now. False: `from` or `to` is closed. */
 static bool away_copy(int from, int to)
 {
     char buf[1 << 16];
@@ -90,7 +90,7 @@ static int become_rank(const struct rundir *rd, const char *host, const char *pr
 
 /* ---- where the fabric is on this machine ---- */
 
-/* Whether this fabric is in the run directory, with the host; then it is open. */
+/* Whether this fabric, with the host, is up in the run directory `dir`. If so, rd is open on it. */
 static bool is_in(struct rundir *rd, const char *dir, const char *fabric, const char *host)
 {
     char token[PATH_MAX];
@@ -109,7 +109,7 @@ static bool is_in(struct rundir *rd, const char *dir, const char *fabric, const 
     return yes;
 }
 
-/* What `trib-keep fabrics` prints, of the one beside this program. */
+/* Opens the output of `trib-keep fabrics`, of the trib-keep beside this program. */
 static FILE *list_fabrics(pid_t *pid)
 {
     char self[PATH_MAX], keep[PATH_MAX + 16];
@@ -135,7 +135,7 @@ static FILE *list_fabrics(pid_t *pid)
     return NULL;
 }
 
-/* As this machine's process table has it. */
+/* Finds the fabric among this user's processes on this machine. */
 static bool is_among_processes(struct rundir *rd, const char *fabric, const char *host)
 {
     char line[2 * PATH_MAX], *dir;
@@ -158,8 +158,9 @@ static bool is_among_processes(struct rundir *rd, const char *fabric, const char
 }
 
 /*
- * Launchers differ in what they bring along: ssh brings nothing, Slurm and some mpiruns bring the
- * environment of the launching machine, where the run directory and the user's number may be others.
+ * Finds the fabric's run directory on this machine: in TRIB_RUN, in the default place, or among the
+ * processes. ssh passes no environment; Slurm and some mpiruns pass that of the launching machine,
+ * on which the run directory and the user's number may differ.
  */
 static bool find_fabric(struct rundir *rd, const char *fabric, const char *host)
 {

@@ -24,8 +24,8 @@
 
 #define GRACE_MS  400
 #define WATCH_MS  100  /* between two checks of the trib-switch processes */
-#define HELD_NAME 120  /* of its text: the rank that reports a failure */
-#define FINISH_MS 5000 /* time that ranks have to leave their group and end */
+#define HELD_NAME 120  /* bytes of a failure's text for the name of the rank that reports it */
+#define FINISH_MS 5000 /* time for ranks to leave their group and end */
 
 static int64_t now_ms(void)
 {
@@ -88,7 +88,7 @@ int job_send(struct job_processes *j, unsigned rank, uint32_t type, const void *
     return j->rank[rank].fd < 0 ? -EPIPE : msg_send(j->rank[rank].fd, type, body, len);
 }
 
-/* A send fails only to a rank that is dead or dying; job_gather() finds out how it ended. */
+/* Ignores failed sends: they happen only to dead or dying ranks, and job_gather() reports those. */
 int job_bcast(struct job_processes *j, uint32_t type, const void *body, size_t len)
 {
     if (j->cause[0])
@@ -106,7 +106,7 @@ static void rank_ended(struct job_processes *j, unsigned r, pid_t pid, int statu
 {
     T_ASSERT(j->rank[r].pid == pid, "a rank ends twice");
     j->rank[r].pid = 0;
-    if (job_machine(j, r)) { /* pid is ssh, or what stands for it */
+    if (job_machine(j, r)) { /* the pid is that of ssh, or of the user's command for it */
         if (!j->quitting && !j->aborted && !j->rank[r].failed)
             job_set_cause(j,
                           "rank %u (%s on machine %s) has ended, or the connection to it (pid %d)",
@@ -231,8 +231,8 @@ static void take_input(struct job_processes *j, unsigned r, const struct gather 
         close_rank(j, r);
 }
 
-/* Names a process that is or was stopped: "rank 3 (h3, pid 77) is stopped, for 2.0 s now"; "": none
- * was. True: it is stuck. */
+/* Describes a process that is or was stopped: "rank 3 (h3, pid 77) is stopped, for 2.0 s now"; "":
+ * none was. Returns whether it is stuck. */
 static bool name_stopped(struct job_processes *j, char *text, size_t size)
 {
     bool stuck = false;
@@ -368,7 +368,7 @@ int job_end(struct job_processes *j)
         job_bcast(j, MSG_QUIT, NULL, 0);
         j->quitting = true;
     }
-    /* A stopped process receives no message. */
+    /* Kill stopped processes, as they do not receive QUIT or ABORT. */
     for (unsigned r = 0; r < j->nranks && j->cause[0]; r++)
         if (j->rank[r].pid && j->rank[r].stop.since_ms && !j->rank[r].stop.until_ms)
             kill(j->rank[r].pid, SIGKILL);

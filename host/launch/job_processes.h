@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes of a job: starts one per rank, carries messages, and watches the processes that the
- * job needs: the ranks themselves and the fabric's trib-switch processes. One that ends too early
- * becomes one sentence (job_cause) that is sent to every remaining rank. Every wait has a limit.
+ * The processes of a job. Starts a process per rank, carries messages, and watches the processes
+ * that the job needs: the ranks and the fabric's trib-switch processes. If one ends too early, a
+ * sentence that says so (job_cause) is sent to every remaining rank. Every wait has a limit.
  */
 #ifndef TRIB_HOST_LAUNCH_JOB_PROCESSES_H
 #define TRIB_HOST_LAUNCH_JOB_PROCESSES_H
@@ -16,19 +16,19 @@ struct job_processes;
 
 struct job_processes_cfg {
     const struct fabric *fab;
-    const struct rundir *rd; /* NULL: no trib-switch processes are watched */
+    const struct rundir *rd; /* NULL: do not watch trib-switch processes */
     unsigned nranks;
     const uint16_t *host_of_rank;
     const char *preload; /* libtribverbs.so; NULL: none */
-    const char *rsh; /* starts a rank on a host that is outside: RSH HOST trib-perf --remote-rank,
-                        with the rank's socket as standard input and output; and on another
-                        machine: RSH ADDRESS trib-perf --away-rank FABRIC HOST, without ADDRESS
-                        where RSH has $TRIB_MACHINE, its name. NULL: ssh */
+    const char *rsh;     /* command that starts a rank elsewhere, with the rank's socket as standard
+                        input and output. Host outside: RSH HOST trib-perf --remote-rank. Another
+                        machine: RSH ADDRESS trib-perf --away-rank FABRIC HOST, without ADDRESS if
+                        RSH uses $TRIB_MACHINE, the machine's name. NULL: ssh */
     int (*rank_main)(int fd,
                      unsigned rank); /* runs in the child instead of this program; for tests */
 };
 
-/* Called for each rank's answer. */
+/* Called for each rank's answer. 0 or -errno. */
 typedef int (*job_fn)(void *ctx, unsigned rank, const struct msg *m);
 
 int job_launch(struct job_processes **j,
@@ -36,15 +36,15 @@ int job_launch(struct job_processes **j,
 int job_send(struct job_processes *j, unsigned rank, uint32_t type, const void *body, size_t len);
 int job_bcast(struct job_processes *j, uint32_t type, const void *body, size_t len);
 /*
- * Waits for one message of `type` from every rank. -ECANCELED: something failed or the user
- * interrupted (job_cause), and all ranks were sent the cause; -ETIMEDOUT in the same way after
- * `seconds`. on_progress (may be NULL) gets MSG_PROGRESS and MSG_EVENTS.
+ * Waits for one message of `type` from every rank. Returns -ECANCELED if something failed or the
+ * user interrupted, and -ETIMEDOUT after `seconds`; then all ranks have been sent the cause
+ * (job_cause). on_progress (may be NULL) gets MSG_PROGRESS and MSG_EVENTS.
  */
 int job_gather(struct job_processes *j, uint32_t type, double seconds, job_fn each,
                job_fn on_progress, void *ctx);
 /*
- * The same with limits of its own. After soft_s seconds (0: never) `soft` is called once. bound:
- * describes the limit of `seconds` in messages, instead of its length.
+ * As job_gather(), with two limits: calls `soft` once after soft_s seconds (0: never). bound
+ * describes the limit of `seconds` in messages; NULL: its length does.
  */
 struct job_limits {
     double seconds, soft_s;
@@ -53,16 +53,16 @@ struct job_limits {
 };
 int job_gather_within(struct job_processes *j, uint32_t type, const struct job_limits *l,
                       job_fn each, job_fn on_progress, void *ctx);
-/* Fails the job from the caller's side: every rank is sent the reason. */
+/* Fails the job for the caller's reason, which is sent to every rank. */
 void job_abort(struct job_processes *j, const char *why);
 /* Ends the ranks (QUIT, unless the job failed), waits, and kills those left after 5 s. 0: every
  * rank ended well. */
 int job_end(struct job_processes *j);
 void job_free(struct job_processes *j);
 const char *job_cause(const struct job_processes *j); /* "": nothing has failed */
-/* The first signal that has asked the launcher to end; 0: none. */
+/* The first signal that asked the launcher to end; 0: none. */
 int job_interrupted(const struct job_processes *j);
-/* The same, for work between waits and after the last: looks whether one has come. */
+/* As job_interrupted(), but first reads new signals. For work outside of job_gather(). */
 int job_look_interrupted(struct job_processes *j);
 pid_t job_pid(const struct job_processes *j, unsigned rank);
 bool job_is_away(const struct job_processes *j,

@@ -23,7 +23,7 @@ struct job_processes {
     const struct fabric *fab;
     const struct rundir *rd;
     unsigned nranks;
-    uint16_t machine; /* this one; FAB_NONE: the conf has none */
+    uint16_t machine; /* index of this machine; FAB_NONE: the conf has no machines */
     uint16_t *host;
     struct job_process *rank;
     struct pollfd *pfd;            /* ranks, then the signal descriptor */
@@ -32,12 +32,12 @@ struct job_processes {
     sigset_t old_mask;
     bool aborted; /* every rank was sent the cause */
     bool quitting;
-    int interrupted; /* the first signal that has asked to end; 0: none */
+    int interrupted; /* the first signal that asked the launcher to end; 0: none */
     int bad_exits;
-    int64_t held_since; /* when a rank's own failure arrived; 0: none */
+    int64_t held_since; /* when a failure that a rank reported arrived; 0: none */
     int64_t watched;    /* when the trib-switch processes were last checked */
     char held[MSG_TEXT], cause[MSG_TEXT];
-    char lost[MSG_TEXT / 2]; /* a trib-switch that died and that the job does not need */
+    char lost[MSG_TEXT / 2]; /* names a dead trib-switch that the job does not need */
 };
 
 static inline const char *job_host(const struct job_processes *j, unsigned rank)
@@ -45,7 +45,7 @@ static inline const char *job_host(const struct job_processes *j, unsigned rank)
     return j->fab->nodes[j->fab->hosts[j->host[rank]]].name;
 }
 
-/* The machine on which the rank runs, where that is not this one; NULL. */
+/* The machine on which the rank runs; NULL: this one. */
 static inline const struct fab_machine *job_machine(const struct job_processes *j, unsigned rank)
 {
     const struct fab_node *host = &j->fab->nodes[j->fab->hosts[j->host[rank]]];
@@ -53,7 +53,7 @@ static inline const struct fab_machine *job_machine(const struct job_processes *
     return rundir_is_away(j->machine, host) ? &j->fab->machines[host->machine] : NULL;
 }
 
-/* The first cause counts. */
+/* Sets the cause of the job's failure, unless there is one already. */
 void job_set_cause(struct job_processes *j, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

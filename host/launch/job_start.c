@@ -17,8 +17,8 @@
 
 #define MACHINE_ENV "TRIB_MACHINE"
 
-/* What any launcher may hand to a shell of the other machine, or to none: no shell reads anything but
- * the word itself. All words that go elsewhere are such ones. */
+/* Whether a shell reads the word as it is. A remote launcher may or may not run its command in a
+ * shell, so only such words are sent to other machines. */
 static bool is_plain(const char *word)
 {
     return *word && *word != '=' &&
@@ -26,8 +26,8 @@ static bool is_plain(const char *word)
                               "/._+,:=-")];
 }
 
-/* By way of a shell here, because rsh is a command of the user's with arguments. words: where, which is
- * left out if rsh names the machine itself, and what to run there. */
+/* Runs rsh in a local shell, because it is the user's command with arguments. words[0]: the
+ * machine, which is left out if rsh names it by itself; the others: what to run there. */
 static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
 {
     char *script;
@@ -53,8 +53,8 @@ static void exec_elsewhere(const char *rsh, const char *const words[5], int fd)
     _exit(1);
 }
 
-/* How another machine finds this program: by its name where that means this one here, else by its
- * path, which a checkout has on all machines. */
+/* How another machine finds this program: by its name if PATH finds this program here, else by its
+ * path, assuming that a checkout has the same path on all machines. */
 static const char *own_name(char path[PATH_MAX])
 {
     const char *dirs = getenv("PATH");
@@ -75,7 +75,7 @@ static const char *own_name(char path[PATH_MAX])
     return same || n <= 0 || !is_plain(path) ? "trib-perf" : path;
 }
 
-/* On the machine that runs the host's NIC. */
+/* Starts the rank on the machine that runs its host's NIC. */
 static void exec_away(const struct job_processes *j, const char *rsh, unsigned r, int fd)
 {
     uint32_t ip = job_machine(j, r)->ip;
@@ -90,8 +90,8 @@ static void exec_away(const struct job_processes *j, const char *rsh, unsigned r
                    fd);
 }
 
-/* In the child. A rank ignores the terminal's signals, which the launcher handles, and dies with
- * the launcher. */
+/* Runs in the child. A rank ignores the terminal's signals, because the launcher handles them, and
+ * is killed when the launcher ends. */
 static void become_rank(const struct job_processes *j, const struct job_processes_cfg *cfg,
                         unsigned r, int fd, pid_t parent)
 {
@@ -120,7 +120,8 @@ static void become_rank(const struct job_processes *j, const struct job_processe
     setenv(PROCESS_MONITOR_ENV, "1", 1);
     if (cfg->rd) {
         setenv("TRIB_RUN", cfg->rd->path, 1);
-        (void)token_hand_over(cfg->rd, job_host(j, r)); /* else the rank says what is missing */
+        (void)token_hand_over(cfg->rd,
+                              job_host(j, r)); /* without it, the rank reports the reason */
     }
     if (cfg->preload && (rc = preload_set(cfg->preload)) != 0) {
         fprintf(stderr, "trib-perf: cannot preload %s%s\n", cfg->preload,

@@ -12,8 +12,7 @@ struct header {
     uint32_t type, len;
 };
 
-/* The other end reads continuously; if it has accepted nothing for this long, it is stuck or
- * gone. */
+/* The other end reads continuously, so it is stuck or gone if it accepts nothing for this long. */
 #define SEND_TIMEOUT_MS 5000
 
 int msg_send(int fd, uint32_t type, const void *body, size_t len)

@@ -29,7 +29,7 @@ void msg_read_text(const struct msg *m, char *buf, size_t size)
 {
     size_t n = m->len < size - 1 ? m->len : size - 1;
 
-    if (n) /* else there is no body */
+    if (n) /* the body of an empty message may be NULL */
         memcpy(buf, m->body, n);
     buf[n] = 0;
     printable(buf);
@@ -64,7 +64,7 @@ int msg_read_prepare(const struct msg *m, unsigned nranks, uint64_t buf_bytes,
         (coll_reduces(p->coll) && !arith_valid(p->op, p->type)) ||
         (p->in_place && !coll_can_be_in_place(p->coll)))
         return -EPROTO;
-    blocks = layout_blocks(p->coll, nranks, 0); /* of the larger buffer */
+    blocks = layout_blocks(p->coll, nranks, 0); /* blocks of the larger buffer */
     return p->count > buf_bytes / dtype_size(p->type) / blocks ? -E2BIG : 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every wait of a rank serves two things: its communicator, which others may need to make progress,
- * and the launcher's socket, where an abort or the end of the launcher shows up. While an operation
- * runs, comm_progress() yields or sleeps by itself when idle; while the rank waits for a command,
- * poll() sleeps, longer after 50 ms.
+ * Every wait of a rank serves its communicator, whose progress other ranks may need, and the
+ * launcher's socket, which may bring an abort or close. While an operation runs, comm_progress()
+ * yields or sleeps when idle. While the rank waits for a command, poll() sleeps, longer after 50
+ * ms.
  */
 #include "host/launch/rank.h"
 #include "collective/file/sched_file.h"
@@ -20,7 +20,7 @@
 
 #define LOOK_NS      2000000 /* between two checks of socket and clock during an operation */
 #define CLOSE_NS     2000000000
-#define WAIT_LONG_NS 50000000 /* after this long without a command, wait in longer sleeps */
+#define WAIT_LONG_NS 50000000 /* sleep longer after this time without a command */
 
 int rank_fail(struct launch_rank *k, const char *what, const char *why)
 {
@@ -32,7 +32,8 @@ int rank_fail(struct launch_rank *k, const char *what, const char *why)
 
 /* ---- the launcher's socket ---- */
 
-/* 1: *m is a message; 0: none; -ECANCELED: aborted, or the launcher is gone. */
+/* Reads a message, without waiting. 1: *m; 0: none; -ECANCELED: aborted, or the launcher is gone.
+ */
 static int rank_take(struct launch_rank *k, struct msg *m)
 {
     int rc = msg_next(&k->in, m);
@@ -56,8 +57,8 @@ static int rank_take(struct launch_rank *k, struct msg *m)
 }
 
 /*
- * The clock of control retries: wall time, slowed down where the fabric runs so slowly that an
- * answer takes its time.
+ * Advances the clock of control retries: wall time, slowed down at a high dilation, at which
+ * answers take longer.
  */
 static void launch_rank_tick(struct launch_rank *k, int64_t now)
 {
@@ -91,14 +92,15 @@ static int next_command(struct launch_rank *k, struct msg *m)
         if (comm_check(k))
             return -ECANCELED;
         struct pollfd p = {.fd = k->fd, .events = POLLIN};
-        /* others may still need packets of a protocol; comm_progress() sleeps where nothing comes */
+        /* Others may still need this rank's part of a protocol; comm_progress() sleeps when idle.
+         */
         bool serves = k->init.algos & COLL_PROTOCOLS;
         int ms = now - since < WAIT_LONG_NS ? !serves : serves ? 1 : 25;
         poll(&p, 1, busy > 0 ? 0 : ms);
     }
 }
 
-/* While an operation runs, only an abort may come, or a request to end the run early. */
+/* Handles a message during an operation: STOP or LIMIT, which end the run early. */
 static int take_stop(struct launch_rank *k, const struct msg *m)
 {
     struct msg_progress p = {k->op, k->op};
@@ -162,8 +164,8 @@ int rank_answer(struct launch_rank *k, const struct msg_done *what, const int64_
     return rc ? rank_fail(k, "the launcher is gone", NULL) : 0;
 }
 
-/* Answers when all ranks are connected: before, a rank may not know yet that another was granted
- * less. */
+/* The launcher asks once all ranks are connected: before, a rank may not know yet that another was
+ * granted less. */
 static int send_granted(struct launch_rank *k)
 {
     struct msg_done d = {0};
@@ -199,7 +201,7 @@ static int rank_serve(struct launch_rank *k)
         case MSG_GRANTED:
             rc = send_granted(k);
             break;
-        case MSG_STOP: /* too late: all operations were done */
+        case MSG_STOP: /* arrived after the last operation */
         case MSG_LIMIT:
             rc = 0;
             break;
@@ -232,7 +234,7 @@ static int receive_init(struct launch_rank *k)
     if (rank_receive(k, &m))
         return -ECANCELED;
     if (m.type != MSG_INIT || msg_read_init(&m, &k->init, k->host)) {
-        k->init.rank = 0; /* for the report */
+        k->init.rank = 0; /* report_failure() uses it as an index */
         return rank_fail(k, "malformed INIT", NULL);
     }
     return 0;
@@ -255,12 +257,13 @@ static int open_fabric(struct launch_rank *k)
     if (rundir_open(&k->rd, NULL, NULL, false))
         return rank_fail(k, "cannot open the run directory", getenv("TRIB_RUN"));
     k->sh = k->rd.sh;
-    clock_set_policy(clock_dilation(k->sh)); /* the HCA's thread will be like this one */
+    clock_set_policy(clock_dilation(k->sh)); /* the HCA's thread will inherit it */
     k->fab = rundir_fabric(&k->rd);
     return set_up_fabric(k);
 }
 
-/* Ports to the outside force dilation 1, so the rank can use a clock of its own. */
+/* For a rank outside: ports to the outside force dilation 1, so the rank uses a clock of its own.
+ */
 static int receive_fabric(struct launch_rank *k)
 {
     struct msg m;
@@ -283,7 +286,8 @@ static int receive_fabric(struct launch_rank *k)
     return set_up_fabric(k);
 }
 
-/* The launcher has verified it; a rank reads no file that may have changed since. */
+/* Receives the schedule's text from the launcher, which has verified it: the file may have changed.
+ */
 static int receive_schedule(struct launch_rank *k)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
@@ -400,7 +404,7 @@ static int connect_all(struct launch_rank *k)
     return comm_check(k) ? -ECANCELED : rank_answer(k, &ready, NULL);
 }
 
-/* Leaves the group, within 2 s, so that its slots are free for the next job. */
+/* Leaves the group, within 2 s, so that its aggregation slots are free for the next job. */
 static void rank_leave(struct launch_rank *k)
 {
     int64_t until = clock_mono_ns() + CLOSE_NS;

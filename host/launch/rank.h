@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Returns the exit code. elsewhere: on a host that is outside the fabric, with a device and a clock
- * of its own, and no run directory; the launcher sends the conf. */
+/* Returns the exit code. elsewhere: the host is outside the fabric and has its own device and
+ * clock, but no run directory; the launcher sends the conf. */
 int rank_main(int fd, bool elsewhere);
 #endif

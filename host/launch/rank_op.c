@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define PROGRESS_NS  200000000 /* how often rank 0 reports */
-#define LATE_STEP_NS 500000    /* sleep of a rank that is late: others need its progress */
+#define LATE_STEP_NS 500000    /* a late rank sleeps in steps, as others need its progress */
 
 static struct layout layout_of(const struct launch_rank *k)
 {
@@ -68,7 +68,7 @@ int rank_operate(struct launch_rank *k, bool *own)
     return rc < 0 ? rank_fail(k, comm_error(k->comm), NULL) : 0;
 }
 
-/* -ECANCELED once work in a GPU's memory has failed. */
+/* Fails the rank if work in its GPU's memory has failed. 0 or -ECANCELED. */
 static int gpu_check(struct launch_rank *k)
 {
     const char *why = k->memory.device ? device_error(k->memory.device) : NULL;
@@ -92,7 +92,7 @@ static int rank_op_fill(struct launch_rank *k)
     return gpu_check(k);
 }
 
-/* The first operation of a row makes no connections. */
+/* Makes the row's connections, so that its first operation makes none. */
 static int connect_row(struct launch_rank *k, const struct coll_args *a)
 {
     char err[COMM_TEXT] = "";
@@ -130,8 +130,8 @@ int rank_prepare(struct launch_rank *k, const struct msg *m)
     return rank_answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)}, NULL);
 }
 
-/* Ranks that started as the command reached them, one after the other, would wait for each other in the
- * first operation. */
+/* The command reaches ranks one after the other: if they started at once, they would wait for each
+ * other in the first operation. */
 int64_t rank_wait_for_start(const struct launch_rank *k, int64_t start_ps, int64_t *late_ns)
 {
     int64_t left;
@@ -145,7 +145,7 @@ int64_t rank_wait_for_start(const struct launch_rank *k, int64_t start_ps, int64
     return start_ps;
 }
 
-/* Whether the row runs by the algorithm that was asked for. */
+/* Whether the requested algorithm still runs the row. */
 static bool goes_on(struct launch_rank *k)
 {
     struct coll_args a = args_of(k);
@@ -153,7 +153,8 @@ static bool goes_on(struct launch_rank *k)
     return !comm_fell_back(k->comm) || comm_runs_by(k->comm, &a) == a.algo;
 }
 
-/* Runs run->n operations, or fewer after a STOP; ends: [n] when each ended. */
+/* Runs run->n operations, or fewer after a STOP. ends[n]: fabric time from the start to each end.
+ */
 static int run_all(struct launch_rank *k, const struct msg_run *run, struct msg_done *d,
                    int64_t *ends)
 {
@@ -208,8 +209,8 @@ int rank_run(struct launch_rank *k, const struct msg *m)
     return rc;
 }
 
-/* A barrier moves no data; the check is that no rank leaves it before the last one has entered.
- * Ranks elsewhere have other clocks and are not checked. */
+/* Runs a barrier once more: no rank may leave it before the last one has entered. Ranks elsewhere
+ * have other clocks and are not checked. */
 static int check_barrier(struct launch_rank *k, const struct msg_check *c)
 {
     int64_t until = clock_mono_ns() + (int64_t)c->late_ns;
@@ -239,7 +240,7 @@ int rank_check(struct launch_rank *k, const struct msg *m)
         return rank_fail(k, "malformed CHECK", NULL);
     if (k->row.coll == COLL_BARRIER)
         return check_barrier(k, &c);
-    /* An operation reads messages: the results would not stay where they are. */
+    /* Copy the results out of the message: an operation reads further messages into its buffer. */
     uint8_t *want = malloc(c.ways * samples + 1);
     if (!want)
         return rank_fail(k, "cannot allocate the sampled results", NULL);
@@ -256,7 +257,7 @@ int rank_check(struct launch_rank *k, const struct msg *m)
     return gpu_check(k) ? -ECANCELED : rank_answer(k, &d, NULL);
 }
 
-/* After PREPARE out of place: random floats replace the buffers' contents. */
+/* After a PREPARE out of place: runs once with random floats, and answers with their error. */
 int rank_error(struct launch_rank *k)
 {
     const struct msg_prepare *p = &k->row;

@@ -15,13 +15,13 @@ struct launch_rank {
     uint16_t host[FAB_MAX_MEMBERS];
     bool elsewhere;
     struct rundir rd;
-    const struct shared *sh; /* the run directory's, or own: a clock at dilation 1 */
+    const struct shared *sh; /* of the run directory; elsewhere own->sh, a clock at dilation 1 */
     struct own_clock {
         struct shared sh;
         struct clock_page clock;
     } * own;
     struct fabric *fab;
-    struct sched_file *file;                     /* of rows by ALGO_SCHEDULE; NULL: none */
+    struct sched_file *file;                     /* schedule of rows by ALGO_SCHEDULE; or NULL */
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;
     struct comm *comm;
@@ -30,10 +30,10 @@ struct launch_rank {
     uint8_t *buf[2]; /* send, recv; in a GPU's memory the CPU must not dereference them */
     size_t buf_bytes;
     struct test_pattern val;
-    struct samples samples; /* the row's */
+    struct samples samples; /* of the row */
     struct msg_prepare row;
-    uint32_t op, limit;  /* RUN: number of the running operation, from 1; how many are run */
-    uint32_t stop_after; /* STOP has come: wait after this operation for the LIMIT; 0: no STOP */
+    uint32_t op, limit;  /* RUN: the running operation, from 1; the last one to run */
+    uint32_t stop_after; /* after STOP: wait for LIMIT after this operation; 0: no STOP */
     int64_t look_at, wall, patience; /* ns */
     bool failed, aborted;
     char text[MSG_TEXT];
@@ -41,13 +41,13 @@ struct launch_rank {
 
 /* ---- rank.c: 0, or -ECANCELED once the rank is to end ---- */
 
-/* The first reason counts. -ECANCELED. */
+/* Fails the rank; the first reason is kept. Returns -ECANCELED. */
 int rank_fail(struct launch_rank *k, const char *what, const char *why);
-/* During an operation, every 2 ms: drives timers, and reads the launcher's socket. */
+/* Called during an operation; every 2 ms it drives timers and reads the launcher's socket. */
 int rank_look(struct launch_rank *k);
 /* After STOP: waits for the LIMIT. */
 int rank_wait_limit(struct launch_rank *k);
-/* ends: [what->ops] when they ended, or NULL where that is 0. */
+/* Sends DONE. ends[what->ops]: when each operation ended; NULL if there are none. */
 int rank_answer(struct launch_rank *k, const struct msg_done *what, const int64_t *ends);
 
 /* ---- rank_op.c: commands of the launcher ---- */
@@ -56,10 +56,10 @@ int rank_prepare(struct launch_rank *k, const struct msg *m);
 int rank_run(struct launch_rank *k, const struct msg *m);
 int rank_check(struct launch_rank *k, const struct msg *m);
 int rank_error(struct launch_rank *k);
-/* One operation; *own as in coll_as_asked(), may be NULL. */
+/* Runs one operation. own may be NULL; *own: coll_as_asked(). */
 int rank_operate(struct launch_rank *k, bool *own);
-/* Sleeps until all ranks start. Returns the fabric time from which it counts; *late_ns: how much later
- * it is. */
+/* Sleeps until start_ps, at which all ranks start. Returns the fabric time from which the run
+ * counts; *late_ns: wall time by which this rank woke up late. */
 int64_t rank_wait_for_start(const struct launch_rank *k, int64_t start_ps, int64_t *late_ns);
 
 /* ---- rank_timeline.c ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank's part of a time line: one more operation, recorded, whose events go to the launcher. */
+/* A rank's part of a time line: runs one more operation, records it, and sends the events to the
+ * launcher. */
 #include "host/launch/msg_read.h"
 #include "host/launch/rank_priv.h"
 

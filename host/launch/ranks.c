@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A run of a row is PREPARE, warm-up, RUN (timed), CHECK. The ranks' answers to a command are the
- * barrier before the next. The time per operation is that of n operations back to back, from the
- * common start of all ranks until the last rank has detected the end, divided by n, as in the model
- * and in trib sim (nccl-tests -a 3).
+ * barrier before the next. The time per operation is the time of n operations back to back, divided
+ * by n: from the common start of all ranks until the last rank has seen the end. The model and trib
+ * sim define it alike (nccl-tests -a 3).
  */
 #include "host/launch/ranks_priv.h"
 #include "host/launch/ranks_timeline.h"
@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM_SHARE    0.5           /* of the time of a run that warm-ups may take */
-#define TRIES         DILATION_RUNS /* of one run, each at a higher dilation, when it may be chosen */
-#define START_NS      10000000      /* wall time from telling ranks to run until they do, */
-#define START_RANK_NS 1000000       /* and for each rank, */
-#define START_AWAY_NS 30000000 /* and where some are on other machines, behind a remote shell */
-#define LATE_NS       2000000  /* wall time by which a rank enters a barrier late, at least */
+#define WARM_SHARE    0.5           /* fraction of a run's time that warm-ups may take */
+#define TRIES         DILATION_RUNS /* runs, each at a higher dilation, if it may be chosen */
+#define START_NS      10000000      /* wall time from sending RUN until all ranks run, */
+#define START_RANK_NS 1000000       /* plus this for each rank, */
+#define START_AWAY_NS 30000000 /* plus this if some are on other machines, behind a remote shell */
+#define LATE_NS       2000000  /* least wall time by which a late rank enters a barrier late */
 
 static void begin_time(struct sweep *s, const struct row *r, int place)
 {
@@ -40,7 +40,7 @@ static double wall_of(const struct answers *a, unsigned n, uint32_t dilation)
     return (double)a->pred->time_ps * 1e-12 * n * dilation;
 }
 
-/* Wall time from telling ranks to run until all of them do. */
+/* Wall time from sending RUN until all ranks run. */
 static int64_t start_wall_ns(const struct sweep *s)
 {
     bool away = false;
@@ -50,13 +50,13 @@ static int64_t start_wall_ns(const struct sweep *s)
     return START_NS + (int64_t)s->nranks * START_RANK_NS + (away ? START_AWAY_NS : 0);
 }
 
-/* Expected wall time of n operations, from that of those before them, and of starting them. */
+/* Expected wall time to start and run n operations, from the time of earlier ones. */
 static double cost_s(const struct sweep *s, const struct answers *a, double n)
 {
     return wall_of(a, 1, clock_dilation(s->rd->sh)) * s->slow * n + (double)start_wall_ns(s) * 1e-9;
 }
 
-/* A check of a barrier: one rank is late, then all go through it. */
+/* Wall time of one check of a barrier: one rank is late, then all pass it. */
 static double late_check_s(const struct sweep *s, const struct answers *a)
 {
     return cost_s(s, a, 1) + 2 * wall_of(a, 1, clock_dilation(s->rd->sh)) + LATE_NS * 1e-9;
@@ -73,7 +73,7 @@ static double checks_s(const struct sweep *s, const struct row *r, const struct 
     return place == IN_PLACE ? cost_s(s, a, 1) : 0;
 }
 
-/* True: the row has no time left for this. It may exceed its time by half of RANKS_OVER_S. */
+/* Whether the row has too little time left for this. It may exceed its time by RANKS_OVER_S / 2. */
 static bool exceeds(const struct sweep *s, double seconds)
 {
     return seconds > ranks_left_s(s->until) + RANKS_OVER_S / 2;
@@ -92,8 +92,8 @@ __attribute__((format(printf, 2, 3))) static void run_cut(struct run_result *run
     va_end(ap);
 }
 
-/* Fabric time until every rank has a command that is sent now; 0: not known, for ranks elsewhere have
- * other clocks. */
+/* Fabric time until a command that is sent now has reached every rank; 0: some ranks are elsewhere
+ * and have other clocks. */
 static int64_t start_after(const struct sweep *s)
 {
     for (unsigned r = 0; r < s->nranks; r++)
@@ -102,7 +102,7 @@ static int64_t start_after(const struct sweep *s)
     return start_wall_ns(s) * 1000 / clock_dilation(s->rd->sh);
 }
 
-/* When every rank will have it; 0: at once. */
+/* Fabric time at which all ranks start a RUN that is sent now; 0: at once. */
 static int64_t start_of(const struct sweep *s)
 {
     int64_t after = start_after(s);
@@ -117,8 +117,8 @@ static bool sample_stops(void *ctx)
     return job_look_interrupted(s->job) || exceeds(s, 0);
 }
 
-/* cut: whether a failover since the buffers were filled may have cut an operation. -ETIME: the row
- * has no time left for it. */
+/* Computes the results of the row's sampled elements. cut: a failover after the buffers were filled
+ * may have broken off an operation. -ETIME: the row has no time left for it. */
 static int row_sample(struct sweep *s, const struct row *r, enum coll_algo by, bool cut)
 {
     const struct expected_job j = {.fab = s->fab,
@@ -146,7 +146,7 @@ static int row_sample(struct sweep *s, const struct row *r, enum coll_algo by, b
     return rc;
 }
 
-/* One check, of data by the row's own algorithm or that which has replaced it. */
+/* Sends one check of data, which the row's algorithm or its replacement computed. */
 static int send_check(struct sweep *s, const struct msg_check *c, const struct run_result *run,
                       struct answers *a)
 {
@@ -182,7 +182,7 @@ static int check_data(struct sweep *s, struct row *r, int place, struct answers 
         c.ways = a->sampled ? s->sampled.ways : 0;
         if (!rc)
             rc = send_check(s, &c, run, a);
-        /* The operation of the check was cut: its results are not those that were sent. */
+        /* Repeat if a failover broke off the operation of the check: its results differ then. */
     } while (!rc && c.again && a->wrong && strcmp(before, s->fell_back) != 0);
     if (rc == -ETIME) {
         run_cut(run, "not checked");
@@ -195,7 +195,7 @@ static int check_data(struct sweep *s, struct row *r, int place, struct answers 
     return rc;
 }
 
-/* One rank after the other enters late, by more than a barrier takes that does not wait for it. */
+/* Lets one rank after the other enter late, by more than a barrier lasts. */
 static int check_barrier(struct sweep *s, struct run_result *run, struct answers *a)
 {
     double wall = wall_of(a, 1, run->dilation);
@@ -220,7 +220,7 @@ static int check_barrier(struct sweep *s, struct run_result *run, struct answers
     return rc;
 }
 
-/* The lateness of each of an operation's hand-offs that would be as bad as that of its beginning. */
+/* Spreads the lateness of the beginning evenly over all hand-offs of the run. */
 static int64_t begin_lag_ns(const struct answers *a)
 {
     uint64_t handoffs = (uint64_t)RTE_MAX(a->ops, 1u) * RTE_MAX(a->pred->handoffs, 1u);
@@ -228,13 +228,13 @@ static int64_t begin_lag_ns(const struct answers *a)
     return a->late_ns / (int64_t)handoffs;
 }
 
-/* Of one of the n operations that a run had. */
+/* Fabric time of one operation of a run of n, in us. */
 static double ran_us(const struct answers *a, unsigned n)
 {
     return (double)a->ends[n - 1] / n * 1e-6;
 }
 
-/* Runs n operations; *lag_ns: the p99 lateness of hand-offs meanwhile. */
+/* Runs n operations. *lag_ns: the p99 lateness of hand-offs meanwhile, or that of the beginning. */
 static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns)
 {
     struct lag_hist *h = calloc(2, sizeof(*h));
@@ -260,7 +260,7 @@ static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns
     return rc;
 }
 
-/* The search for a dilation starts from a guess, in place from the out-of-place result. */
+/* Starts the search for a dilation: from a guess, or in place from the out-of-place result. */
 static void begin_dilation(struct sweep *s, const struct answers *a, int place)
 {
     if (place == IN_PLACE && s->o->place == PLACE_BOTH && s->tries_algo == a->algo) {
@@ -273,11 +273,11 @@ static void begin_dilation(struct sweep *s, const struct answers *a, int place)
         ranks_set_dilation(s, dilation_first(&s->dilation, a->pred, s->nranks));
 }
 
-/* Warm-ups search for the dilation, where this job may choose it: one after the other, while there
- * is time for them. */
+/* Runs the warm-up. If this job may choose the dilation, runs warm-ups at one dilation after the
+ * other until the search settles or time runs out. */
 static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
 {
-    double share = ranks_left_s(s->until) * (1 - WARM_SHARE); /* left for the rest of the row */
+    double share = ranks_left_s(s->until) * (1 - WARM_SHARE); /* time for the rest of the row */
     unsigned done = 0;
     int rc = 0;
 
@@ -305,7 +305,7 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
     return rc;
 }
 
-/* Times vary by themselves. */
+/* Whether faults of links make times vary. */
 static bool has_faults(const struct fabric *f)
 {
     for (unsigned i = 0; i < f->n_links; i++) {
@@ -317,8 +317,8 @@ static bool has_faults(const struct fabric *f)
     return false;
 }
 
-/* The timed part; fills run, except for `wrong`. checks: seconds to leave for the checks after it,
- * up to half of what is left. -ETIME: there is no time for it. */
+/* Runs the timed operations and fills run, except for `wrong`. checks: seconds to leave for the
+ * checks after it, at most half of the time left. -ETIME: there is too little time. */
 static int run_timed(struct sweep *s, struct run_result *run, struct answers *a, double checks)
 {
     double left = ranks_left_s(s->until), start = cost_s(s, a, 0), one = cost_s(s, a, 1) - start;
@@ -358,7 +358,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
     return 0;
 }
 
-/* What was cut stays with *run. */
+/* Swaps two runs, except for the text of what was cut. */
 static void swap(struct run_result *run, struct run_result *again)
 {
     struct run_result other = *run;
@@ -369,8 +369,8 @@ static void swap(struct run_result *run, struct run_result *again)
 }
 
 /*
- * Repeats the timed part at a higher dilation while the emulation lags, where this job may choose
- * it. The try that lagged least is kept: one interruption of the machine must not decide a row.
+ * Runs the timed operations, and repeats them at higher dilations while the emulation lags, if this
+ * job may choose the dilation. Keeps the try that lagged least: one interruption must not decide.
  */
 static int run_judged(struct sweep *s, struct run_result *run, struct answers *a, double checks)
 {
@@ -401,7 +401,7 @@ static int run_judged(struct sweep *s, struct run_result *run, struct answers *a
     return rc == -ETIME && run->valid ? 0 : rc;
 }
 
-/* The row and its data, at all ranks; they answer which algorithm will run it. */
+/* Sets up the row and its data at all ranks. They answer which algorithm will run it. */
 static int row_prepare(struct sweep *s, const struct row *r, int place, struct answers *a)
 {
     struct msg_prepare prep = {.coll = r->coll,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ranks of a sweep, seen from the launcher: processes of one job, connected once, that run,
- * time and check rows at its commands.
+ * The launcher's side of a sweep's ranks. They are processes of one job, which are connected once
+ * and then run, time and check rows.
  */
 #ifndef TRIB_HOST_LAUNCH_RANKS_H
 #define TRIB_HOST_LAUNCH_RANKS_H
@@ -10,9 +10,9 @@
 
 /* Connects the ranks of s->job. 0 or -errno with the reason in job_cause(). */
 int ranks_connect(struct sweep *s);
-/* A sweep's `place`: at the smallest dilation that holds, where this job may choose it. */
+/* Runs a row in or out of place (sweep's `place`). If this job may choose the dilation, it takes
+ * the smallest one at which the emulation does not lag. */
 int ranks_place(struct sweep *s, struct row *r, int place);
-/* After the last row: sets a small dilation, so that the round trips of leaving the group are
- * quick. */
+/* Call after the last row: sets a small dilation, so that ranks leave their group quickly. */
 void ranks_leave(struct sweep *s);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A command to the ranks of a sweep and their answers, within the row's time. */
+/* Sends a command to the ranks of a sweep and collects their answers, within the row's time. */
 #include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
 #include "host/launch/ranks_timeline.h"
@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLACK_S 60.0 /* added to a command's expected time before it counts as stuck */
+#define SLACK_S 60.0 /* a command is stuck this long after its expected end */
 
 static double over_s(const struct sweep *s)
 {
     return RANKS_OVER_S + RANKS_OVER * s->o->max_wall;
 }
 
-/* A run that must end early ends one operation after the foremost, once every rank has reported
- * which one it has begun. */
+/* Sends LIMIT once every rank has reported the operation that it has begun: the run ends one
+ * operation after the latest of them. */
 static void send_limit(struct answers *a)
 {
     struct msg_progress p = {RTE_MIN(a->foremost + 1, a->iters), 0};
@@ -55,7 +55,7 @@ static void take_ends(struct answers *a, const uint8_t *ends, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         int64_t end;
 
-        memcpy(&end, ends + i * sizeof(end), sizeof(end)); /* it is not aligned there */
+        memcpy(&end, ends + i * sizeof(end), sizeof(end)); /* not aligned in the message */
         last = RTE_MAX(last, end);
         a->ends[i] = RTE_MAX(a->ends[i], last);
     }

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define CONNECT_S     60.0 /* EAL, memif and JOINs of all ranks on a slow machine */
-#define CONNECT_LEAST 10.0 /* seconds for connecting, independent of --max-wall, */
-#define CONNECT_RANK  1.0  /* and for each rank */
+#define CONNECT_LEAST 10.0 /* seconds to connect, whatever --max-wall is, */
+#define CONNECT_RANK  1.0  /* plus this for each rank */
 
 /* Ranks elsewhere have no run directory: they get the text of the fabric's conf. */
 static int send_fabric(struct sweep *s)
@@ -45,7 +45,8 @@ static void send_schedule(struct sweep *s)
             job_send(s->job, r, MSG_SCHEDULE, text + at, RTE_MIN(bytes - at, (size_t)MSG_MAX));
 }
 
-/* Draws an id and a key for the group, which no other job of this fabric has. */
+/* Sends INIT to each rank, with a random id and key for the group, which no other job of the fabric
+ * has. */
 static int send_init(struct sweep *s)
 {
     size_t hosts = s->nranks * sizeof(s->host_of_rank[0]);

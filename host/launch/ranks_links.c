@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What links carry during a run. Ranks are done before the last acknowledgements have crossed the
- * fabric: counters are read until they rest for longer than a frame is between two links, half a
- * round trip, but a few times at most, since other jobs of the fabric may never let them.
+ * Measures what links carry during a run. Ranks are done before the last ACKs have crossed the
+ * fabric. So counters are read until they have not changed for half a round trip, which is longer
+ * than a frame takes from one link to the next. There are at most READINGS readings, because other
+ * jobs of the fabric may keep the counters changing.
  */
 #include "base/units.h"
 #include "host/launch/ranks_priv.h"
@@ -16,11 +17,11 @@
 #include <time.h>
 
 #define READINGS 4
-/* Between two of them; the least is what a process may be late by at line speed. */
+/* Time between two readings. The least is the lateness that a process may have at dilation 1. */
 #define REST_MIN_NS 5000000LL
 #define REST_MAX_NS 999999999LL
 
-/* False: the row has no time left for it. */
+/* Sleeps until the next reading. False: the row has no time left for it. */
 static bool rest(const struct sweep *s)
 {
     int64_t half_ns = s->fab->transport.round_trip_ps / (2 * PS_PER_NS);
@@ -33,7 +34,7 @@ static bool rest(const struct sweep *s)
     return true;
 }
 
-/* Leaves the last reading in `sent`. 0 or -errno, and m->why. */
+/* Reads the counters until they rest; the last reading is in `sent`. 0; or -errno with m->why. */
 static int read_at_rest(const struct sweep *s, struct ranks_links *m, uint64_t *sent)
 {
     size_t bytes = 2 * s->fab->n_links * sizeof(*sent);

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <time.h>
 
-/* Hosts write their HCAs' counters so often at least; then links are at rest, too. */
+/* Hosts write their HCAs' counters at least this often, and links are at rest by then. */
 #define REST_NS (150 * 1000000L)
 
 struct ranks_timeline {
     struct timeline *t;
-    FILE **events; /* [nranks] what the rank has sent; NULL: nothing */
-    json_t *about; /* of the last row that was recorded; NULL: none */
-    unsigned rows; /* so far */
+    FILE **events; /* [nranks] events that the rank has sent; NULL: none */
+    json_t *about; /* description of the last recorded row; NULL: none */
+    unsigned rows; /* recorded so far */
 };
 
 static int64_t now_ps(void *ctx)
@@ -87,7 +87,7 @@ void ranks_timeline_done(struct sweep *s, unsigned rank, const struct msg_done *
                                                   .slow_of_ps = d->slow_of_ps});
 }
 
-/* All events in one file, in order of the ranks. */
+/* Appends the events of all ranks to one file, in order of ranks. */
 static int ranks_timeline_collect(struct sweep *s)
 {
     int rc = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The time line of a sweep in real time (trib perf --timeline): after a row's timed operations its
- * ranks run one more, recorded. The ranks send what they did; of the fabric it has the counters of
- * every port before and after, read by telemetry, and those of the hosts' HCAs.
+ * The time line of a sweep in real time (trib perf --timeline). After a row's timed operations its
+ * ranks run and record one more, and send their events. Of the fabric the time line has the
+ * counters of every port, read by telemetry, and of the hosts' HCAs, before and after the
+ * operation.
  */
 #ifndef TRIB_HOST_LAUNCH_RANKS_TIMELINE_H
 #define TRIB_HOST_LAUNCH_RANKS_TIMELINE_H
@@ -12,34 +13,35 @@
 
 struct ranks_timeline;
 
-/* Once the ranks are planned, before they connect; nothing without o->timeline. 0 or -errno. */
+/* Call once the ranks are planned, before they connect. Does nothing without o->timeline. 0 or
+ * -errno. */
 int ranks_timeline_create(struct sweep *s);
 void ranks_timeline_destroy(struct sweep *s);
-/* Records a row that ran in this place, if it is one that is wanted. after_ps: the ranks begin so much
- * later, 0: at once. seconds: that the operation may take.
- * 0 or -errno, as ranks_command(). */
+/* Records a row that ran in this place, if the options ask for it. after_ps: fabric time until the
+ * ranks begin; 0: at once. seconds: limit of the operation. 0 or -errno, as ranks_command(). */
 int ranks_timeline_record(struct sweep *s, struct row *r, int place, int64_t after_ps,
                           double seconds, struct answers *a);
-/* Takes an answer of a rank: EVENTS, and DONE of a RECORD. */
+/* Add a rank's EVENTS, and its DONE of a RECORD, to the time line. */
 void ranks_timeline_events(struct sweep *s, unsigned rank, const struct msg *m);
 void ranks_timeline_done(struct sweep *s, unsigned rank, const struct msg_done *d);
-/* Writes the file. 0 or -errno, reported. */
+/* Writes the file. 0, or -errno with a message. */
 int ranks_timeline_write(struct sweep *s);
 
 /* ---- ranks_timeline_ports.c ---- */
 
 struct ports_reading;
-/* Reads the counters of all ports and HCAs. NULL: no memory. What does not answer is not known. */
+/* Reads the counters of all ports and HCAs. Counters of a process that does not answer are unknown.
+ * NULL: out of memory. */
 struct ports_reading *ports_read(const struct sweep *s);
 void ports_free(struct ports_reading *p);
-/* Of the links, as in virtual time but for what nobody counted, and paths between ranks' hosts; the
- * caller's. */
+/* JSON of the links (ports_links()), as in virtual time but without what nobody counted, and of the
+ * paths between the ranks' hosts (ports_paths()). The caller frees it. */
 struct json_t *ports_links(const struct sweep *s, const struct ports_reading *before,
                            const struct ports_reading *after, const struct timeline *t);
 /* Fabric time between two readings. */
 double ports_span_us(const struct ports_reading *before, const struct ports_reading *after);
 struct json_t *ports_paths(const struct sweep *s);
-/* What the rank's host counted; of several ranks on a host the first has it all. */
+/* What the rank's host counted. It is given to the first of several ranks on a host. */
 struct timeline_counts ports_rank(const struct sweep *s, const struct ports_reading *before,
                                   const struct ports_reading *after, unsigned rank);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counters of a fabric's ports and hosts, read from outside. */
+/* Reads counters of a fabric's ports and hosts: from telemetry and the run directory. */
 #include "base/units.h"
 #include "host/launch/ranks_timeline.h"
 #include "machine/port_counters.h"
@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_S   2  /* of a process */
-#define PATHS_MOST 64 /* ranks up to which paths between all of them are told */
+#define ANSWER_S   2  /* time for a process to answer */
+#define PATHS_MOST 64 /* most ranks for which the paths between all of them are written */
 
-/* Counts of a direction, by their names in /trib/ports. */
+/* Counters of a direction of a link, by their names in /trib/ports. */
 #define COUNTS(X)                                                                                  \
     X(egress_frames)                                                                               \
     X(egress_link_bytes)                                                                           \
@@ -33,14 +33,14 @@ struct ports_counts {
 #undef X
 };
 
-/* Of a host's HCA, by their files. */
+/* Counters of a host's HCA, by the names of their files. */
 enum { SEQ_NAKS, TIMEOUTS, DUPLICATES, RNR_NAKS, ICRC_ERRORS, HCA_COUNTS };
 static const char *const hca_files[HCA_COUNTS] = {"packet_seq_err", "local_ack_timeout_err",
                                                   "duplicate_request", "rnr_nak_retry_err",
                                                   "rx_icrc_encapsulated"};
 
 struct ports_reading {
-    int64_t at_ps;                /* fabric time half way through it */
+    int64_t at_ps;                /* fabric time in the middle of the reading */
     struct ports_counts *line;    /* [2 * n_links] */
     uint64_t (*host)[HCA_COUNTS]; /* [n_hosts] */
 };
@@ -61,7 +61,7 @@ static uint64_t ranks_timeline_ports_number(const json_t *j, const char *name)
     return v > 0 ? (uint64_t)v : 0;
 }
 
-/* The sender of a direction, as the telemetry commands name it. */
+/* The sending node and port of a direction, as the telemetry commands name them. */
 static uint16_t sender(const struct fabric *f, unsigned d, uint16_t *port)
 {
     const struct fab_link *l = &f->links[d / 2];
@@ -138,7 +138,7 @@ struct ports_reading *ports_read(const struct sweep *s)
     return p;
 }
 
-/* ---- what it says ---- */
+/* ---- JSON of two readings ---- */
 
 static uint64_t since(uint64_t after, uint64_t before)
 {
@@ -192,8 +192,8 @@ json_t *ports_links(const struct sweep *s, const struct ports_reading *before,
     return a;
 }
 
-/* Does the sender of a direction have no other port towards that host? Where routing is by flow, the
- * choice between several depends on ports that ranks have drawn. */
+/* Whether this direction is certainly on the path to that host. With routing by flow and several
+ * next hops it is not, because the choice depends on UDP ports that ranks have drawn. */
 static bool is_sure(const struct fabric *f, unsigned dir, uint16_t to)
 {
     uint16_t port, hops[2];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-perf: times collectives between ranks on a fabric that is up. This process is the launcher;
- * it starts itself once more for each rank (--rank-process FD) with the emulated HCA preloaded. On
- * a host outside the fabric --rsh starts the rank (--remote-rank: the launcher's socket is its
- * standard input), and the device is that machine's own; so it does on another machine of the conf
- * (--away-rank FABRIC HOST), where the device is the emulated one.
+ * trib-perf: times collectives between ranks on a fabric that is up. This process is the launcher.
+ * It starts itself again for each rank (--rank-process FD), with the emulated HCA preloaded. On a
+ * host outside the fabric, --rsh starts the rank (--remote-rank), whose standard input is the
+ * launcher's socket and whose device is that machine's own. On another machine of the conf, --rsh
+ * starts it too (--away-rank FABRIC HOST), with the emulated device.
  */
 #include "host/bench/buffer.h"
 #include "host/bench/host_resources.h"
@@ -40,7 +40,7 @@
 
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_CUT = 4, EXIT_SIGNAL = 128 };
 
-/* Is the emulated HCA in this program (make static)? Its name for the system's calls tells. */
+/* Not NULL: the emulated HCA is linked into this program (make static). */
 extern void *hca_real(const char *name) __attribute__((weak));
 
 /* libtribverbs.so: $TRIB_LIB, next to this program, or where `make install` puts it. */
@@ -72,7 +72,8 @@ static int find_preload(char *path, size_t size)
     return -ENOENT;
 }
 
-/* Whether CONF is the run directory's own copy; one without a name is named after the original. */
+/* Whether CONF is the run directory's own copy. The name of a fabric without one comes from the
+ * original's file, so a copy may have another name. */
 static bool is_copy(const struct rundir *rd, const char *conf)
 {
     char path[RUN_PATH + 16];
@@ -82,7 +83,7 @@ static bool is_copy(const struct rundir *rd, const char *conf)
            !stat(conf, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* The running fabric: the run directory's copy of CONF. */
+/* Opens the running fabric: the run directory's copy of CONF. */
 static struct fabric *open_fabric(const char *conf, struct rundir *rd)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
@@ -157,7 +158,7 @@ static int perf_verdict(struct sweep *s, int rc)
     return s->unmeasured ? EXIT_CUT : EXIT_OK;
 }
 
-/* Rows of this machine's GPUs only. */
+/* Runs a sweep that has only rows of this machine's GPUs. */
 static int run_without_ranks(struct sweep *s)
 {
     int rc;
@@ -222,7 +223,7 @@ static int write_report(const struct sweep *s)
                              "skipped", left);
 }
 
-/* False: reported that one of them could not be written. */
+/* False: one could not be written, and a message says so. */
 static bool write_reports(const struct sweep *s)
 {
     int json = s->o->json ? write_report(s) : 0;
@@ -235,11 +236,13 @@ static bool write_reports(const struct sweep *s)
     return !json && !csv;
 }
 
-/* A process of a rank: the program, its HCA's frames and rings, what maps its files. */
+/* Memory and address space of a rank's process: the program, its HCA's frames and rings, mapped
+ * files. */
 #define PROCESS_BYTES   (12u << 20)
 #define PROCESS_ADDRESS (192u << 20)
 
-/* Memory of ranks on this machine: two buffers each, connections, schedules, slots. */
+/* Checks that the machine has memory for its ranks: two buffers each, connections, schedules,
+ * receive slots. */
 static int check_room(const struct sweep *s, char *err)
 {
     size_t buffers = 2 * options_buffer(s->o, s->nranks);
@@ -325,7 +328,7 @@ static int perf_main(const struct perf_opts *o)
     return code;
 }
 
-/* For scripts: checks this command line and reports mistakes before a fabric is started for it. */
+/* --check-options, for scripts: checks the command line before a fabric is started for it. */
 static int check_options(const struct perf_opts *o)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
@@ -365,10 +368,10 @@ int main(int argc, char **argv)
     char err[OPT_ERR];
     int code;
 
-    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
+    signal(SIGCHLD, SIG_DFL); /* if the caller left it ignored, waitpid() would report no child */
     proto_name_ends(EXIT_WRONG);
     if (argc == 3 && !strcmp(argv[1], "--rank-process")) {
-        prctl(PR_SET_NAME, "trib-perf"); /* it was started as /proc/self/exe */
+        prctl(PR_SET_NAME, "trib-perf"); /* its name would be "exe", from /proc/self/exe */
         return rank_main(atoi(argv[2]), false);
     }
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
