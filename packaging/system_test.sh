@@ -44,7 +44,7 @@ else
     grep -q enabled /proc/sys/fs/binfmt_misc/qemu-aarch64 2>/dev/null || update-binfmts --enable qemu-aarch64 2>/dev/null
     grep -q enabled /proc/sys/fs/binfmt_misc/qemu-aarch64 2>/dev/null || skip "no binfmt for qemu-aarch64 (update-binfmts --enable qemu-aarch64)"
     packages=libc6-dev,libdpdk-dev,libibverbs-dev,libconfig-dev,libjansson-dev,libnuma-dev,libpcap-dev,libbsd-dev,libmd-dev,libelf-dev,zlib1g-dev,libssl-dev
-    packages=$packages,libmicrohttpd-dev,libncurses-dev,libcmocka-dev,libxdp-dev,libbpf-dev,bash
+    packages=$packages,libmicrohttpd-dev,libncurses-dev,libprotobuf-c-dev,libcmocka-dev,libxdp-dev,libbpf-dev,bash
     debootstrap --foreign --arch=arm64 --variant=minbase --include="$packages" "$suite" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 || skip "debootstrap: $(tail -n 1 "$root.log")"
     for d in "$root"/var/cache/apt/archives/*.deb; do dpkg -x "$d" "$root"; done # its packages as files are enough
     mounts

@@ -6,7 +6,7 @@ set -u
 
 build="gcc make pkg-config libdpdk-dev libibverbs-dev libconfig-dev libjansson-dev libnuma-dev
        libpcap-dev libbsd-dev libelf-dev zlib1g-dev libssl-dev python3
-       libmicrohttpd-dev libncurses-dev"
+       libmicrohttpd-dev libncurses-dev libprotobuf-c-dev protobuf-c-compiler"
 test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps jq time infiniband-diags
       ucx-utils openmpi-bin libopenmpi-dev libpmix-dev libmpich-dev python3-mpi4py hpcc python3-pyverbs python3-pyte prometheus systemd"
 bench="$test iproute2 iperf3 openvswitch-switch-dpdk valgrind"

@@ -14,12 +14,16 @@ uint32_t app_colls_of(const struct app_colls *c, const struct app_op *op)
     return number_map_find(&c->keys, op->group, op->tag);
 }
 
-static const char *group_text(uint32_t group, char *text, size_t size)
+/* By its name, where it has one. */
+static const char *group_text(const struct app_graph *g, uint32_t group, char *text, size_t size)
 {
-    if (group == APP_WORLD)
-        snprintf(text, size, "all ranks");
-    else
-        snprintf(text, size, "group %u", group);
+    const struct label_map *names = &g->group_names;
+
+    snprintf(text, size, group == APP_WORLD ? "all ranks" : "group %u", group);
+    for (uint32_t i = 0; i < names->n; i++)
+        if (group != APP_WORLD && names->label[i].value == group)
+            snprintf(text, size, "group \"%.*s\"", (int)names->label[i].n,
+                     names->text + names->label[i].at);
     return text;
 }
 
@@ -55,18 +59,18 @@ static void coll_member(struct app_colls *c, const struct app_graph *g, uint32_t
 /* Whether the group is there, and the rank in it; the place is asked for where it is said. */
 static void member_check(struct app_graph *g, uint32_t rank, const struct app_op *op)
 {
-    char place[PLACE], group[32];
+    char place[PLACE], group[64];
 
     if (!app_group_size(g, op->group))
         finding_note(&g->found, FINDING_NO_GROUP,
-                     "%s: found a collective on %s, expected one of %u",
+                     "%s: found a collective on %s, expected one that is defined",
                      app_graph_place(g, rank, op, place, PLACE),
-                     group_text(op->group, group, sizeof(group)), g->n_groups);
+                     group_text(g, op->group, group, sizeof(group)));
     else if (!app_group_has(g, op->group, rank))
         finding_note(&g->found, FINDING_NO_MEMBER,
                      "%s: found rank %u in a collective of %s, expected a member of it",
                      app_graph_place(g, rank, op, place, PLACE), rank,
-                     group_text(op->group, group, sizeof(group)));
+                     group_text(g, op->group, group, sizeof(group)));
 }
 
 static const char *coll_text(const struct app_op *op, char *text, size_t size)
@@ -105,6 +109,8 @@ static uint32_t member_lacking(const struct app_graph *g, const struct app_colls
     for (uint32_t i = 0; i < app_group_size(g, group); i++) {
         uint32_t rank = group == APP_WORLD ? i : g->group[group].sorted[i];
 
+        if (!app_rank_known(g, rank))
+            continue;
         while (at < a->n && c->member[a->first + at].rank < rank)
             at++;
         if (at == a->n || c->member[a->first + at].rank != rank)

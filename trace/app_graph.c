@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "trace/grow.h"
+#include "trace/number_map.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ void app_graph_init(struct app_graph *g)
 
 void app_graph_free(struct app_graph *g)
 {
+    label_map_free(&g->group_names);
     free(g->building->op);
     free(g->building->edge);
     free(g->building);
@@ -166,6 +168,37 @@ static int rank_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+#define LABEL_WORLD (NUMBER_NONE - 1)
+
+bool app_graph_group_find(const struct app_graph *g, const char *name, size_t n, uint32_t *group)
+{
+    uint32_t value = label_map_find(&g->group_names, name, n);
+
+    *group = value == LABEL_WORLD ? APP_WORLD : value;
+    return value != NUMBER_NONE;
+}
+
+static void groups_make(struct app_graph *g, uint32_t n)
+{
+    if (n <= g->n_groups)
+        return;
+    GROW(g->group, n, &g->group_room);
+    memset(g->group + g->n_groups, 0, (n - g->n_groups) * sizeof(*g->group));
+    g->n_groups = n;
+}
+
+uint32_t app_graph_group_new(struct app_graph *g, const char *name, size_t n)
+{
+    label_map_enter(&g->group_names, name, n, g->n_groups);
+    groups_make(g, g->n_groups + 1);
+    return g->n_groups - 1;
+}
+
+void app_graph_group_world(struct app_graph *g, const char *name, size_t n)
+{
+    label_map_enter(&g->group_names, name, n, LABEL_WORLD);
+}
+
 int app_graph_group(struct app_graph *g, uint32_t number, const uint32_t *rank, uint32_t n,
                     uint32_t *twice)
 {
@@ -175,11 +208,7 @@ int app_graph_group(struct app_graph *g, uint32_t number, const uint32_t *rank, 
         return -ERANGE;
     if (number < g->n_groups && g->group[number].there)
         return -EEXIST;
-    if (number >= g->n_groups) {
-        GROW(g->group, number + 1u, &g->group_room);
-        memset(g->group + g->n_groups, 0, (number + 1u - g->n_groups) * sizeof(*g->group));
-        g->n_groups = number + 1;
-    }
+    groups_make(g, number + 1);
     group = &g->group[number];
     *group = (struct app_group){.n = n, .there = true};
     group->rank = graph_memory(g, n, sizeof(*rank));

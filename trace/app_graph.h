@@ -10,6 +10,7 @@
 #define TRIB_TRACE_APP_GRAPH_H
 
 #include "trace/finding.h"
+#include "trace/label_map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,7 +97,10 @@ struct app_graph {
     struct app_file *file;
     uint32_t n_ranks, n_groups, n_files;
     uint64_t n_ops, n_deps;
+    uint64_t deps_unused; /* of a kind that the format has and a replay does not keep */
+    bool partial;         /* of ranks without operations the rest of the trace may know */
     struct findings found;
+    struct label_map group_names;
     struct app_building *building;
     void *arena;
     size_t rank_room, group_room, file_room;
@@ -122,9 +126,21 @@ void app_graph_rank_end(struct app_graph *g);
 /* Group `number` has these members. -EEXIST, -ERANGE, -EINVAL: a rank twice, which *twice is. */
 int app_graph_group(struct app_graph *g, uint32_t number, const uint32_t *rank, uint32_t n,
                     uint32_t *twice);
+/* The group of this name, which may be APP_WORLD. False: there is none. */
+bool app_graph_group_find(const struct app_graph *g, const char *name, size_t n, uint32_t *group);
+/* A number for the name, which has none; app_graph_group() may give it members. */
+uint32_t app_graph_group_new(struct app_graph *g, const char *name, size_t n);
+/* The name means all ranks. */
+void app_graph_group_world(struct app_graph *g, const char *name, size_t n);
 bool app_group_has(const struct app_graph *g, uint32_t group, uint32_t rank);
 /* 0: it does not exist. */
 uint32_t app_group_size(const struct app_graph *g, uint32_t group);
+
+/* Whether the trace says what this rank does: no where it is part of a larger one. */
+static inline bool app_rank_known(const struct app_graph *g, uint32_t rank)
+{
+    return !g->partial || (rank < g->n_ranks && g->rank[rank].there);
+}
 
 const char *app_kind_name(unsigned kind);
 const char *app_kind_plural(unsigned kind);

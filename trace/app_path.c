@@ -199,6 +199,12 @@ static bool peer_exists(const struct run *r, const struct app_op *op)
     return op->peer < r->g->n_ranks || (op->kind == APP_RECV && op->peer == APP_ANY);
 }
 
+/* Of a part of a trace: what the other end does is not known. */
+static bool peer_elsewhere(const struct run *r, const struct app_op *op)
+{
+    return r->g->partial && (op->peer == APP_ANY || !app_rank_known(r->g, op->peer));
+}
+
 static void send_start(struct run *r, const struct run_op *o)
 {
     struct run_op other;
@@ -214,7 +220,9 @@ static void recv_start(struct run *r, const struct run_op *o)
 {
     struct run_op other;
 
-    if (!peer_exists(r, o->op) || !message_post(r, o, &other))
+    if (peer_elsewhere(r, o->op))
+        op_end(r, o, r->t[o->id]);
+    if (!peer_exists(r, o->op) || peer_elsewhere(r, o->op) || !message_post(r, o, &other))
         return;
     message_met(r, &other, o);
     recv_end(r, &other, o, r->t[other.id]);
@@ -401,7 +409,7 @@ static void run_judge(struct run *r)
         struct run_op o = op_of(r, id);
 
         if ((o.op->kind == APP_SEND || o.op->kind == APP_RECV) && !r->met[id] &&
-            !app_op_is_mark(r->g, o.op))
+            !app_op_is_mark(r->g, o.op) && !peer_elsewhere(r, o.op))
             message_alone(r, &o);
         if (op_unstarted(r, id))
             finding_note(&r->g->found, FINDING_NEVER,

@@ -14,6 +14,10 @@ void doctor_look(struct doctor *d, struct app_graph *g, const char *path)
     struct app_colls colls;
 
     *d = (struct doctor){.g = g, .path = path};
+    for (uint32_t r = 0; r < g->n_ranks && !g->partial; r++)
+        if (!g->rank[r].there)
+            finding_note(&g->found, FINDING_NO_RANK, "%s: found no rank %u, expected all of %u",
+                         path, r, g->n_ranks);
     d->rank = enough_memory(g->n_ranks + 1u, sizeof(*d->rank));
     for (uint32_t r = 0; r < g->n_ranks; r++) {
         app_sums_of(g, r, &d->rank[r]);

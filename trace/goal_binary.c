@@ -314,13 +314,14 @@ static int goal_binary_blocks(struct goal_block *b, const uint64_t *end, uint32_
     return rc;
 }
 
-int goal_binary_read(struct app_graph *g, struct trace_input *in)
+int goal_binary_read(struct app_graph *g, struct trace_input *in, uint32_t rank)
 {
     struct goal_block b = {.g = g, .in = in};
     uint32_t file = app_graph_file(g, in->name, true);
     uint64_t *end = NULL;
     int rc = goal_binary_head(&b);
 
+    (void)rank;
     g->format = "GOAL binary";
     if (!rc) {
         end = enough_memory(b.n_ranks + 1ul, sizeof(*end));

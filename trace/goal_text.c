@@ -391,12 +391,13 @@ static int goal_end(struct goal *p)
                      : trace_refuse_at(p->in, "", "%s, expected num_ranks", found);
 }
 
-int goal_text_read(struct app_graph *g, struct trace_input *in)
+int goal_text_read(struct app_graph *g, struct trace_input *in, uint32_t rank)
 {
     struct goal p = {.g = g, .in = in};
     size_t n;
     int rc;
 
+    (void)rank;
     g->format = "GOAL text";
     p.file = app_graph_file(g, in->name, false);
     while (!(rc = trace_input_line(in, &p.at, &n)) && !(rc = n == strlen(p.at) ? 0 : -EINVAL))

@@ -61,7 +61,7 @@ void label_map_enter(struct label_map *m, const char *name, size_t n, uint32_t v
     if (*place)
         return;
     GROW(m->label, m->n + 1u, &m->room);
-    GROW(m->text, m->used + n, &m->text_room);
+    GROW(m->text, m->used + n + 1, &m->text_room);
     memcpy(m->text + m->used, name, n);
     m->label[m->n] = (struct label){.at = m->used, .n = (uint32_t)n, .value = value};
     m->used += n;

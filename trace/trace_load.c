@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "trace/trace_load.h"
 
+#include "trace/trace_files.h"
+#include "trace/trace_json.h"
 #include "trace/trace_readers.h"
 
 #include <errno.h>
@@ -10,20 +12,21 @@
 
 #define PEEK 4096
 
-/* Whether these first bytes of a file are the format's. */
-typedef bool recognise_fn(const char *at, size_t n);
+/* Whether these first bytes of a file of this name are the format's. */
+typedef bool recognise_fn(const char *name, const char *at, size_t n);
 
-static bool goal_binary_is(const char *at, size_t n)
+static bool goal_binary_is(const char *name, const char *at, size_t n)
 {
-    return n >= 8 &&
-           ((!memcmp(at, "\x7f\x10\0\0\0\0\0", 8)) || !memcmp(at, "\x26\x09\0\0\0\0\0", 8));
+    (void)name;
+    return n >= 8 && (!memcmp(at, "\x7f\x10\0\0\0\0\0", 8) || !memcmp(at, "\x26\x09\0\0\0\0\0", 8));
 }
 
 /* Behind blanks and comments, which may be longer than what is seen. */
-static bool goal_text_is(const char *at, size_t n)
+static bool goal_text_is(const char *name, const char *at, size_t n)
 {
     const char *end = at + n;
 
+    (void)name;
     while (at < end) {
         if (strchr(" \t\r\n", *at) && *at) {
             at++;
@@ -40,13 +43,36 @@ static bool goal_text_is(const char *at, size_t n)
     return false;
 }
 
+static bool json_is(const char *name, const char *at, size_t n)
+{
+    size_t i = 0;
+
+    (void)name;
+    while (i < n && strchr(" \t\r\n", at[i]) && at[i])
+        i++;
+    return i < n && at[i] == '{';
+}
+
+/* It has no magic number: its name says what it is. */
+static bool chakra_et_is(const char *name, const char *at, size_t n)
+{
+    const char *dot = strrchr(name, '.');
+
+    (void)at;
+    return n && dot && (!strcmp(dot, ".et") || (!strcmp(dot, ".gz") && strstr(name, ".et.gz")));
+}
+
+/* rank: of the file's name; APP_ANY: it has none. */
 static const struct trace_format {
     const char *name;
     recognise_fn *is;
-    int (*read)(struct app_graph *g, struct trace_input *in);
+    int (*read)(struct app_graph *g, struct trace_input *in, uint32_t rank);
+    bool whole; /* a file is a trace; else it is a rank of one */
 } formats[] = {
-    {"GOAL binary", goal_binary_is, goal_binary_read},
-    {"GOAL text", goal_text_is, goal_text_read},
+    {"GOAL binary", goal_binary_is, goal_binary_read, true},
+    {"Chakra ET", chakra_et_is, chakra_et_read, false},
+    {"GOAL text", goal_text_is, goal_text_read, true},
+    {"Chakra JSON", json_is, trace_json_read, false},
 };
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
@@ -58,20 +84,21 @@ void trace_formats(char *text, size_t size)
         n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", formats[i].name);
 }
 
-static int format_read(struct app_graph *g, struct trace_input *in)
+static const struct trace_format *format_of(struct trace_input *in, int *rc)
 {
-    const char *at;
+    const char *at, *slash = strrchr(in->name, '/');
     int64_t n = trace_input_peek(in, PEEK, &at);
     char known[256];
 
-    if (n < 0)
-        return (int)n;
-    for (size_t i = 0; i < FORMATS; i++)
-        if (formats[i].is(at, (size_t)n))
-            return formats[i].read(g, in);
+    *rc = n < 0 ? (int)n : 0;
+    for (size_t i = 0; i < FORMATS && n >= 0; i++)
+        if (formats[i].is(slash ? slash + 1 : in->name, at, (size_t)n))
+            return &formats[i];
     trace_formats(known, sizeof(known));
-    return trace_refuse_at(in, "", "found %s, expected a trace: %s",
-                           n ? "the beginning of no format that is known" : "no bytes", known);
+    if (!*rc)
+        *rc = trace_refuse_at(in, "", "found %s, expected a trace: %s",
+                              n ? "the beginning of no format that is known" : "no bytes", known);
+    return NULL;
 }
 
 static int load_end(struct trace_input *in, int rc, char *err)
@@ -85,16 +112,22 @@ int trace_load_bytes(struct app_graph *g, const char *name, const void *bytes, s
 {
     struct trace_input in;
     int rc = trace_input_memory(&in, name, bytes, n);
+    const struct trace_format *f = rc ? NULL : format_of(&in, &rc);
 
-    return load_end(&in, rc ? rc : format_read(g, &in), err);
+    return load_end(&in, f ? f->read(g, &in, APP_ANY) : rc, err);
 }
 
+/* A file of groups, GOAL's or Chakra's. */
 static int groups_load(struct app_graph *g, const char *path, char *err)
 {
     struct trace_input in;
+    const char *at;
     int rc = trace_input_open(&in, path);
+    int64_t n = rc ? rc : trace_input_peek(&in, PEEK, &at);
 
-    return load_end(&in, rc ? rc : goal_groups_read(g, &in), err);
+    if (n >= 0)
+        rc = json_is(path, at, (size_t)n) ? chakra_groups_read(g, &in) : goal_groups_read(g, &in);
+    return load_end(&in, n < 0 ? (int)n : rc, err);
 }
 
 /* "x.groups" beside "x.goal", where it is. */
@@ -112,13 +145,78 @@ static int groups_beside(struct app_graph *g, const char *path, char *err)
     return rc == -ENOENT ? 0 : rc;
 }
 
-int trace_load(struct app_graph *g, const char *path, const char *groups, char *err)
+struct trace_loading {
+    struct app_graph *g;
+    const char *groups; /* of the user's */
+    const struct trace_files *files;
+    const struct trace_format *format;
+    bool any_groups; /* they are read */
+};
+
+/* Groups have to be there before ranks that name them. */
+static int load_groups(struct trace_loading *l, char *err)
+{
+    const char *path = l->groups ? l->groups : l->format->whole ? NULL : l->files->groups;
+
+    if (l->any_groups || !path)
+        return 0;
+    l->any_groups = true;
+    return groups_load(l->g, path, err);
+}
+
+static int load_file(struct trace_loading *l, const struct trace_name *file, char *err)
 {
     struct trace_input in;
-    int rc = trace_input_open(&in, path);
+    const struct trace_format *f;
+    int rc = trace_input_open(&in, file->path);
 
-    rc = load_end(&in, rc ? rc : format_read(g, &in), err);
-    if (rc)
-        return rc;
-    return groups ? groups_load(g, groups, err) : groups_beside(g, path, err);
+    f = rc ? NULL : format_of(&in, &rc);
+    if (!f && !rc)
+        rc = -EINVAL;
+    if (f && l->format && f != l->format)
+        rc = trace_refuse_at(&in, "", "found %s, expected %s as in the files before", f->name,
+                             l->format->name);
+    if (f && !l->format && f->whole && l->files->n > 1)
+        rc = trace_refuse_at(&in, "", "found %s among several files, expected one alone", f->name);
+    if (!rc) {
+        l->format = f;
+        l->g->partial = !f->whole && !l->files->folder;
+        rc = load_groups(l, err);
+        if (rc) {
+            trace_input_close(&in);
+            return rc;
+        }
+        rc = f->read(l->g, &in, file->rank);
+    }
+    return load_end(&in, rc, err);
+}
+
+/* In a folder what is no trace at all is passed over. */
+static bool load_passes(const struct trace_loading *l, const struct trace_name *file)
+{
+    const char *dot = strrchr(file->path, '.');
+
+    return l->files->folder && l->files->n > 1 && file->rank == APP_ANY &&
+           (!dot || !strcmp(dot, ".json") || !strcmp(dot, ".md") || !strcmp(dot, ".groups"));
+}
+
+int trace_load(struct app_graph *g, const char *path, const char *groups, char *err)
+{
+    struct trace_files files;
+    struct trace_loading l = {.g = g, .groups = groups, .files = &files};
+    int rc = trace_files_find(&files, path);
+
+    snprintf(err, TRACE_ERR, "%s: %s", path,
+             rc ? strerror(-rc) : "found no file, expected a trace");
+    if (!rc && !files.n)
+        rc = -ENOENT;
+    for (size_t i = 0; !rc && i < files.n; i++)
+        if (!load_passes(&l, &files.file[i]))
+            rc = load_file(&l, &files.file[i], err);
+    if (!rc && !l.format)
+        rc = -ENOENT;
+    if (!rc && l.format->whole && !groups)
+        rc = groups_beside(g, files.file[0].path, err);
+    trace_files_free(&files);
+    return rc;
 }

@@ -7,8 +7,8 @@
 #include "trace/trace_input.h"
 
 /*
- * Reads path into the graph, which is empty. groups: a file of groups; NULL: the one beside the trace,
- * where there is one. 0, or -errno with the reason in err (TRACE_ERR bytes).
+ * Reads what path means (trace/trace_files.h) into the graph, which is empty. groups: a file of groups;
+ * NULL: the one beside the trace, where there is one. 0, or -errno with the reason in err (TRACE_ERR bytes).
  */
 int trace_load(struct app_graph *g, const char *path, const char *groups, char *err);
 /* The same for bytes in memory, without groups. */

@@ -9,8 +9,12 @@
 #include "trace/app_graph.h"
 #include "trace/trace_input.h"
 
-int goal_text_read(struct app_graph *g, struct trace_input *in);
-int goal_binary_read(struct app_graph *g, struct trace_input *in);
+/* rank: of the file's name, for formats with a file a rank; APP_ANY: it has none. */
+int goal_text_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
+int goal_binary_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
+int chakra_et_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
+/* {"NAME": [RANK, ..], ..}, before the ranks that name them. */
+int chakra_groups_read(struct app_graph *g, struct trace_input *in);
 /* Groups beside a schedule, one a line. */
 int goal_groups_read(struct app_graph *g, struct trace_input *in);
 

@@ -47,7 +47,8 @@ static const struct option_row words[] = {
      AT(path),
      .type = OPTION_TEXT,
      .how = OPTION_REQUIRED,
-     .help = "the trace, whose format is known by its contents; gzip is expanded"},
+     .help = "the trace, whose format is known by its contents: a file, gzip too, a folder, "
+             "or a prefix of files, one a rank"},
 };
 static const struct option_group groups[] = {
     {"Reading", ROWS(reading)},
@@ -64,7 +65,7 @@ static const struct option_program program = {
     .name = "trib-trace",
     .summary = "say what is in an application's trace, and what is wrong with it",
     .synopsis = "[OPTION...] FILE",
-    .text = "Reads the trace of an application (GOAL as text or binary, with collectives) and "
+    .text = "Reads the trace of an application (GOAL as text or binary, Chakra ET or JSON) and "
             "prints ranks, groups, operations and bytes by kind, and the critical path: the time "
             "that the trace takes when messages and collectives take none and every computation "
             "has a processor of its own.\n\n"

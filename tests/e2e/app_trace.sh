@@ -29,10 +29,24 @@ gzip -k c.goal && mv c.goal.gz packed.goal
 code 0 '^Wrong: 2 collectives on groups that do not exist$' packed.goal
 code 1 'none: No such file' c.goal --groups none
 code 1 "^trib-trace: no.goal: No such file" no.goal
-code 1 "^trib-trace: .: found|directory" .
+mkdir empty
+code 1 '^trib-trace: empty: found no file, expected a trace$' empty
 code 2 'found no FILE, expected' --check
 echo 'num_ranks 1000000000' >many.goal
 code 1 '^trib-trace: many.goal:1: found "1000000000", expected a number of ranks up to 1048576$' many.goal --check
+
+# a folder, a prefix, one file of it; a rank that is not there
+cp "$root"/tests/trace/samples/chakra-et/syn-quirks-4/* .
+mkdir et && mv quirks.*.et comm_group.json et && echo x >et/README.md
+code 0 '^Trace et: Chakra ET, 4 ranks, 4 groups$' et --check
+code 0 '^Trace et/quirks: Chakra ET, 4 ranks, 4 groups$' et/quirks --check
+code 0 '^Nothing is wrong$' et/quirks.2.et --check
+gzip -c et/quirks.1.et >et/quirks.1.et.gz && rm et/quirks.1.et
+code 0 '^Trace et: Chakra ET, 4 ranks, 4 groups$' et --check
+rm et/quirks.1.et.gz
+code 1 'et: found no rank 1, expected all of 4$' et --check
+cp c.goal et
+code 1 'et/quirks.0.et: found Chakra ET, expected GOAL text as in the files before|found GOAL text among several files' et --check
 
 # by rank, as JSON, with nothing else on standard output
 trib trace c.goal -J - 2>/dev/null | jq -e '.ranks == 2 and .per_rank[1].collectives.all_reduce == {"count": 1, "bytes": 64} and .wrong == [] and

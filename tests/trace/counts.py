@@ -65,7 +65,47 @@ def goal(program, folder, counts):
         yield name, wrong
 
 
-READERS = {"goal": goal, "goal-coll": goal}
+CHAKRA_COLLS = {name.upper(): name for name in ("broadcast", "reduce", "all_reduce", "reduce_scatter", "all_gather", "gather", "scatter", "barrier")}
+CHAKRA_COLLS["ALL_TO_ALL"] = "alltoall"
+
+
+def chakra_rank(rank):
+    row = {"rank": rank["rank"], "data_deps": rank["dependencies"], "comp_nodes": kind(rank, "compute", "count")}
+    row["comp_micros"] = kind(rank, "compute", "ns") // 1000
+    row["coll"] = {name: value for name, value in rank["collectives"].items() if name != "untyped"}
+    row["untyped"] = rank["collectives"].get("untyped", {}).get("count", 0)
+    row["p2p"] = {name: [kind(rank, name, "count"), kind(rank, name, "bytes")] for name in ("send", "recv")}
+    return row
+
+
+def chakra_expected(rank):
+    """Dependencies on what is not there are left out of the graph."""
+    coll = rank.get("coll", {})
+    row = {"rank": rank["rank"], "data_deps": rank["data_deps"] - rank["dangling_data_deps"], "comp_nodes": rank["comp_nodes"]}
+    row["comp_micros"] = rank["comp_micros"]
+    row["coll"] = {CHAKRA_COLLS[name]: value for name, value in coll.items() if "UNTYPED" not in name}
+    row["untyped"] = sum(value["count"] for name, value in coll.items() if "UNTYPED" in name)
+    row["p2p"] = {name: list(rank.get("p2p", {}).get(name, {"count": 0, "bytes": 0}).values()) for name in ("send", "recv")}
+    return row
+
+
+def chakra(program, folder, counts):
+    """The folder as one trace."""
+    found = said(program, folder)
+    if "error" in found:
+        yield "", [found["error"]]
+        return
+    wrong = [] if found["ranks"] == counts["ranks"] else [f"ranks: found {found['ranks']}, expected {counts['ranks']}"]
+    for is_, expected in zip(found["per_rank"], counts["per_rank"]):
+        if chakra_rank(is_) != chakra_expected(expected):
+            wrong.append(f"found {chakra_rank(is_)}, expected {chakra_expected(expected)}")
+    alone = {row["kind"]: row["count"] for row in found["wrong"]}
+    if alone.get("dependency", 0) != sum(rank["dangling_data_deps"] for rank in counts["per_rank"]):
+        wrong.append(f"found {alone} wrong")
+    yield "", wrong
+
+
+READERS = {"goal": goal, "goal-coll": goal, "chakra-et": chakra, "chakra-json": chakra}
 
 
 def main():

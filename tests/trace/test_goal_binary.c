@@ -115,7 +115,7 @@ static const struct {
     {"another size", 106, 8, 65,
      "x.bin: rank 1, record 0: found a receive of 64 B by rank 1, expected the 65 B"},
     {"a collective on no group", 62, 1, 12,
-     "x.bin: rank 0, record 0: found a collective on group 0, expected one of 0"},
+     "x.bin: rank 0, record 0: found a collective on group 0, expected one that is defined"},
     {"a cut header", 9, 0, 0, "x.bin: byte 0: found 9 bytes, expected 14 of the header"},
     {"a cut table", 20, 0, 0, "x.bin: byte 14: found 6 bytes, expected 16 of the table of ranks"},
     {"a cut block", 100, 0, 0, "x.bin: byte 46: found 54 bytes, expected 94 of a rank's block"},

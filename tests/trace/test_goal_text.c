@@ -122,7 +122,7 @@ static const struct {
           "rank 1 {\na: coll allreduce 8b 0 1 -1\nb: coll allreduce 8b 0 2 -1\na requires b\n}\n",
      "0 1\n", FINDING_NEVER, 2, "x.goal:4: found an operation of rank 0 that never starts"},
     {"no group", ONE("coll bcast 8b 0 0 1\n"), NULL, FINDING_NO_GROUP, 1,
-     "x.goal:3: found a collective on group 0, expected one of 0"},
+     "x.goal:3: found a collective on group 0, expected one that is defined"},
     {"not a member", HEAD "rank 0 {\n}\nrank 1 {\ncoll allgather 8b 0 5 -1\n}\n", "0\n",
      FINDING_NO_MEMBER, 1, "x.goal:5: found rank 1 in a collective of group 0, expected a member"},
     {"a member lacks it", ONE("coll allgather 8b 0 5 -1\n"), "0 1\n", FINDING_LACKING, 1,
