@@ -34,7 +34,7 @@ json_t *answers_ask_quietly(const char *dir, const char *command, const struct t
     return answers_gather(NULL, dir, command, whom, &ok);
 }
 
-/* Processes by name. */
+/* Names of the processes that were asked, sorted. */
 static struct words process_names(const json_t *answers)
 {
     struct words names = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions to the switch processes of a fabric, and what of their answers is shown. */
+/* Asks the switch processes of a fabric, and picks from their answers what is shown. */
 #ifndef TRIB_TRIB_ANSWERS_H
 #define TRIB_TRIB_ANSWERS_H
 
@@ -9,21 +9,22 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The answers by process; lives until the command ends. *ok: some process executed the command. */
+/* Returns the answers to a telemetry command by process; they live until trib ends. *ok: some
+ * process executed it. */
 json_t *answers_ask(const char *dir, const char *command, const struct telemetry_whom *whom,
                     bool *ok);
-/* The same, without a word on stderr. */
+/* The same, without messages on stderr. */
 json_t *answers_ask_quietly(const char *dir, const char *command,
                             const struct telemetry_whom *whom);
-/* What is wrong, of answers that are errors, one a line. */
+/* The errors among the answers, one a line. */
 char *answers_why(const json_t *answers);
-/* The texts of answers that are lists, of all processes. */
+/* The texts of all answers that are lists. */
 struct words answers_lines(const json_t *answers);
 /* The sum of a number of that name over all processes. */
 json_int_t answers_sum(const json_t *answers, const char *name);
 /* The present dilation, as any of the processes says it; 0: none does. */
 json_int_t answers_dilation(const json_t *answers);
-/* Prints lines, sorted, each once; `none` where there are none. */
+/* Prints lines, sorted, each once; prints `none` if there are none. */
 void answers_print_lines(struct words lines, const char *none);
 
 #endif

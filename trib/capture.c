@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define FILTER_MOST 400
-#define NONE_HERE   3 /* of trib-machines: no link is elsewhere alone */
+#define NONE_HERE   3 /* exit code of trib-machines: no link is on other machines alone */
 
 struct capture_order {
     struct words links;
@@ -51,7 +51,7 @@ static void filter_set(struct capture_order *c, const char *filter)
     c->filter = filter;
 }
 
-/* Reads an option or a link; how many words it is. */
+/* Reads an option or a link; returns its number of words. */
 static int capture_word(struct capture_order *c, int n, char **words)
 {
     const char *word = words[0], *value = n > 1 ? words[1] : "";
@@ -80,7 +80,7 @@ static int capture_word(struct capture_order *c, int n, char **words)
 
 /* ---- by other programs ---- */
 
-/* scripts/trib-capture: several links, pcapng, standard output. */
+/* The command for scripts/trib-capture, which takes several links, pcapng and standard output. */
 static struct words program_command(const struct capture_order *c, const char *dir)
 {
     struct words command = {0};
@@ -91,7 +91,8 @@ static struct words program_command(const struct capture_order *c, const char *d
     return command;
 }
 
-/* Links of other machines. Returns where none is. */
+/* Captures links that are on other machines alone, and ends the command; returns if there are
+ * none. */
 static void capture_elsewhere(const struct fabric_of *f, const struct words *program)
 {
     struct words command;
@@ -110,7 +111,7 @@ static void capture_elsewhere(const struct fabric_of *f, const struct words *pro
 
 /* ---- one link into a file, by its switch ---- */
 
-/* Where the switch writes: it makes the file itself, and follows no link of another user's. */
+/* The path for the switch, which makes the file itself and follows no link of another user's. */
 static const char *file_checked(const char *out)
 {
     struct stat st;

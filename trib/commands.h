@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands of trib: each takes the n words behind its name, and returns the exit code. A mistake ends
- * the command with a message.
+ * The commands of trib. Each takes the n words behind its name and returns the exit code. A mistake
+ * ends the command with a message.
  */
 #ifndef TRIB_TRIB_COMMANDS_H
 #define TRIB_TRIB_COMMANDS_H

@@ -31,7 +31,7 @@ static const struct conf_kind *kind_of(const char *folder)
     return &kinds[0];
 }
 
-/* Without the end that names of files have and names of confs do not. */
+/* A file's name without .conf or .sched at its end. */
 static char *stem_of(const char *file)
 {
     static const char *const ends[] = {".conf", ".sched"};

@@ -23,7 +23,7 @@ static bool is_one_of(const char *word, const char *const *of)
     return *of;
 }
 
-/* Reads one of the options that come first; how many words it is, 0: it is none. */
+/* Reads one of the leading options; returns its number of words, 0 if it is none. */
 static int how_option(struct words *how, int n, char **words)
 {
     static const char *const plain[] = {"--isolate", "--scale-waits", "--no-nccl-env", NULL};
@@ -47,7 +47,7 @@ static int how_option(struct words *how, int n, char **words)
     return words[0][7] ? 1 : 2;
 }
 
-/* The options of exec and shell that come first; how many words they are. */
+/* Reads the leading options of exec and shell; returns their number of words. */
 static int how_of(struct words *how, int n, char **words)
 {
     int i = 0, took;

@@ -24,7 +24,7 @@ struct fabric *fabric_of_load(const char *conf)
     exit(1);
 }
 
-/* The name in the conf; "" for one with mistakes, which are named. */
+/* The name in the conf; prints the mistakes of a conf that has some, and returns "". */
 static const char *name_in(const char *conf)
 {
     struct fabric *f = fabric_load(conf, &mistakes);
@@ -65,13 +65,13 @@ bool fabric_of_alive(const char *dir)
 void fabric_of_not_up(const char *dir)
 {
     if (owner_alive(dir, false) == 3)
-        exit(1); /* it has said whose it is */
+        exit(1); /* owner_alive() has said whose it is */
     fprintf(stderr, "trib: the fabric %s is not up\n", fabric_of_name(dir));
     fabric_of_others(fabric_of_name(dir), true);
     exit(1);
 }
 
-/* Run directories of this user, of fabrics that live, or of others. */
+/* This user's run directories: of fabrics that are alive, or of those that are not. */
 static struct words dirs_alive(bool live)
 {
     struct words all = where_fabrics(), found = {0};
@@ -125,7 +125,7 @@ struct fabric_of fabric_of_none_quietly(void)
     return in_dir(up.n == 1 ? up.at[0] : NULL);
 }
 
-/* The word is the name of a fabric that is up, or of the one in TRIB_RUN. */
+/* Whether the word is the name of the fabric of `dir`, and that fabric is up. */
 static bool is_up_by_name(const char *word, const char *dir)
 {
     const char *conf = text_of("%s/fabric.conf", dir);
@@ -149,7 +149,7 @@ static const char *started_from(const char *path)
     return NULL;
 }
 
-/* A directory of that name, of this user or of a service. */
+/* The run directory of that name, of this user or of a service; NULL: there is none. */
 static const char *left_by_name(const char *word)
 {
     const char *dir = text_of("%s/%s", where_base(), word);

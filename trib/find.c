@@ -14,7 +14,7 @@
 #define LIBRARY "libtribverbs.so"
 
 static struct words
-    heres; /* of the script that called this program, if one did, and of the program */
+    heres; /* directories of the script that called this program, if one did, and of the program */
 static struct words tops;
 static const char *myself;
 
@@ -105,7 +105,8 @@ const char *find_library(void)
 
         if (where_is_file(path))
             return path;
-        if (where_is_file(dirs.at[i])) /* programs go elsewhere with it, in LD_PRELOAD */
+        if (where_is_file(dirs.at[i])) /* absolute: programs that have it in LD_PRELOAD may
+                                        * change their directory */
             return where_absolute(dirs.at[i]);
     }
     die("found no " LIBRARY "; run make first");

@@ -13,7 +13,7 @@
 
 #define NOTE "launch"
 
-/* Its user alone runs what it says. */
+/* The launcher that launch_note() wrote; "" if another user owns the file, as its text is run. */
 static const char *note_read(const char *dir)
 {
     return where_is_own(text_of("%s/" NOTE, dir)) ? fabric_of_file(dir, NOTE) : "";

@@ -6,14 +6,16 @@
 #include "trib/fabric_of.h"
 #include "trib/run/words.h"
 
-/* A command that is followed by an address: `how`; where that is NULL, TRIB_RSH, what trib up --launch was told, or ssh. The launchers of
- * labs go by their names. */
+/* Returns the command that runs another on the machine whose address follows: `how`; if NULL,
+ * TRIB_RSH, else the launcher of trib up --launch, else ssh. mpirun and srun stand for themselves
+ * with their options. */
 const char *launch_how(const char *dir, const char *how);
-/* The program and its first words. what: up, status, link, capture; here: the machine that this one is, unless the run directory
- * knows it; NULL: none. */
+/* Returns scripts/trib-machines with its first words. what: up, status, link, capture; here: the
+ * machine that this one is, unless the run directory knows it; NULL: none. */
 struct words launch_command(const char *what, const char *here, const char *how,
                             const struct fabric_of *f);
-/* Notes what trib up --launch was told, for what reaches the other machines later. A link in its place is replaced, not followed. */
+/* Writes the launcher of trib up --launch into the run directory, for later commands. Replaces a
+ * link in its place, and does not follow it. */
 void launch_note(const char *dir, const char *how);
 
 #endif

@@ -24,9 +24,9 @@
 #define N_ADDRESSES 256
 #define LOOK_MS     200
 #define READY_LOOKS 300
-#define SAID_MS     300 /* until an order to all machines has gone out, several times */
+#define SAID_MS     300 /* by then the trunk has sent an order to all machines several times */
 
-/* The processes that are to run here; false and why. */
+/* Chooses the processes that run on this machine. False: *why has the reason. */
 static bool processes_choose(struct machine_choice *m, const char *conf, const char *named,
                              char **why)
 {
@@ -87,7 +87,7 @@ static struct words list_command(const char *dir)
     return command;
 }
 
-/* Whether a line ends with that one is not ready. */
+/* Whether a line ends with "not ready yet". */
 static bool some_not_ready(const char *lines)
 {
     static const char late[] = "not ready yet";
@@ -157,7 +157,7 @@ static bool is_count(const char *word)
     return !*word;
 }
 
-/* Reads an option; how many words it is. */
+/* Reads an option; returns its number of words. */
 static int up_option(struct up *u, int n, char **words)
 {
     const char *value = value_of(n, words);
@@ -185,7 +185,7 @@ static int up_option(struct up *u, int n, char **words)
     return 2;
 }
 
-/* The machine that this one is; NULL: it is not of the fabric. */
+/* The machine of the fabric that this one is; NULL: it is none. */
 static const char *machine_here(const char *conf)
 {
     struct machine_choice m;
@@ -218,7 +218,7 @@ static int up_everywhere(const struct fabric_of *f, const struct up *u)
     return rc;
 }
 
-/* Files of its processes, by name. */
+/* Files of the fabric's processes that end with `end`, sorted. */
 static struct words files_of(const char *dir, const char *end)
 {
     struct words files = {0};
@@ -234,7 +234,7 @@ static struct words files_of(const char *dir, const char *end)
     return files;
 }
 
-/* Why a port did not open, or what is wrong with its interface. */
+/* Prints why ports did not open, or what is wrong with their interfaces. */
 static void say_ports(const char *dir)
 {
     static const char said[] = "tributary: port";
@@ -265,7 +265,7 @@ static int fabric_down(const char *dir)
     return 0;
 }
 
-/* What starts services is told that the fabric is up. */
+/* Tells the service manager that the fabric is up. */
 static void tell_service(const char *dir)
 {
     struct words command = {0};
@@ -283,12 +283,12 @@ static void tell_service(const char *dir)
     }
 }
 
-/* Until the fabric is down, which is an error, or a signal asks to take it down. */
+/* Waits until the fabric is down, which is an error, or a signal asks to take it down. */
 static int stay_up(const char *dir)
 {
     int sig;
 
-    signals_hold(); /* before anybody knows that it is up */
+    signals_hold(); /* before anybody is told that it is up */
     tell_service(dir);
     sig = life_wait_gone(dir, -1);
     signals_stop_at_end(NULL, NULL);
@@ -296,7 +296,8 @@ static int stay_up(const char *dir)
         die("the fabric %s is down", fabric_of_name(dir));
     if (fabric_of_alive(dir))
         return fabric_down(dir);
-    fabric_stop(dir, true); /* the signal has gone to all of its processes: what they left */
+    fabric_stop(dir, true); /* the signal has ended its processes, too: this clears what they
+                             * left */
     printf("fabric %s is down\n", fabric_of_name(dir));
     return 0;
 }
@@ -328,7 +329,8 @@ int command_up(int n, char **words)
 
 /* ---- down ---- */
 
-/* Takes --machines out of the first two words, and all that is behind it as a second one. */
+/* Removes --machines if it is the first word, or the second, then with all words behind it. True:
+ * it was there. */
 static bool down_everywhere(int *n, char ***words)
 {
     bool found = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a user changes of a fabric that is up: links, nodes, and a plan of such changes. */
+/* Changes a fabric that is up: links, nodes, or by a plan of such changes. */
 #include "trib/commands.h"
 #include "trib/conf_file.h"
 #include "trib/run/die.h"
@@ -22,7 +22,8 @@ static bool is_change(const char *word)
            strchr(word, '=');
 }
 
-/* One word: a fabric that is up, or a link. */
+/* Whether the first word is a CONF. A single word is one if a run directory has that name, else a
+ * link. */
 static bool begins_with_name(int n, char **words)
 {
     if (n >= 2)
@@ -36,7 +37,7 @@ static bool has_machines(const struct fabric_of *f)
     return where_is_file(text_of("%s/machine", f->dir));
 }
 
-/* As other machines say it. */
+/* Prints what other machines say of the link. */
 static int link_elsewhere(const struct fabric_of *f, const char *link)
 {
     struct words command = launch_command("link", NULL, launch_how(f->dir, NULL), f);
@@ -123,7 +124,7 @@ static json_t *node_ask(const char *dir, const char *node, const char *change)
     return said;
 }
 
-/* As that of a fault plan: down, without memory of its groups, up again. */
+/* Restarts a node as a fault plan does: down, without memory of its groups, up again. */
 static json_t *node_restart(const char *dir, const char *node)
 {
     node_ask(dir, node, "forget"); /* a host is refused before anything is down */
@@ -132,7 +133,7 @@ static json_t *node_restart(const char *dir, const char *node)
     return node_ask(dir, node, "up");
 }
 
-/* All links of a node at once. */
+/* Shows or changes all links of a node. */
 int command_node(int n, char **words)
 {
     const char *change;
@@ -164,7 +165,7 @@ int command_node(int n, char **words)
 
 /* ---- plans ---- */
 
-/* A plan's events at their fabric times. */
+/* Plays the events of a fault plan at their fabric times. */
 int command_faults(int n, char **words)
 {
     struct words command = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs that find fabrics themselves, also those that come later. CONF is the first word. */
+/* Commands whose programs find fabrics themselves, even fabrics that start later. CONF is the first
+ * word. */
 #include "trib/commands.h"
 #include "trib/fabric_of.h"
 #include "trib/find.h"

@@ -41,7 +41,7 @@ static bool is_here(const struct fab_machine *m, const char *named, const uint32
     return false;
 }
 
-/* Those of machine m, the process that joins it to the others first; without machines, all. */
+/* The processes of machine m, the trunk's first; all processes if the conf has no machines. */
 static struct words processes_of(const struct fabric *f, unsigned m)
 {
     struct words procs = {0};

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the program is asked about itself, wherever that stands, nothing else is read. */
+/* Becomes the program if any word asks for its help or version: then nothing else is read. */
 static void answer_for_itself(const char *program, int n, char **words)
 {
     struct words command = {0};
@@ -53,7 +53,8 @@ int command_plan(int n, char **words)
 
 /* ---- perf ---- */
 
-/* The fabric that is up, for words that name none. A mistyped collective is for the program to refuse. */
+/* Returns the fabric that is up when the words name none. The program refuses a mistyped
+ * collective. */
 static struct fabric_of perf_up(int n, char **words)
 {
     struct words names = conf_file_names(NULL);
@@ -69,7 +70,7 @@ static struct fabric_of perf_up(int n, char **words)
     return f;
 }
 
-/* How trib-perf reaches other machines, where the fabric or the user says it and no option does. */
+/* Appends --rsh if the fabric or TRIB_RSH names a launcher, and no option does. */
 static void append_launcher(struct words *args, const char *dir)
 {
     for (unsigned i = 0; i < args->n; i++)
@@ -107,7 +108,7 @@ static void make_ready(const struct fabric_of *f)
     life_wait_ready(f->dir);
 }
 
-/* trib-keep ends it if this command is killed. */
+/* Runs trib-perf by trib-keep, which ends it if this command is killed. */
 static int perf_run(const struct fabric_of *f, const char *perf, const struct words *args)
 {
     struct words command = {0};
@@ -161,7 +162,8 @@ int command_sim(int n, char **words)
     words_append(&command, conf_file_or_die(words[0], NULL, 1));
     args = conf_file_beside(n - 1, words + 1);
     words_append_n(&command, args.n, (char *const *)args.at);
-    /* Thousands of ranks are looked up all over: the heap in pages of 2 MiB, a fifth less CPU time. */
+    /* The memory of thousands of ranks is read in no order: a heap in pages of 2 MiB takes a fifth
+     * less CPU time. */
     if (!text_env("GLIBC_TUNABLES"))
         setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);
     run_become(&command);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define ANSWER_S    3
-#define LIST_OTHERS 3 /* of trib-keep list: the fabric is another user's, as it has said */
+#define LIST_OTHERS 3 /* exit code of trib-keep list: the fabric is another user's */
 
 /* ---- with options: trib-status reads the fabrics ---- */
 
@@ -31,7 +31,7 @@ static bool is_period(const char *word)
     return n && !word[n];
 }
 
-/* Appends an option for trib-status; how many words it is. */
+/* Appends an option for trib-status; returns its number of words. */
 static int live_option(struct words *args, int n, char **words)
 {
     if (!strcmp(words[0], "--watch")) {
@@ -97,14 +97,14 @@ static int status_everywhere(int n, char **words)
 /* ---- the summary ---- */
 
 struct summary {
-    const char *dir, *user; /* user: another one's, which root asks about; NULL: this one's */
+    const char *dir, *user; /* user: another user, about whose fabric root asks; NULL: this user */
     struct status_processes processes;
     bool up;
     const char *silent; /* names between commas */
     json_int_t dilation;
 };
 
-/* The first question finds out which processes answer, so that no other one waits for the rest. */
+/* Finds out which processes answer, so that later questions do not wait for the others. */
 static void look_who_answers(struct summary *s)
 {
     const struct telemetry_whom all = {.seconds = ANSWER_S};
@@ -145,7 +145,7 @@ static void say_head(const struct summary *s)
     putchar('\n');
 }
 
-/* Whether the parent of its processes is no trib-keep. */
+/* Whether the parent of the processes is another program than trib-keep. */
 static bool has_no_keeper(const struct status_processes *all)
 {
     for (unsigned i = 0; i < all->n; i++) {
@@ -188,7 +188,7 @@ static void say_answers(const struct summary *s)
     say_lines("    ", status_lines_counters(answers_ask(s->dir, "/trib/totals", &rest, &ok)));
 }
 
-/* A service's directory shows nothing to others: only root may ask for it. */
+/* The owner of a fabric whose telemetry sockets this user cannot reach, else where_user(). */
 static const char *user_of(const char *dir)
 {
     if (access(text_of("%s/dpdk", dir), X_OK) && where_is_dir(text_of("%s/proc", dir)))
@@ -196,7 +196,7 @@ static const char *user_of(const char *dir)
     return where_user();
 }
 
-/* Whether it is up. */
+/* Prints the summary of a fabric; returns whether it is up. */
 static bool say_summary(const char *dir)
 {
     struct summary s = {.dir = dir, .silent = ""};
@@ -225,7 +225,7 @@ static bool say_summary(const char *dir)
     return s.up;
 }
 
-/* Those whose directory was removed. */
+/* Appends the run directories of this user's fabrics that somebody has removed. */
 static void append_removed(void *ctx, const struct fabric_seen *f)
 {
     struct words *dirs = ctx;

@@ -22,7 +22,7 @@ struct status_processes {
 struct status_processes status_lines_read(char *listed);
 /* "trib-switch NAME: ..." of a process. */
 char *status_lines_process(const struct status_process *p);
-/* What a trunk says of the machines: this one first. */
+/* What a trunk's answer says of the machines, this one first. */
 struct words status_lines_machines(const json_t *answer);
 /* Counters that are not zero, "name: number", of all processes. */
 struct words status_lines_counters(const json_t *answers);

@@ -19,7 +19,7 @@ static const char confs_text[] =
     "fabric that is up. Without it the fabric\n"
     "that is up is meant.\n";
 
-/* A text from TEXT_COLUMN on, behind `left`. */
+/* Prints `left`, and the text as a block from TEXT_COLUMN on. */
 static void lines_print(const char *left, const char *text, FILE *out)
 {
     int column = fprintf(out, "%-*s", TEXT_COLUMN, left);
@@ -98,7 +98,7 @@ void usage_complete(void)
 
 /* ---- the manual page ---- */
 
-/* A line of text; dots at its beginning and dashes are no requests. */
+/* Prints text with backslashes, dashes and leading dots escaped for roff. */
 static void roff_print(const char *text)
 {
     bool begins = true;

@@ -5,19 +5,21 @@
 
 #include <stdio.h>
 
-/* The lines of all commands, or of one, of 120 characters, the second and later ones indented as far as the texts. */
+/* Prints the usage of all commands, or of one, in lines of 120 characters at most, each text
+ * indented as a block. */
 void usage_lines(const char *command, FILE *out);
-/* Those of all commands, and what CONF is. */
+/* Prints the usage of all commands, and what CONF is. */
 void usage_all(FILE *out);
-/* Of one command: its program's own help, if a program does the work. Exit code. */
+/* Prints the help of one command, or becomes its program, which prints its own. Returns the exit
+ * code. */
 int usage_of(const char *command);
-/* A word that is no command: exit code 2. */
+/* Refuses a word that is no command: exit code 2. */
 void usage_unknown(const char *word) __attribute__((noreturn));
 
 void usage_version(void);
-/* trib(1). */
+/* Prints trib(1). */
 void usage_man(void);
-/* A line each: command|arguments|options|text. */
+/* Prints a line for each command: command|arguments|options|text. */
 void usage_complete(void);
 
 #endif

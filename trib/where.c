@@ -51,7 +51,7 @@ const char *where_user(void)
     return user;
 }
 
-/* With TRIB_RUN nothing needs the others: they are left out where they may not be read. */
+/* Leaves out this user's run directories if they may not be read. */
 static void base_leave_out(void)
 {
     if (!owner_may_look(base))
@@ -121,7 +121,7 @@ const char *where_owner(const char *path)
     return stat(path, &st) ? "UNKNOWN" : text_of("%s", owner_name(st.st_uid));
 }
 
-/* Directories in `parent`, by name; none that is hidden. */
+/* Directories in `parent`, sorted, without hidden ones. */
 static struct words dir_list(const char *parent)
 {
     struct words found = {0};

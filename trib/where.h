@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where run directories are: TRIB_RUN, those of this user, those of services. Those in which another user
- * could exchange files are refused before anything there is read.
+ * Finds run directories: TRIB_RUN, those of this user, those of services. Directories in which
+ * another user could exchange files are refused before anything there is read.
  */
 #ifndef TRIB_TRIB_WHERE_H
 #define TRIB_TRIB_WHERE_H
@@ -16,15 +16,16 @@ void where_begin(void);
 const char *where_run(void);
 /* The directory of this user's run directories. */
 const char *where_base(void);
-/* Whether a run directory is one of these. */
+/* Whether a run directory is in where_base(). */
 bool where_is_in_base(const char *dir);
 
 /*
- * Refuses what another user could exchange. root may ask for the status of another user's fabric, and take it down: where_user() names that
- * user then, and trib-keep does both with that user's rights.
+ * Refuses run directories in which another user could exchange files. root may ask for the status
+ * of another user's fabric, and take it down: then where_user() names that user, and trib-keep does
+ * both with that user's rights.
  */
 void where_check(const char *command);
-/* The same without a word: what may not be read is left out. */
+/* The same without messages; leaves out directories that may not be read. */
 void where_check_quietly(void);
 const char *where_user(void);
 
@@ -34,7 +35,7 @@ struct words where_services(void);
 /* The run directory of the service of that name. */
 char *where_service(const char *name);
 
-/* Whether a path is a directory, or a file, or this user's own; links are followed. */
+/* Whether a path is a directory, a file, this user's own, or there at all; links are followed. */
 bool where_is_dir(const char *path);
 bool where_is_file(const char *path);
 bool where_is_own(const char *path);

@@ -23,7 +23,7 @@ void inherited_clock_begin(char **argv)
     setenv(CLOCK, "wall", 1);
     if (!strcmp(now, "wall"))
         return;
-    /* what is preloaded has read it already */
+    /* the preloaded library has read it already */
     setenv(BEFORE, inherited, 1);
     execv("/proc/self/exe", argv);
     unsetenv(BEFORE);

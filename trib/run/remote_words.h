@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Words from another machine (scripts/trib-machines): --words=HEX, each with a NUL behind it, in hexadecimal. */
+/* Words from another machine (scripts/trib-machines): --words=HEX has each of them, and a NUL
+ * behind it, in hexadecimal. */
 #ifndef TRIB_TRIB_RUN_REMOTE_WORDS_H
 #define TRIB_TRIB_RUN_REMOTE_WORDS_H
 
@@ -9,7 +10,7 @@
 
 #define REMOTE_WORDS "--words="
 
-/* false: it is not of that form. */
+/* False: hex is not of that form. */
 bool remote_words_read(const char *hex, struct words *w);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In place of this process; ends it where there is no such program. */
+/* Becomes the program; ends the process if there is none. */
 static void process_become(const struct words *command)
 {
     signals_hand_on();
@@ -37,7 +37,7 @@ static void null_to(int fd, int flags)
         dup2(null, fd);
 }
 
-/* out: its standard output; -1: this command's. */
+/* Starts a program. out: its standard output; -1: this command's. */
 static pid_t child_start(const struct words *command, int out, bool quiet, bool beside)
 {
     pid_t pid;
@@ -72,7 +72,7 @@ int run_whole(const struct words *command, bool quiet)
     return signals_wait(child_start(command, -1, quiet, false));
 }
 
-/* All that comes through a descriptor. */
+/* Reads all text from a descriptor. */
 static char *text_from(int fd)
 {
     size_t n = 0, size = 4096;

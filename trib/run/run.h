@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Other programs that the command becomes, or runs and waits for. */
+/* Becomes other programs, or runs them and waits for them. */
 #ifndef TRIB_TRIB_RUN_RUN_H
 #define TRIB_TRIB_RUN_RUN_H
 
@@ -9,12 +9,13 @@
 
 /* Becomes the program of the first word. */
 void run_become(const struct words *command) __attribute__((noreturn));
-/* Runs it beside this one, as a shell does with "&": it reads nothing, and ignores SIGINT and SIGQUIT until it
- * says otherwise. Its pid; the command ends where none can be had. */
+/* Runs a program beside this one, as a shell does with "&": it reads nothing, and ignores SIGINT
+ * and SIGQUIT until it says otherwise. Returns its pid; ends the command if it cannot be
+ * started. */
 pid_t run_beside(const struct words *command);
-/* Runs it; its exit code. quiet: what it says on stderr is not shown. */
+/* Runs a program; returns its exit code. quiet: hides its stderr. */
 int run_whole(const struct words *command, bool quiet);
-/* The same, and what it printed, without newlines at the end. */
+/* The same; *text is what it printed, without newlines at the end. */
 int run_output(const struct words *command, bool quiet, char **text);
 
 #endif

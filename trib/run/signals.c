@@ -49,7 +49,8 @@ void signals_begin(void)
 
     sigemptyset(&taken);
     sigprocmask(SIG_BLOCK, NULL, &before);
-    ends_ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN; /* who ignores it hears of no end */
+    ends_ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN; /* if it is ignored, waitpid() loses the
+                                                         * status of children */
     sigfillset(&sa.sa_mask);
     for (unsigned i = 0; i < N_ENDING; i++) {
         sigaction(ending[i], NULL, &old);
@@ -61,7 +62,7 @@ void signals_begin(void)
     atexit(fabric_stop);
 }
 
-/* SIGPIPE comes where nobody reads what is said: it ends the command, and the fabric with it. */
+/* SIGPIPE comes when nobody reads the output: it ends the command, and the fabric with it. */
 void signals_stop_at_end(const char *keep, const char *dir)
 {
     struct sigaction sa = {.sa_handler = dir ? on_ending : SIG_DFL}, old;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Ends the command where no memory is left. */
+/* Returns n * size bytes; ends the command if no memory is left. */
 void *text_room(size_t n, size_t size);
 char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The n bytes at `from` as a text. */
@@ -14,14 +14,14 @@ char *text_part(const char *from, size_t n);
 
 bool text_begins(const char *text, const char *with);
 bool text_ends(const char *text, const char *with);
-/* What is behind the last slash. */
+/* The part behind the last slash. */
 const char *text_last(const char *path);
-/* As a shell has what a program printed: without newlines at the end. */
+/* Removes newlines at the end. */
 void text_chop(char *text);
 
 /* NULL counts as empty. */
 bool text_is_empty(const char *text);
-/* A variable of the environment; NULL where it is not there, or empty. */
+/* A variable of the environment; NULL if it is not set, or empty. */
 const char *text_env(const char *name);
 
 #endif

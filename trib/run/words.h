@@ -11,21 +11,21 @@ struct words {
 };
 
 void words_append(struct words *w, const char *word);
-/* n of them, of an argv or of another list. */
+/* Appends n words of an argv, or of another list. */
 void words_append_n(struct words *w, unsigned n, char *const *from);
 void words_append_list(struct words *w, unsigned n, const char *const *from);
-/* Several words. */
+/* Appends several words. */
 #define words_append_all(w, ...)                                                                   \
     words_append_list((w), sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *),      \
                       (const char *const[]){__VA_ARGS__})
 
 bool words_have(const struct words *w, const char *word);
 void words_sort(struct words *w);
-/* Sorts, and leaves one of those alike. */
+/* Sorts, and removes duplicates. */
 void words_sort_once(struct words *w);
-/* Of lists and of arguments: with `between` between them. */
+/* Joins n words, with `between` between them. */
 char *words_join(unsigned n, const char *const *at, const char *between);
-/* As a message has them: "$*" of a shell. */
+/* Joins n words with blanks, as "$*" of a shell. */
 char *words_said(int n, char *const *at);
 
 #endif
