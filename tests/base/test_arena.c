@@ -80,7 +80,8 @@ static void what_no_memory_can_hold_is_refused(void **state)
     assert_null(arena);
 }
 
-/* Where a sanitizer sees memory, the bytes of an object are its own, and no more: not what is beside them, nor what nobody has yet. */
+/* Under AddressSanitizer only the bytes of objects are addressable: those beside them, and those
+ * that nobody has yet, are poisoned. */
 int __asan_address_is_poisoned(const volatile void *at) __attribute__((weak));
 
 static void what_is_beside_an_object_is_nobodys(void **state)

@@ -84,7 +84,7 @@ static void a_tree_is_taken_if_all_carry_more_with_it(void **state)
     }
 }
 
-/* Without a switch half none is needed, and with one there may be none. */
+/* A protocol without a switch half needs no tree; for a protocol with one there may be no tree. */
 static void ranks_alone_need_no_tree(void **state)
 {
     struct fab_members m;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is left of an operation when its trees have failed: ranks that have some of its messages give them to the others,
- * and the rest is reduced again. */
+/* The rest of an operation whose trees have failed: ranks that have some of its messages give them
+ * to the others, and the ranks reduce the other messages again. */
 #include "aggregation/proto.h"
 #include "tests/collective/sched_row.h"
 
@@ -15,7 +15,8 @@ static uint64_t done_by(const struct sched_cut *cut, const struct lane *l, unsig
     return least + (most - least) * ((r + n - cut->from) % n ? r % 2 : 1);
 }
 
-/* As if the switches had sent them. What is reduced again is restored before (op_recovery.c). */
+/* Gives ranks the results that switches had sent. Inputs of messages that are reduced again are
+ * restored before (op_recovery.c). */
 static void give_results(struct irank *k, unsigned r, unsigned n, const struct sched_repair *how,
                          const uint8_t *want)
 {
@@ -129,7 +130,7 @@ static void what_a_rank_has_is_not_reduced_again(void **state)
     }
 }
 
-/* Of all trees before it, and of its own messages, those behind the first cut. */
+/* The messages behind the first cut, of all trees before this one, and then its own. */
 static void kept_messages_follow_each_other(void **state)
 {
     const struct row w = {.kind = COLL_ALLREDUCE,

@@ -339,7 +339,8 @@ static void a_root_has_a_tree_for_each_port_of_hosts(void **state)
     fabric_free(f);
 }
 
-/* As many roots as ports: each port has one without the second trees, which come last. */
+/* With as many roots as ports, each port has a root among the first trees; the second trees come
+ * last. */
 static void roots_begin_with_different_ports(void **state)
 {
     static const char *const root[] = {"s0", "s1", "s0", "s1"};

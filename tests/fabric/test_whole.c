@@ -343,7 +343,7 @@ static void fabrics(void **state)
     }
 }
 
-/* As many nodes as are allocated at once: what is beside them is nobody's, which sanitizers see. */
+/* As many nodes as are allocated at once, so that sanitizers see any access beside them. */
 static void sixty_four_nodes(void **state)
 {
     struct fabric *f =

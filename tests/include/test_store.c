@@ -243,7 +243,7 @@ static void both_ends_say_that_somebody_passes_on(void **state)
     relay_stop(&y);
 }
 
-/* What a rank found first is not what it says when it has found something else since. */
+/* A rank reports what its last try found, not what the first one did. */
 static void reason_is_that_of_the_last_try(void **state)
 {
     unsigned port = free_port();
@@ -259,7 +259,7 @@ static void reason_is_that_of_the_last_try(void **state)
     refused(&one, -ECONNREFUSED, strerror(ECONNREFUSED));
 }
 
-/* Nor does a try that the deadline has cut short say more than the one before it. */
+/* A try that the deadline has cut short does not replace the reason of the one before it. */
 static void reason_is_not_that_of_a_try_cut_short(void **state)
 {
     unsigned port = free_port();

@@ -129,7 +129,8 @@ static void it_may_send_so_much_in_a_round(void **state)
     assert_false(c->ring);
 }
 
-/* It may sleep until there is room, so it is rung when something was taken of a full ring. */
+/* A process may sleep until there is room, so its bell rings when something was taken from a full
+ * ring. */
 static void it_hears_that_there_is_room(void **state)
 {
     static const struct {
@@ -262,7 +263,8 @@ static void its_bell_is_rung_once_until_it_has_served_it(void **state)
     assert_int_equal(recorded(MS), 1);
 }
 
-/* Of each frame that was sent to it; what the process says of the time is believed if it can be. */
+/* Lateness is recorded for each frame that was sent to the process. Its own statement of the time
+ * counts if it can be true. */
 static void its_lateness_is_recorded_once_it_has_served(void **state)
 {
     static const struct {
@@ -311,7 +313,7 @@ static unsigned wakes(unsigned i)
     return page[1].bell.seq;
 }
 
-/* Whose sleepers serve this one too: of the same host, and of one that is connected. */
+/* The other slot whose sleepers serve this one, too: it is of the same host, and connected. */
 static void the_bell_of_its_other_slot_wakes_it_too(void **state)
 {
     (void)state;

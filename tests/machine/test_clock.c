@@ -100,7 +100,8 @@ static void readers_never_see_half_a_change(void **state)
     munmap(c, sizeof(*c));
 }
 
-/* What makes the above so rare: readers of the old line and of the new one see the same until then. */
+/* The reason why the above is so rare: until the change, readers of the old line and of the new one
+ * see the same time. */
 static void a_change_is_announced_before_it_takes_effect(void **state)
 {
     struct shared *sh = &view;

@@ -221,7 +221,7 @@ static struct coll_prediction predict_all(const struct fabric *f, enum coll_kind
     return p;
 }
 
-/* What decides the time of many ranks is between nodes, of which 64 ranks have less than two. */
+/* Links between nodes decide the time of many ranks, and 64 ranks fill less than two nodes. */
 static void large_nodes_are_seen_with_what_joins_them(void **state)
 {
     static const enum coll_algo nodes_too[] = {ALGO_HIER, ALGO_HIER_SHARP, ALGO_NVLS_SHARP};

@@ -178,7 +178,7 @@ static int64_t walked(struct trib_exchange first, struct trib_exchange second)
     return was.x[1];
 }
 
-/* Of two in a row the second is not taken for the first, whatever the difference is. */
+/* The second of two exchanges is not taken for the first, in whatever they differ. */
 static void every_exchange_is_walked_by_what_it_is(void **state)
 {
     struct trib_exchange other[7], one = few;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose an aggregator of ATP's switch half is, packet by packet: there is one, which all blocks want. */
+/* Who owns an aggregator of ATP's switch half, packet by packet: there is one, and all blocks want
+ * it. */
 #include "protocols/atp.h"
 #include "protocols/host/registry.h"
 #include "protocols/host/switch_host.h"
@@ -224,7 +225,8 @@ static void parts_follow_one_that_has_passed(void **state)
     assert_counted(0, 10, 10, 0, 0, 0);
 }
 
-/* What is sent again, has no integers, or is alone below the switch is not summed. */
+/* The switch does not sum a part that is sent again, has no integers, or is alone below the
+ * switch. */
 static void some_parts_pass_by_themselves(void **state)
 {
     struct atp_head again = part_of(7, 1), floats = part_of(7, 1), alone = part_of(8, 1),

@@ -309,7 +309,8 @@ static void protocols_of_switches_cost_no_element(void **state)
     run_rows(rows, sizeof(rows) / sizeof(*rows), POWER);
 }
 
-/* It blames no member for links that went down at once, and reports nothing when it is back. */
+/* The switch blames no member for links that went down at once, and reports nothing when it is
+ * back. */
 static void a_switch_without_power_for_a_while_costs_no_element(void **state)
 {
     static const struct row rows[] = {

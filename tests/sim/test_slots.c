@@ -326,7 +326,7 @@ static void a_job_fits_into_what_others_leave_and_says_so(void **state)
         }
 }
 
-/* Without another algorithm, the switch's reason is the error, and only if nothing fits. */
+/* Without another algorithm SHARP fails only if nothing fits, with the switch's reason. */
 static void sharp_alone_fails_only_where_nothing_fits(void **state)
 {
     static const enum coll_algo only[] = {ALGO_SHARP};

@@ -110,8 +110,8 @@ static void expect_the_same(const struct mcast *mc, struct plain *l)
     assert_int_equal(groups, want);
 }
 
-/* As full as it can be, half of its buckets, so that groups of one bucket, and of those behind it,
- * come and go in every order, also around the end of the table. */
+/* The table is as full as it can be, half of its buckets, so that groups of one bucket, and of
+ * those behind it, come and go in every order, even around the table's end. */
 static void whatever_joins_and_leaves_the_table_says_what_a_plain_list_does(void **state)
 {
     static struct plain l;

@@ -118,7 +118,7 @@ static void what_cannot_be_written_is_told(void **state)
     assert_int_equal(write_number("/dev/full", 1), -ENOSPC);
 }
 
-/* As on a full disk: what was there stays, and the temporary file does not (tear_down). */
+/* As on a full disk: the file that was there stays, and the temporary file does not (tear_down). */
 static void a_file_that_cannot_be_written_whole_is_left_as_it_was(void **state)
 {
     static char text[10000];
@@ -149,7 +149,7 @@ static void a_file_that_cannot_be_written_whole_is_left_as_it_was(void **state)
     assert_false(any_temporary());
 }
 
-/* What is to be copied is not whole itself: its last bytes are still in a buffer, and find no room. */
+/* The source itself is not whole: its last bytes are still in a buffer, and find no room. */
 static void what_is_not_whole_is_not_copied(void **state)
 {
     struct rlimit before, little = {.rlim_cur = 10};

@@ -34,7 +34,8 @@ static void options_stand_in_the_arguments(void **state)
     }
 }
 
-/* What looks into a run directory answers --help before; what is a program's has its help there. */
+/* A command that looks into run directories answers --help before it looks; a command with a
+ * program has that program's help. */
 static void flags_are_those_of_the_kind(void **state)
 {
     const struct command_row *row;

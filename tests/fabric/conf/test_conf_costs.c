@@ -144,7 +144,7 @@ static void a_message_pays_by_its_port_and_length(void **state)
     /* LL cannot be faster than the port. */
     assert_int_equal(alone(&nic, 8), 1000000 + 7000000);
     assert_int_equal(alone(&nic, 4 << 20), 1000000 + 7000000);
-    /* What comes behind waits for LL's rate, but not what its sender sends without it. */
+    /* Later messages wait for LL's rate, but not those that its sender sends without it. */
     assert_int_equal(fab_noticed_ps(&n, 1000, false, 50000000, &free_ps), 53990000);
     assert_int_equal(fab_noticed_ps(&n, 1000, false, 50010000, &free_ps), 54990000);
     assert_int_equal(fab_noticed_ps(&n, 1000, true, 50020000, &free_ps), 60020000);

@@ -26,7 +26,8 @@ static void a_switch_reduces_as_it_says_and_else_as_the_fabric_says(void **state
     fabric_free(f);
 }
 
-/* As many as a protocol may have, whose names only it knows: one more is refused, and none is lost. */
+/* As many keys as a protocol may have, whose names only the protocol knows: one more is refused,
+ * and none is lost. */
 static void keys_of_a_protocol_are_all_read_or_refused(void **state)
 {
     (void)state;

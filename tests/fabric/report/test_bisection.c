@@ -46,7 +46,7 @@ static void networks(void **state)
     }
 }
 
-/* What a sends to y is in the way of b, which has next to no other: it must go to z instead. */
+/* The flow from a to y takes the only fast way of b, so it must go to z instead. */
 static void flow_is_taken_back(void **state)
 {
     struct fabric *f = load_text(

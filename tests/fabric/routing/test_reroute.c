@@ -124,7 +124,8 @@ static bool same_hops(const struct fabric *f, const struct fabric *g, uint16_t a
     return fabric_hops(g, at, dest, b, LEN(b)) == n && !memcmp(a, b, n * sizeof(*a));
 }
 
-/* It comes up again soon, or its switch tells who asks; a route less would have ports flood. */
+/* The link comes up again soon, or its switch tells whoever asks; a missing route would make ports
+ * flood. */
 static void a_hosts_link_that_is_down_changes_no_route_of_anybody(void **state)
 {
     struct fabric *f = load_leaf_spine(2, 2, 2, 1, ""), *g;

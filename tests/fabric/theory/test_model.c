@@ -106,8 +106,8 @@ static void groups_that_are_filled_in_part_are_found(void **state)
     "rails = { leaves = " leaves "; spines = " spines ";" unit                                     \
     "  spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };"
 
-/* What goes from rail to rail crosses the spines, within a unit too. Bus bandwidths in GB/s, of all
- * groups: each of n GPUs sends b / n to each other one. */
+/* Traffic from rail to rail crosses the spines, even within a unit. Bus bandwidths in GB/s, of all
+ * groups: each of n GPUs sends b / n to every other. */
 static void rails_are_joined_by_their_spines_alone(void **state)
 {
     static const struct {

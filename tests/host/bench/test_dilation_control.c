@@ -369,7 +369,7 @@ static void a_run_that_takes_longer_than_another_lags(void **state)
     assert_true(f.ok);
 }
 
-/* What own work costs is seen at two dilations only: without them a row is not said to hold. */
+/* The cost of own work shows only at two dilations: a row without both does not hold. */
 static void own_work_that_is_not_known_lags(void **state)
 {
     struct dilation_control p;

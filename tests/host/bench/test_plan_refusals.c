@@ -201,7 +201,7 @@ static void algorithms_are_set_up_that_may_run(void **state)
     }
 }
 
-/* As many on a host as are needed, and none on the last ones where they do not fill all. */
+/* Hosts have as many ranks as are needed; the last hosts have none if the ranks do not fill all. */
 static void ranks_fill_hosts_evenly(void **state)
 {
     static const struct {

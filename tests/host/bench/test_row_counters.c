@@ -119,7 +119,8 @@ static void long_lines_are_broken(void **state)
         "1, counter6 1,\n#   counter7 1, counter8 1, counter9 1, counter10 1, counter11 1\n");
 }
 
-/* Of a rank's half as many as it has names; of what is no protocol none. */
+/* A protocol has as many counters of its rank half as that has names; other algorithms have
+ * none. */
 static void ranks_count_by_the_names_of_their_protocol(void **state)
 {
     static const uint64_t v[TRIB_COUNTERS] = {3, 4, 5, 6, 7, 8, 9, 10};

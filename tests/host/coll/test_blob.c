@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ranks tell each other before they connect: what is taken, and what is refused in which words. */
+/* What ranks tell each other before they connect: which blobs are accepted, and which are refused
+ * with which words. */
 #include "tests/host/coll/coll_fixture.h"
 
 #include "host/coll/comm.h"

@@ -153,7 +153,8 @@ static pid_t pid_of(const char *name)
     return pid;
 }
 
-/* Who holds the directory's lock; this program, too, so that its name does not say so. */
+/* The process that holds the directory's lock. It runs this program, too, so its name does not
+ * tell. */
 static pid_t keeper(void)
 {
     char path[128];

@@ -143,8 +143,8 @@ static void every_member_gets_the_reduction(void **state)
 
 /* ---- barriers ---- */
 
-/* Without a wait until the end: late inputs are in the sums, and uses of a result come after it.
- * Each operation's result is the next one's input. */
+/* Nobody waits before the end: sums contain late inputs, and a result is used only once it is
+ * there. Each operation's result is the next one's input. */
 static void no_member_begins_early_or_continues_too_soon(void **state)
 {
     enum { COUNT = 3001, ROUNDS = 4, CHAIN = 3 };

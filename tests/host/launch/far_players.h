@@ -63,7 +63,7 @@ static inline void record(const struct play *p, unsigned rank, struct msg_done *
     d->slow_of_ps = 2 * US;
 }
 
-/* What the rank says, of which operation k ends after k + 1 us, at rank 1 half a us later. */
+/* Answers as the rank: its operation k ends after k + 1 us, and half a us later at rank 1. */
 static inline void answer(struct play *p, unsigned rank, const struct msg *m)
 {
     const struct script *s = p->script;

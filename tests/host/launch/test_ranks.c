@@ -204,7 +204,8 @@ static void a_place_has_the_time_of_its_row(void **state)
     }
 }
 
-/* Of the 3,000 s that out of place has, by the time that an operation is expected to take. */
+/* The operations that fit into the 3,000 s of the out-of-place part, by the expected time of
+ * one. */
 static void what_has_no_time_is_cut(void **state)
 {
     static const struct {

@@ -61,7 +61,7 @@ static int look(const char *run)
     return 7;
 }
 
-/* What is orphaned in there does not outlive it, and its end is not the program's. */
+/* Orphans in the namespace do not outlive the program, and their end does not end it. */
 static int leave_children(void)
 {
     int pipes[2];

@@ -78,7 +78,8 @@ static void what_a_user_has_set_stays(void **state)
     assert_env("TRIB_NCCL_HOSTID", NULL);
 }
 
-/* That of a shell of trib exec is replaced by the inner host's; a user's in it is not. */
+/* A value that trib exec has set for the outer host is replaced by the inner host's; a user's own
+ * value is not. */
 static void the_outer_host_is_no_choice_of_the_user(void **state)
 {
     struct fabric f = fabric("rim");

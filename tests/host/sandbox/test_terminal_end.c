@@ -79,7 +79,8 @@ static int shows_the_rest(unsigned streams, int master, int slave)
     return 0;
 }
 
-/* Who takes no output is not waited for after a signal that ends programs. A full pipe is the user: a terminal makes room by itself. */
+/* After a signal that ends programs, nobody waits for a user who takes no output. A full pipe
+ * stands for that user, because a terminal makes room by itself. */
 static int ends_by(unsigned streams, int master, int slave, int sig)
 {
     int signals, full[2];

@@ -99,7 +99,7 @@ static void typing_is_refused_to_programs_of_32_bits(void **state)
     assert_int_equal(status, 0);
 }
 
-/* Where the kernel has no x32, what is let through finds no such call. */
+/* If the kernel has no x32, a call that is let through ends with ENOSYS. */
 static int typing_by_x32(unsigned streams, int master, int slave)
 {
     char c = 'x';

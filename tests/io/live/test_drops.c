@@ -20,7 +20,8 @@ static uint64_t count_of(const struct live_fabric *x, const char *name)
     return found;
 }
 
-/* What finds a queue full is counted by the port that it came in by, and by the queue: a direction shows its own queue's. */
+/* A frame that finds a queue full is counted by its input port and by the queue; a direction shows
+ * the count of its own queue. */
 static void each_reason_is_shown_under_its_name(void **state)
 {
     struct live_dir dir[2] = {0};

@@ -158,7 +158,8 @@ static void frames_send(unsigned i, unsigned n)
     }
 }
 
-/* It ends with what it had not handed over, and another one begins, which knows of no frame. */
+/* The switch process ends with the frames that it had not handed over; the next one knows of
+ * none. */
 static void switch_dies(unsigned i)
 {
     sim.machine[i].sw_dead = true;

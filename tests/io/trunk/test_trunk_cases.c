@@ -56,7 +56,8 @@ static void two_that_follow_each_other(void **state)
     sim_end();
 }
 
-/* Who gave it has said it once, is stopped until there is another session, and goes on. */
+/* The machine that gave the order has sent it once, is stopped until there is another session, and
+ * goes on. */
 static void an_order_in_two_sessions(void **state)
 {
     (void)state;
@@ -90,7 +91,7 @@ static void an_owner_keeps_no_correction(void **state)
     sim_end();
 }
 
-/* It has a session, and is called the owner, before it has agreed on a clock. */
+/* The machine has a session, and others call it the owner, before it has agreed on a clock. */
 static void who_has_no_clock_is_asked_for_a_dilation(void **state)
 {
     (void)state;

@@ -230,7 +230,7 @@ static void the_lowest_that_is_there_owns_it_then(void **state)
     assert_int_equal(owner_after_tick(), 1);
 }
 
-/* Of two owners the one that is ahead remains, or the lower one if none is. */
+/* The owner whose clock is ahead remains of two, or the lower one if neither is ahead. */
 static void of_two_clocks_that_meet_one_remains(void **state)
 {
     static const struct {

@@ -94,7 +94,7 @@ static void what_is_cut_here_goes_to_the_others(void **state)
     assert_int_equal(said(&bits), 0);
 }
 
-/* Of two processes that say something of a link; this trunk's own page is none of them. */
+/* Two processes make a statement about a link; this trunk's own page is not one of them. */
 static void the_later_statement_is_true(void **state)
 {
     static const struct {
@@ -122,7 +122,7 @@ static void the_later_statement_is_true(void **state)
 
 /* ---- from the others ---- */
 
-/* Of links between other machines alone, of which there are: 1 (m1), 2 (m2), 4 (both). */
+/* Links that are between other machines alone: 1 (m1), 2 (m2), 4 (both). */
 static void what_is_cut_elsewhere_goes_to_the_processes_here(void **state)
 {
     static const struct {

@@ -204,7 +204,7 @@ static void a_lost_last_frame_is_asked_about(void **state)
     assert_int_equal(ends_flush(w.t[1], clock_mono_ns()), INT64_MAX);
 }
 
-/* What a switch process is too slow for waits, and then is lost as at a full queue. */
+/* Frames for which a switch process is too slow wait; then they are lost, as at a full queue. */
 static void a_backlog_has_an_end(void **state)
 {
     unsigned n = 0;
@@ -347,7 +347,8 @@ static void ports_are_there_while_both_switch_processes_are(void **state)
     assert_int_equal(port[0].closed, 1);
 }
 
-/* Of the switch processes here, to all: buckets that grew, and what they were late for. */
+/* A trunk tells all machines of its own switch processes' lateness: the buckets that grew, and what
+ * they were late for. */
 static void lateness_is_told_as_it_grows(void **state)
 {
     static struct switch_page other;

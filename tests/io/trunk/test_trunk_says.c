@@ -14,7 +14,7 @@ ssize_t getrandom(void *to, size_t bytes, unsigned flags)
     return dry ? -1 : syscall(SYS_getrandom, to, bytes, flags);
 }
 
-/* It says no HELLO and no CHALLENGE, whose nonce anybody could name, and does not start. */
+/* A machine sends no HELLO and no CHALLENGE whose nonce anybody could guess, and does not start. */
 static void a_machine_without_random_numbers_asks_nobody(void **state)
 {
     struct trunk t = {.fab = w.fab, .me = 1, .n = MACHINES};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run says of a protocol that does something wrong, what it tolerates, and when it stops. */
+/* What a run reports of a protocol that does something wrong, what it tolerates, and when it
+ * stops. */
 #include "tests/protocols/check/summing.h"
 
 struct row {

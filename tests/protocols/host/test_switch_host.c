@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a protocol's switch half may do, and what becomes of the job when it does something else. */
+/* What a protocol's switch half may do, and how the job ends when it does something else. */
 #include "protocols/builtin.h"
 #include "protocols/host/load.h"
 #include "protocols/host/switch_host.h"

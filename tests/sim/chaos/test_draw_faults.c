@@ -184,7 +184,8 @@ static void several_jobs_have_fewer(void **state)
     fabric_free(f);
 }
 
-/* Where nothing reduces no buffers are taken away, and without switches hosts are down in their stead. */
+/* If nothing reduces, no fault takes buffers away; if there are no switches, hosts go down in their
+ * stead. */
 static void faults_are_of_what_is_there(void **state)
 {
     struct fabric *f = load_file("conf/two-hosts.conf");

@@ -269,7 +269,7 @@ static const char total_json[] =
     "leaf1:2-spine0:3 spine0:3>leaf1:2 8 7792 7984 lost 0 busy 0.15968 0.00887 peak "
     "2922 ecn 2 pauses 0 0 0.000 faults 0 0 0 {\"unknown_dest\":8}\n";
 
-/* What happens before a row is not of it. Two operations of 0.5 us are 1 us, in which the 20 ns of a
+/* A row does not count frames before it. Two operations of 0.5 us are 1 us, in which the 20 ns of a
  * frame are 2 %. */
 static void a_row(void **state)
 {

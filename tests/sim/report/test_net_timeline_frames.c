@@ -41,7 +41,8 @@ static void runs(void **state)
     bed_down(&b);
 }
 
-/* What began before the operation is cut at its start; what ended by then is not there. */
+/* A run that began before the operation is cut at its start; a run that ended by then is left
+ * out. */
 static void runs_before_the_start(void **state)
 {
     struct bed b;

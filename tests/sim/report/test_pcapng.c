@@ -144,7 +144,8 @@ static void errors(void **state)
     assert_int_equal(pcapng_close(NULL), 0);
     assert_int_equal(pcapng_create(&p, "/nowhere/at/all", "a", "b"), -ENOENT);
     assert_null(p);
-    /* What is full says so when the file is closed, whether that or a frame was the first to find out. */
+    /* A full file is reported when it is closed, whether closing or a frame was the first to
+     * fail. */
     assert_int_equal(pcapng_create(&p, "/dev/full", "a", "b"), 0);
     assert_int_equal(pcapng_close(p), -ENOSPC);
     assert_int_equal(pcapng_create(&p, "/dev/full", "a", "b"), 0);

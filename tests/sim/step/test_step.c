@@ -286,8 +286,8 @@ static void bounds_are_those_of_hand(void **state)
     }
 }
 
-/* What a GPU sends through a pipeline are its 2 M messages, at their bound: less than it is when
- * all stages' turns are counted. */
+/* A GPU sends its 2 M messages through a pipeline, at their bound: less than with all stages' turns
+ * counted. */
 static void theory_of_a_pipeline_is_what_a_gpu_sends(void **state)
 {
     static const char *const names[] = {"megatron-70b", "llama3-70b", "deepseek-v3"};

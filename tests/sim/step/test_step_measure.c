@@ -291,7 +291,8 @@ static void larger_groups_scale(void **state)
     fabric_free(f);
 }
 
-/* What a workload names runs by the method that has it and those behind it, others by the fastest. */
+/* An algorithm that a workload names runs by the first method that has it, and by those behind it;
+ * other operations run by the fastest. */
 static void named_algorithms_run(void **state)
 {
     static const struct {

@@ -24,7 +24,7 @@ static void open_fixture(struct mm_fixture *b)
         b, &(struct mm_fixture_cfg){.conf = CONF, .n = MEMBERS, .length = 1 << 20, .seed = 3});
 }
 
-/* Its slot may have another process already, whose end of the connection does not exist. */
+/* Another process may have the member's slot already, without an end of this connection. */
 static void a_member_that_is_gone_unannounced_while_idle_is_found(void **state)
 {
     struct mm_fixture b;

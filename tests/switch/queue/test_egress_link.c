@@ -85,7 +85,8 @@ static void a_shorter_latency_delivers_nothing_before_what_was_sent_earlier(void
     egress_destroy(e);
 }
 
-/* As many as the new latency holds, although the queue was laid out for few. */
+/* The link holds as many frames as its new latency takes, although the queue was laid out for
+ * few. */
 static void a_longer_latency_holds_as_many_frames_as_it_takes(void **state)
 {
     enum { MANY = 2000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process was granted belongs to its slot: nobody joins, leaves or squats in the name of
- * another process. */
+/* A grant belongs to the slot of its process: nobody joins, leaves or squats in the name of another
+ * process. */
 #include "tests/switch/reduce/control.h"
 
 /* A JOIN whose edge would be of another slot, which PEER_DOWN would never give back. */

@@ -217,7 +217,8 @@ static void groups_of_a_job_share_what_is_left_evenly(void **state)
         LIST_INSERT_HEAD(&b.a->groups, g, link);
     }
     tear_down(&b);
-    /* As many as were announced are there, or none was: the next takes what it asks for. */
+    /* All announced groups are there, or none was announced: the next group gets all that it asks
+     * for. */
     for (unsigned i = 0; i < 2; i++) {
         struct an_group *g;
 
@@ -371,7 +372,7 @@ static void a_host_alone_holds_its_share_and_not_one_more(void **state)
     }
 }
 
-/* What another than a process of the host has joined is not the host's alone. */
+/* A group is not the host's alone once anybody but a process of the host has joined. */
 static void a_group_is_a_hosts_alone_while_nobody_else_has_joined(void **state)
 {
     static const struct {
@@ -410,7 +411,8 @@ static void a_group_is_a_hosts_alone_while_nobody_else_has_joined(void **state)
     }
 }
 
-/* Of the buffers of a group those of the host's own children count, and its share serves them alone. */
+/* Only buffers of the host's own children count among those of a group, and its share serves them
+ * alone. */
 static void buffers_of_children_that_are_still_to_join_are_not_the_hosts(void **state)
 {
     static const struct {

@@ -138,7 +138,8 @@ static void a_complete_group_outlives_the_time_to_join(void **state)
     agg_fixture_destroy(b);
 }
 
-/* What a host shares with others is not its own: it may be in any number of such groups. */
+/* A group that a host shares with others does not count as its own: it may be in any number of
+ * them. */
 static void groups_of_several_hosts_do_not_count(void **state)
 {
     struct agg_fixture *b = agg_fixture_of(LINKS "reduce = { groups = 10; };\n" SHAPE, 5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where buffers are few, idle groups give back what a group that joins needs, get it again when others
- * end, and every sum is exact, whoever has heard of it. */
+/* If buffers are few, idle groups give back what a group that joins needs, and get it again when
+ * others end. Every sum is exact, whoever has heard of it. */
 #include "tests/switch/reduce/control.h"
 
 #define WINDOW 64u

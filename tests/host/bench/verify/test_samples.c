@@ -154,7 +154,8 @@ static void bits_of_results_are_mixed(void **state)
         }
 }
 
-/* So are truths; a true number is mostly even, so that its lowest bit alone does not say so. */
+/* Truth values are mixed, too. Most true numbers are even, so that the lowest bit alone does not
+ * tell that they are true. */
 static void truths_of_results_are_mixed(void **state)
 {
     static const enum redop ops[] = {OP_LAND, OP_LOR, OP_LXOR};

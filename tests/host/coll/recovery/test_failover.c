@@ -371,7 +371,8 @@ static void a_refused_group_runs_by_the_hosts_and_says_why(void **state)
     fixture_free(g, true);
 }
 
-/* What a rank has sent last that is a message of the agreement, in memory that the next call reuses; NULL: nothing. */
+/* The last message of the agreement that a rank has sent, in memory that the next call reuses;
+ * NULL: none. */
 static const struct failover_msg *last_said(struct fixture *g, unsigned rank)
 {
     static struct failover_msg m;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rounds that are over say of an operation, by table; numbers of operations wrap. */
+/* What past rounds mean for an operation, by table; numbers of operations wrap. */
 #include "host/coll/comm.h"
 
 #include <setjmp.h>
@@ -130,7 +130,8 @@ static void an_operation_has_the_trees_of_the_last_return_before_it(void **state
     }
 }
 
-/* Of an operation that is cut the next is the first without a cut; one that is whole or starts over is that itself. */
+/* The first operation without a cut is the one behind an operation that is cut, or the operation
+ * itself if it is whole or starts over. */
 static void the_floor_is_behind_every_cut(void **state)
 {
     static const struct {

@@ -152,7 +152,7 @@ static void a_rank_tells_how_far_it_is(void **state)
     free(c);
 }
 
-/* What was granted on each tree that is in use, or that is joined again in this round. */
+/* The grant on each tree that is in use, or that is joined again in this round. */
 static void a_rank_tells_what_it_was_granted(void **state)
 {
     static const struct {

@@ -178,7 +178,8 @@ static void a_round_waits_for_the_answers_about_its_trees(void **state)
     }
 }
 
-/* What rank 0 makes of it; a communicator that has failed begins no round, so that nothing is sent. */
+/* The trees for which rank 0 would begin a round. The communicator has failed, so it begins none
+ * and sends nothing. */
 static unsigned proposed(struct comm *c, unsigned rank, unsigned trees)
 {
     c->failover.back = 0;

@@ -174,7 +174,7 @@ static void the_tree_is_in_use_again_when_the_last_rank_has_it(void **state)
     }
 }
 
-/* It has begun no round yet, and keeps no reports: what a rank says of trees is of no use. */
+/* Rank 0 has begun no round yet and keeps no reports, so it ignores what a rank says of trees. */
 static void rank_0_without_reports_takes_none(void **state)
 {
     struct fixture *g = three_ranks_with_a_tree_again();

@@ -35,7 +35,7 @@ static int unload(void **state)
     return 0;
 }
 
-/* What a switch is the cause of another algorithm avoids; a member takes its fault with it. */
+/* Another algorithm avoids a fault of a switch; it does not avoid a fault of a member. */
 static void members_faults_end_the_job(void **state)
 {
     static const enum agg_status theirs[] = {
