@@ -5,8 +5,8 @@
  *   host i, port p    10.(2 p).(i / 250).(1 + i % 250)
  *   switch s          10.1.(s / 250).(1 + s % 250)
  *
- * i is the host's index, s the switch's among the switches. Where there are more than 64,000 of
- * them, every 64,000 add 64 to the second byte and begin at 0 in the third. The last byte is never 0 or 255,
+ * i is the host's index, s the switch's among the switches. If there are more than 64,000, every further
+ * 64,000 add 64 to the second byte and start again at 0 in the third. The last byte is never 0 or 255,
  * because some tools take these for a network or a broadcast. MACs follow from the addresses
  * (roce/wire.h).
  */
@@ -16,7 +16,7 @@
 
 #define PER_BYTE  250u
 #define PER_BLOCK (256 * PER_BYTE)
-#define BLOCK     64u /* of the second byte */
+#define BLOCK     64u /* added to the second byte */
 _Static_assert(2 * FAB_MAX_HOST_PORTS <= BLOCK, "ports of a block fit");
 _Static_assert(FAB_MAX_NODES <= 256 / BLOCK * PER_BLOCK, "hosts and switches fit");
 

@@ -62,7 +62,7 @@ static bool all_in_one(const struct fabric *f, const struct reach *r)
     return false;
 }
 
-/* By a cable, or by a switch of each that are joined. */
+/* Whether a cable joins the two hosts, or one switch of each reaches one of the other's. */
 static bool connectivity_reaches(const struct fabric *f, const struct reach *r, fab_id from,
                                  fab_id to)
 {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Union-find: the first host of a GPU node stands for the node. */
+/* Union-find: returns the first host of a GPU node, which represents the node. */
 static fab_id first_of(fab_id *earlier, fab_id host)
 {
     while (earlier[host] != host) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a fabric, whoever made it: a conf, or a copy with other routes. */
+/* Frees a fabric, whether from a conf or a copy with other routes. */
 #include "fabric/build.h"
 
 #include <stdlib.h>

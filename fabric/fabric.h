@@ -27,8 +27,8 @@ enum fab_role {
 };
 enum fab_ecmp { FAB_ECMP_HASH, FAB_ECMP_BALANCED };
 
-/* First bytes of a frame after which a switch that cuts through begins to forward it: headers up to
- * the address, and what a switch looks at besides. No frame is shorter. */
+/* A switch that cuts through begins to forward a frame after these first bytes: the headers up to the
+ * address, and what else a switch reads. No frame is shorter. */
 #define FAB_CUT_BYTES 64
 
 /* How results of fp16, bf16 and 8-bit floats are rounded (aggregation/narrow.h). */
@@ -40,23 +40,23 @@ enum fab_rounding {
     FAB_ROUND_STOCHASTIC
 };
 
-/* An aggregation protocol that a conf names (`reduce = { protocol = ...; }`), and the integers beside
- * it, which may be keys of its own (protocols/host/conf.h). */
+/* An aggregation protocol that a conf names (`reduce = { protocol = ...; }`), and the other integers of the
+ * group, which may be its keys (protocols/host/conf.h). */
 #define FAB_PROTOCOL_KEYS 16u
 struct fab_protocol {
     char file[256], name[256]; /* conf; protocol, or path of a shared object */
     int line;
-    int seat; /* of the protocol in this process, once proto_setup() has found it; before, -1 */
+    int seat; /* the protocol's seat in this process once proto_setup() has found it; -1 before */
     unsigned n_keys;
     struct fab_protocol_key {
         char name[32];
         int64_t value;
         int line;
-        bool known; /* a key of `reduce`, too */
+        bool known; /* it is also a key of `reduce` */
     } key[FAB_PROTOCOL_KEYS];
 };
 
-/* Reduction capabilities of a switch (libconfig group `reduce`); all zero where it has none. */
+/* Reduction capabilities of a switch (libconfig group `reduce`); all zero if it has none. */
 struct fab_reduce {
     bool on;
     bool arrival;        /* reduce inputs in order of arrival, not in the order of children */
@@ -65,10 +65,10 @@ struct fab_reduce {
     uint32_t max_groups; /* quota: groups at this AN */
     uint32_t max_slots;  /* slots of all groups together */
     uint32_t window;     /* largest grant of slots to a group */
-    /* What one host may hold alone, in thousandths of groups, slots and buffers. It may always hold
+    /* Share that one host may hold alone, in thousandths of groups, slots and buffers. It may always hold
      * FAB_HOST_GROUPS groups, with a window each. */
     uint16_t host_permille;
-    int64_t join_timeout_ps; /* a group whose members have not all joined after this time ends */
+    int64_t join_timeout_ps; /* time after which a group ends whose members have not all joined */
     uint32_t memory;         /* bytes that each protocol may use for its slots */
     struct fab_protocol *protocol; /* NULL: none is named */
 };
@@ -166,13 +166,13 @@ struct fab_costs {
     int64_t switch_ps; /* of a switch for each frame, between its arrival and its departure */
     struct fab_path_costs nvlink, network;
     int64_t mm_launch_ps;
-    /* Link time of multimem's data, in FAB_STRETCH_ONEs of that of other frames; 0: the same. */
+    /* Link time of multimem's data, in units of FAB_STRETCH_ONE times that of other frames; 0: the same. */
     uint32_t mm_load, mm_store;
-    int64_t agg_ps;           /* that an aggregation node takes to reduce a piece of agg_bytes */
-    uint32_t agg_bytes;       /* not 0, if agg_ps is not */
-    uint64_t agg_until_bytes; /* the longest vector for which it holds; 0: all */
+    int64_t agg_ps;           /* time in which an aggregation node reduces a piece of agg_bytes */
+    uint32_t agg_bytes;       /* not 0 if agg_ps is not */
+    uint64_t agg_until_bytes; /* the longest vector for which it was measured; 0: all */
 };
-/* Of the elements of a packet, or of none. */
+/* Time to reduce the elements of a packet; a packet without elements takes one piece. */
 static inline int64_t fab_aggregate_ps(const struct fab_costs *c, uint32_t bytes)
 {
     return c->agg_ps ? c->agg_ps * (bytes ? (bytes - 1) / c->agg_bytes + 1 : 1) : 0;
@@ -195,39 +195,39 @@ struct fab_notice {
 #define FAB_MAX_WINDOW (1 << 20) /* limit: packets of a transport's window */
 struct fab_transport {
     uint32_t window; /* packets that a queue pair may have unacknowledged (fabric/transport.c) */
-    uint8_t ack_timeout; /* 4.096 us * 2^n; 0: the default of whoever connects */
+    uint8_t ack_timeout; /* 4.096 us * 2^n; 0: the connecting side's default */
     uint8_t retry_count;
-    bool early_slots; /* of a send or receive queue: free at a request's end, not at the poll */
-    int64_t round_trip_ps; /* the longest of an idle fabric, with frames of full MTU */
+    bool early_slots;      /* frees a queue's slot when its request ends, not when it is polled */
+    int64_t round_trip_ps; /* the longest in an idle fabric, with frames of full MTU */
     int64_t
         stored_round_trip_ps; /* the same if every switch stored frames, as aggregation nodes do */
 };
 
-/* One aggregation tree over all hosts that can reach its root. The first trees of all roots come
- * first, those of the scale-out network before those of GPU nodes; then the second ones of roots
- * that some host reaches by several ports, and so on. */
-#define FAB_MAX_TREES 1024 /* beyond the first of each root there are no more */
+/* One aggregation tree over all hosts that can reach its root. In order: the first trees of all roots,
+ * those of the scale-out network before those of GPU nodes; then the second trees of roots that some host
+ * reaches by several ports, and so on. */
+#define FAB_MAX_TREES 1024 /* limits trees beyond the first of each root */
 struct fab_tree {
     fab_id id;
     fab_id root;
-    fab_id nth; /* number of the root, and among those of the same hosts */
+    fab_id nth; /* nth: number of the root; first: its number among roots of the same hosts */
     fab_id first;
-    fab_id turn;    /* among the trees of its root: 0 is the first */
+    fab_id turn;    /* number among the trees of its root */
     fab_id domain;  /* the GPU node that contains the tree; FAB_NONE: a tree of the scale-out
                          network */
     fab_id depth;   /* levels of ANs: 1 for a single switch */
     fab_id *parent; /* [n_nodes] next AN towards the root; for a host the AN at which its ranks
                          join; FAB_NONE at the root and outside the tree. It need not be a
                          neighbour: switches that do not reduce are skipped. */
-    fab_id *port;   /* [n_hosts] by which the host joins; FAB_NONE: it is not on the tree */
+    fab_id *port;   /* [n_hosts] port by which the host joins; FAB_NONE: it is not on the tree */
 };
 
 /* Who may run programs as hosts of a service's fabric (libconfig list `access`). */
 #define FAB_MAX_ACCESS 1024
 struct fab_access {
-    char name[128]; /* of a user, or a group */
+    char name[128]; /* of a user or a group */
     bool group, all;
-    fab_id n_hosts, *hosts; /* nodes; unless all */
+    fab_id n_hosts, *hosts; /* node indices; unused if `all` */
 };
 
 /* A machine that runs nodes (libconfig list `machines`), and where its trunk receives. */
@@ -241,15 +241,15 @@ struct fab_machine {
     uint16_t port;
     uint16_t n_devices;
     char device[FAB_MACHINE_DEVICES]
-               [128]; /* `ports`: DPDK devices that carry its frames to the others,
-                                              the first that opens; UDP without any, and as the last one
-                                              FAB_UDP: if none opens */
+               [128]; /* `ports`: DPDK devices, the first of which that opens carries its
+                                              frames to the others. UDP does without any, or if
+                                              FAB_UDP is the last one and none opens */
 };
 
 /* A trib-switch process and the nodes it runs. */
 struct fab_proc {
     char name[FAB_NAME];
-    fab_id machine; /* as of its nodes */
+    fab_id machine; /* that of its nodes */
     fab_id n_nodes;
     fab_id *nodes;
 };
@@ -305,8 +305,8 @@ struct fabric {
     void *arena;                 /* owns all memory above */
 };
 
-/* Whether it is larger than one that runs: no tables of routes and trees are kept then, next hops and
- * parents are computed when they are asked for. */
+/* Whether it is larger than a fabric that can run: then it has no tables of routes and trees, and next hops
+ * and parents are computed on demand. */
 static inline bool fabric_is_large(const struct fabric *f)
 {
 #ifdef FAB_WIDE
@@ -328,9 +328,9 @@ struct fab_errors {
     struct fab_error e[FAB_MAX_ERRORS];
 };
 
-/* Loads and checks a file and computes the fabric. @include is refused, so text from anywhere reads
- * no other file. Returns NULL with errs->n >= 1 on failure: all mistakes in order of line, not only
- * the first. errs may be NULL. */
+/* Loads and checks a file and computes the fabric. Refuses @include, so that a text from anywhere reads no
+ * other file. Returns NULL with errs->n >= 1 on failure: all mistakes by line, not only the first. errs may
+ * be NULL. */
 struct fabric *fabric_load(const char *path, struct fab_errors *errs);
 struct fabric *fabric_load_string(const char *text, const char *path, struct fab_errors *errs);
 void fabric_free(struct fabric *f);
@@ -345,10 +345,10 @@ int fabric_link_by_name(const struct fabric *f,
                         const char *name); /* ends in either order, with or without ports; index or
                                               -ENOENT, -EINVAL when ambiguous */
 
-/* For messages about a name that the fabric does not have. The nearest node, or host; NULL: none. */
+/* For messages about an unknown name: the most similar node, or host; NULL: none. */
 const char *fabric_near_node(const struct fabric *f, const char *name, bool host);
-/* Write into buf, and return it: "; did you mean h0-leaf0?" or "", and the same of a host, or which
- * hosts there are: ", which has 8: h0 to h7". */
+/* Write a hint into buf, and return it. For a link: "; did you mean h0-leaf0?" or "". For a host the same,
+ * or the list of hosts: ", which has 8: h0 to h7". */
 const char *fabric_link_hint(const struct fabric *f, const char *name, char *buf, size_t size);
 const char *fabric_host_hint(const struct fabric *f, const char *name, char *buf, size_t size);
 #define FABRIC_HINT 160 /* bytes of such a text */
@@ -415,18 +415,18 @@ static inline int64_t fabric_latency(const struct fabric *f, uint32_t dirlink)
                        : f->nodes[l->a].ports[l->a_port].latency_ps;
 }
 
-/* The same from port to port: the path of a frame between the addresses of two HCA ports. For a
- * switch the port is ignored. Returns 0 if the ports do not reach each other. */
+/* The same from port to port: the path of a frame between the addresses of two HCA ports; for a switch the
+ * port is ignored. Returns 0 if the ports do not reach each other. */
 unsigned fabric_path_ports(const struct fabric *f, fab_id src_node, fab_id src_port,
                            fab_id dst_node, fab_id dst_port, uint32_t *dirlinks, unsigned max);
 
-/* parent[] and port[] of a tree, which are NULL in a large fabric: they are computed then, and valid
- * until those of another tree are asked for. */
+/* parent[] and port[] of a tree. In a large fabric these are NULL in fab_tree and computed here; then they
+ * are valid until the call for another tree. */
 const fab_id *fabric_tree_parents(const struct fabric *f, const struct fab_tree *t);
 const fab_id *fabric_tree_ports(const struct fabric *f, const struct fab_tree *t);
 
-/* The port by which a host joins the aggregation node of its ranks on this tree (parent[]); its
- * JOIN has this port's address. FAB_NONE: the host is not on the tree. */
+/* The port by which a host joins the aggregation node of its ranks on this tree (parent[]); its JOIN is sent
+ * from this port's address. FAB_NONE: the host is not on the tree. */
 fab_id fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index);
 
 /* ---- GPUs: hosts with a port per NVSwitch plane and one per NIC ---- */
@@ -434,13 +434,13 @@ fab_id fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsign
 /* The GPU node that a host belongs to: hosts that share an NVSwitch. Numbered by their first host.
  * FAB_NONE: none. */
 fab_id fabric_domain(const struct fabric *f, unsigned host_index);
-/* Whether a host's port is of its GPU node's NVLink network; if not, it is of the scale-out one. */
+/* Whether a host's port is in its GPU node's NVLink network; otherwise it is in the scale-out network. */
 bool fabric_port_is_nvlink(const struct fabric *f, const struct fab_node *host, unsigned port);
 /* Costs of messages that arrive at a host's port. */
 struct fab_notice fabric_notice(const struct fabric *f, const struct fab_node *host, unsigned port);
-/* When a message of len bytes that arrives now is noticed. is_long: its sender does not want a short
- * protocol; else it has chosen the fastest one. *free_ps, 0 at first: until when short protocols
- * are busy with the port's messages. */
+/* When a message of len bytes that arrives now is noticed. is_long: its sender uses no short protocol;
+ * otherwise it has chosen the fastest one. *free_ps: until when short protocols are busy with the port's
+ * messages; 0 at first. */
 int64_t fab_noticed_ps(const struct fab_notice *n, uint64_t len, bool is_long, int64_t now_ps,
                        int64_t *free_ps);
 /* Whether there are short protocols, and none of them is fastest for len bytes over all ports of
@@ -454,10 +454,10 @@ unsigned fabric_domain_hosts(const struct fabric *f, fab_id domain, fab_id *host
 unsigned fabric_domain_planes(const struct fabric *f, fab_id domain, fab_id *node, unsigned max);
 
 /*
- * Channels between hosts a and b; using all of them gives the full rate. They are the cable between
- * the two, if there is one; else, within a GPU node, its planes in order; else the NICs, fastest to
- * fastest, of equal ones first to first (a rail), second to second. A host reaches itself by its port 0. Returns their number,
- * writes at most max; 0: no path.
+ * Channels between hosts a and b, which together give the full rate. A cable between the two, if there is
+ * one; else, within a GPU node, its planes in order; else the NICs: the fastest of one with the fastest of
+ * the other, of equally fast ones the first with the first (a rail), the second with the second. A host
+ * reaches itself by its port 0. Returns their number, writes at most max; 0: no path.
  */
 struct fab_channel {
     fab_id port_a, port_b;
@@ -467,8 +467,8 @@ unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_
                          struct fab_channel *ch, unsigned max);
 
 /*
- * Levels: what joins members to groups, from a GPU node up. n_groups counts all groups; the other
- * members describe the first one. A group of the leaf level is the leaves that GPU nodes share.
+ * Levels: networks that join members to groups, from a GPU node up. n_groups counts all groups; the other
+ * fields describe the first one. A group of the leaf level is the leaves that GPU nodes share.
  */
 struct fab_level {
     enum fab_role role; /* of its switches; FAB_ROLE_HOST: none, hosts are linked to each other */
@@ -478,13 +478,13 @@ struct fab_level {
     uint64_t member_bps;     /* bandwidth of one member's links to the group, each direction */
     uint64_t total_bps;      /* of all members */
     uint64_t bisection_bps;  /* between halves of its hosts, both directions together */
-    /* The first island: hosts that the levels below join without the links of GPU nodes, such as
-     * the GPUs of a rail. Of a node it has island_local, at a distance of island_stride. */
+    /* The first island: hosts that the levels below join without links of GPU nodes, such as the GPUs of a
+     * rail. It has island_local GPUs of each node, at a distance of island_stride. */
     unsigned island_hosts, island_local, island_stride;
     uint64_t island_bps; /* bandwidth of its links to this level, each direction */
 };
 #define FAB_MAX_LEVELS 8
-/* For reports: without memory for them the program ends (base/shortage/enough.h), and so does fabric_bisection(). */
+/* For reports: ends the program if there is no memory (base/shortage/enough.h), like fabric_bisection(). */
 unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max);
 /* Bisection bandwidth of the hosts, bits per second: the most that the first half can send to the
  * other half, over the planes of GPU nodes or over all other links. */

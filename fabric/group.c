@@ -59,7 +59,7 @@ static unsigned height(const struct fab_tree *t, fab_id u)
     return n;
 }
 
-/* The lowest AN above both. */
+/* The lowest AN above both a and z. */
 static fab_id group_meet(const struct fab_tree *t, fab_id a, fab_id z)
 {
     unsigned na = height(t, a), nz = height(t, z);

@@ -115,7 +115,7 @@ static void add_links(const struct level_sets *s, unsigned level, struct fab_lev
     }
 }
 
-/* Before the links of the level are united. */
+/* Describes the first island; call it before the links of the level are united. */
 static void add_island(const struct level_sets *s, unsigned level, struct fab_level *lv)
 {
     const struct fabric *f = s->f;
@@ -152,7 +152,7 @@ static void add_switches(const struct fabric *f, unsigned level, struct fab_leve
     }
 }
 
-/* One level above the sets joined so far. Returns whether it exists. */
+/* Adds one level above the sets joined so far. Returns whether it exists. */
 static bool add_level(struct level_sets *s, unsigned level, fab_id *below, struct fab_level *lv)
 {
     const struct fabric *f = s->f;

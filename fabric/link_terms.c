@@ -32,8 +32,8 @@ bool link_terms_fixed(const struct fabric *f, unsigned link)
            end_of(f, link, 1)->external[0];
 }
 
-/* The longest latency for which a link at this rate holds no more than at its conf's terms, which is
- * what PFC has headroom for; a port's includes that of its switch. */
+/* The longest latency with which a link at this rate holds no more bytes than at its conf's terms, for which
+ * PFC has headroom. A port's latency includes its switch's. */
 static int64_t longest(const struct fabric *f, unsigned link, uint64_t rate_bps)
 {
     const struct fab_link *l = &f->links[link];
@@ -49,7 +49,7 @@ static int64_t longest(const struct fabric *f, unsigned link, uint64_t rate_bps)
     return least;
 }
 
-/* What holds the link to its conf's rate; NULL: nothing does. */
+/* Why the link cannot be faster than in the conf; NULL: it can. */
 static const char *rate_bound(const struct fabric *f, unsigned link)
 {
     return f->links[link].pfc  ? "or PFC's headroom is too small"

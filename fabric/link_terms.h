@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rate and latency of a link while its fabric runs: what `trib link` and fault plans may make of
- * those of the conf. What was laid out for the conf's is not laid out anew: the headroom of PFC, and
- * the pace at which programs of a host send. So every process of a fabric decides alike, by the conf
- * alone.
+ * Rate and latency of a link while its fabric runs: how far `trib link` and fault plans may change those of
+ * the conf. PFC's headroom and the pace at which a host's programs send are set for the conf's terms and do
+ * not change, so every process of a fabric decides alike, by the conf alone.
  */
 #ifndef TRIB_FABRIC_LINK_TERMS_H
 #define TRIB_FABRIC_LINK_TERMS_H
@@ -24,10 +23,10 @@ struct link_terms {
 struct link_terms link_terms_of_conf(const struct fabric *f, unsigned link);
 /* Whether the link leads outside of the fabric, so that its far end keeps its own terms. */
 bool link_terms_fixed(const struct fabric *f, unsigned link);
-/* 0, or -EINVAL and in why "rate: found ..., expected ...". */
+/* 0, or -EINVAL with "rate: found ..., expected ..." in why. */
 int link_terms_check(const struct fabric *f, unsigned link, const struct link_terms *t, char *why,
                      size_t size);
-/* "rate=100Gb/s latency=1us", what is not as in the conf; empty where nothing differs. */
+/* Prints the terms that differ from the conf: "rate=100Gb/s latency=1us"; empty if none do. */
 void link_terms_print(const struct fabric *f, unsigned link, const struct link_terms *t, char *buf,
                       size_t size);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The time until a program notices a message that has arrived: `gpu` of the costs, and the step of
- * the path that it came by. A sender takes the protocol that is fastest for the length: LL and LL128
- * have shorter steps, but carry flags with the data, so they sustain less than the links: a port's
- * messages pass one after another at their rate.
+ * The time until a program notices a message that has arrived: `gpu` of the costs, and `step` of the path
+ * by which it came. A sender takes the fastest protocol for the length: LL and LL128 have shorter steps,
+ * but carry flags with the data and so sustain less than the links; a port's messages pass one after
+ * another at their rate.
  */
 #include "base/units.h"
 #include "fabric/fabric.h"
@@ -27,7 +27,7 @@ static uint64_t path_bps(const struct fabric *f, const struct fab_node *host, un
     return all;
 }
 
-/* The port's part of what is of all ports on its path. */
+/* The port's part of a rate or length for all ports on its path. */
 static uint64_t part_of(const struct fab_notice *n, uint64_t whole)
 {
     return n->path_bps ? (uint64_t)((unsigned __int128)whole * n->rate_bps / n->path_bps) : whole;
@@ -59,8 +59,8 @@ static int64_t bytes_ps(uint64_t len, uint64_t rate_bps)
     return (int64_t)((unsigned __int128)len * 8 * PS_PER_S / rate_bps);
 }
 
-/* The short protocol if it is faster than *best_ps, its step and the time by which it is slower
- * than the port; else best. */
+/* Returns s if it is faster than *best_ps, and sets *best_ps to its step plus the time by which it is
+ * slower than the port; otherwise returns best. */
 static const struct fab_short *faster(const struct fab_notice *n, const struct fab_short *s,
                                       uint64_t len, const struct fab_short *best, int64_t *best_ps)
 {

@@ -10,7 +10,7 @@
 
 #define WORDS (FAB_MAX_PORTS / 64)
 
-/* Ports of a node in use; full: the lack of ports was reported. */
+/* Ports of a node in use; full: a lack of ports was reported. */
 struct ports_used {
     uint64_t bits[WORDS];
     bool full;
@@ -32,7 +32,7 @@ static bool ports_used_take(struct ports_used *u, unsigned port)
     return is_free;
 }
 
-/* Line of the first other link on that port. */
+/* The line of the first other link at that port. */
 static int other_line(const struct build *b, const struct draft_link *l, fab_id node, int port)
 {
     for (unsigned i = 0; i < b->n_links; i++) {
@@ -147,7 +147,7 @@ static void add_external(struct fabric *f, const struct draft_link *d)
     snprintf(p->external, sizeof(p->external), "%s", d->external);
 }
 
-/* The port to the outside is at the switch; the host at the other end is not emulated. */
+/* Sets a port to the outside: it is the switch's; the host at the other end is not emulated. */
 static void leads_outside(struct fabric *f, const struct draft_link *d)
 {
     bool at_a = f->nodes[d->a].kind == FAB_SWITCH;
@@ -189,7 +189,7 @@ static void add_link(struct fabric *f, const struct draft_link *d)
     f->n_links++;
 }
 
-/* All ports of a host are emulated, or none. */
+/* Whether some ports of a host are emulated and others are not. */
 static bool half_outside(const struct fabric *f, const struct fab_node *n)
 {
     for (unsigned p = 0; p < n->n_ports && n->outside; p++) {
@@ -201,7 +201,7 @@ static bool half_outside(const struct fabric *f, const struct fab_node *n)
     return false;
 }
 
-/* An HCA port without a link would have an address that no host reaches. */
+/* Requires a link at each HCA port: without one its address would be unreachable. */
 static void check_hosts(struct build *b)
 {
     for (unsigned i = 0; i < b->f->n_nodes; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The window of the reliable transport, where the file sets none: twice the bandwidth-delay product
- * of the port for which that is largest, so that a queue pair alone fills its link while frames of
- * others wait before its own, but at least FAB_MIN_WINDOW.
+ * The window of the reliable transport if the file sets none: twice the bandwidth-delay product of the port
+ * for which that is largest, so that one queue pair fills its link even while frames of others wait before
+ * its own; at least FAB_MIN_WINDOW.
  *
- * The delay is that of a frame of a full MTU to the farthest host, which every switch stores and
- * forwards, unless it cuts through, and as much for the way back. Frames take the fewest hops; of
- * ways with equally many, the slowest counts.
+ * The delay is that of a frame of full MTU to the farthest host, which every switch stores and forwards
+ * unless it cuts through, and as much for the way back. Frames take the fewest hops; of paths with equally
+ * many, the slowest counts.
  */
 #include "base/units.h"
 #include "fabric/build.h"
@@ -15,15 +15,15 @@
 
 #define FRAME_OVERHEAD 82 /* headers (58) and link overhead (24) of a frame of full MTU */
 
-/* A frame at a node: when it may be forwarded, and when its last bit has arrived. */
+/* Times of a frame at a node: when it may be forwarded, and when its last bit has arrived. */
 struct arrival {
     int64_t head, tail;
 };
 
 struct transport_walk {
     const struct fabric *f;
-    bool cut;       /* switches cut through that can; false: all store frames */
-    uint32_t *seen; /* [n_nodes] the walk that saw the node last */
+    bool cut;       /* switches that can cut through do; false: all store frames */
+    uint32_t *seen; /* [n_nodes] number of the last walk that saw the node */
     uint32_t *hops;
     struct arrival *at;
     fab_id *queue;
@@ -41,8 +41,8 @@ static int64_t transport_later(int64_t a, int64_t z)
     return a > z ? a : z;
 }
 
-/* Sends a frame by a port of a node. It starts no earlier than so that its last bit has arrived
- * when it is to leave. */
+/* Sends a frame by a port of a node. It starts so late that its last bit has arrived when it has to
+ * leave. */
 static struct arrival hop(const struct transport_walk *w, struct arrival at,
                           const struct fab_port *p)
 {
@@ -56,11 +56,11 @@ static struct arrival hop(const struct transport_walk *w, struct arrival at,
     return next;
 }
 
-/* The two hosts that are farthest from a switch: one for the host that is the other. */
+/* The two hosts that are farthest from a switch; the second is for the host that is itself the first. */
 struct far {
     fab_id host;
     int64_t most, second; /* -1: not known yet */
-    int64_t tail;         /* last bit behind the header of the frame that arrives at the switch */
+    int64_t tail;         /* of the frame at the switch: last bit after its header */
 };
 
 static void note_host(struct far *far, fab_id host, int64_t t)
@@ -76,7 +76,7 @@ static void note_host(struct far *far, fab_id host, int64_t t)
     }
 }
 
-/* Times of a frame from a switch to its farthest hosts, from its header's arrival on. */
+/* Times of a frame from a switch to its farthest hosts, since the arrival of its header. */
 static struct far farthest(struct transport_walk *w, fab_id from, int64_t tail)
 {
     const struct fabric *f = w->f;
@@ -111,7 +111,7 @@ static struct far farthest(struct transport_walk *w, fab_id from, int64_t tail)
     return far;
 }
 
-/* Packets of a full MTU that fill the port's link for ps. */
+/* Packets of full MTU that fill the port's link for ps. */
 static uint64_t packets_in(const struct fabric *f, const struct fab_port *p, int64_t ps)
 {
     int64_t frame = frame_ps(f, p);
@@ -119,7 +119,7 @@ static uint64_t packets_in(const struct fabric *f, const struct fab_port *p, int
     return frame ? (uint64_t)((ps + frame - 1) / frame) : 0;
 }
 
-/* Whether a host has this port alone at the network of the switch there. */
+/* Whether this is the host's only port in the network of the switch there. */
 static bool is_only(const struct fabric *f, const struct fab_node *host, const struct fab_node *sw)
 {
     unsigned n = 0;
@@ -148,7 +148,7 @@ static bool ports_alike(const struct fabric *f, const struct fab_node *u, const 
            a->ports[p->peer_port].latency_ps == z->ports[q->peer_port].latency_ps;
 }
 
-/* Whether frames take the same times from both switches: to exchange them, with their hosts, changes
+/* Whether frames take the same times from both switches: swapping them and their hosts would change
  * nothing. */
 static bool alike(const struct fabric *f, fab_id u, fab_id v)
 {
@@ -162,8 +162,8 @@ static bool alike(const struct fabric *f, fab_id u, fab_id v)
     return true;
 }
 
-/* The longest way from a port of a host. The farthest hosts of a switch are sought once for frames
- * that arrive alike. */
+/* The longest path from a port of a host. Searches the farthest hosts of a switch once for all frames that
+ * arrive alike. */
 static int64_t way_ps(struct transport_walk *w, fab_id host, const struct fab_port *p,
                       struct far *from_switch)
 {
@@ -185,7 +185,7 @@ static int64_t way_ps(struct transport_walk *w, fab_id host, const struct fab_po
     return at.head + (far->host == host ? far->second : far->most);
 }
 
-/* Every port of every host: the longest round trip, and the window. */
+/* Measures every port of every host. Returns the longest round trip, and sets the window. */
 static int64_t transport_walk_measure(struct transport_walk *w, struct far *from_switch,
                                       uint64_t *window)
 {

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Aggregation trees. A root is a reducing switch that no other one of its network surpasses: none
- * is reached (going up or sideways) by more hosts, and none of a higher tier by the same hosts. So
- * the roots are all spines of a leaf/spine fabric, all cores of a three-tier fabric, and the only
- * switch of a small one.
+ * Aggregation trees. A root is a reducing switch that no other one of its network surpasses: none is reached
+ * (going up or sideways) by more hosts, and none of a higher tier by the same hosts. So the roots are all
+ * spines of a leaf/spine fabric, all cores of a three-tier fabric, and the only switch of a small one.
  *
- * A tree is the union of its hosts' walks to the root. A walk goes from switch to switch by the
- * forwarding tables; of several equal next switches, the tree's number selects one, so that trees
- * spread over them. Each step depends on the switch alone and leads closer to the root, so the
- * walks join and form a tree. Switches that do not reduce are skipped.
+ * A tree is the union of its hosts' walks to the root. A walk goes from switch to switch by the forwarding
+ * tables; of several equal next switches, the tree's number selects one, so that trees spread over them. Each
+ * step depends on the switch alone and leads closer to the root, so the walks join and form a tree. Switches
+ * that do not reduce are skipped.
  *
- * A host is on a tree by one port. A root that hosts reach by several ports has a tree for each of
- * them: the fastest ports of all hosts are on one tree, the next ones on another, so that no tree
- * waits for a slow port of one host behind fast ones of others. Roots of the same hosts begin with
- * different ports: their first trees alone use all ports where there are as many roots.
+ * A host is on a tree by one port. A root that hosts reach by several ports has a tree for each of them: the
+ * fastest ports of all hosts are on one tree, the next ones on another, so that no tree waits for a slow port
+ * of one host behind fast ones of others. Roots with the same hosts begin with different ports: if there are
+ * enough roots, their first trees alone use all ports.
  *
- * Of a large fabric, a tree's parents and ports are computed when they are asked for: those of
- * 30,000 NVSwitches' trees would take gigabytes.
+ * In a large fabric, a tree's parents and ports are computed on demand: those of 30,000 NVSwitches' trees
+ * would take gigabytes.
  */
 #include "fabric/routing/reach.h"
 #include "fabric/tree_roots.h"
@@ -27,7 +26,7 @@
 
 #define MAX_HOPS 64u
 
-/* A tree that is being built. */
+/* A tree under construction. */
 struct tree_walk {
     const struct fabric *f;
     const struct reach *r;
@@ -35,10 +34,10 @@ struct tree_walk {
     fab_id *parent, *port; /* as in t; FAB_NONE at first */
     unsigned first;        /* selects the port with which the root begins */
     unsigned spread;       /* selects one of several equal next switches */
-    unsigned ports;        /* by which some host reaches the root, at most */
+    unsigned ports;        /* most ports by which a host reaches the root */
 };
 
-/* The next switch from u towards the root, FAB_NONE: no route. */
+/* The next switch from u towards the root; FAB_NONE: no route. */
 static fab_id tree_walk_step(const struct tree_walk *w, fab_id u)
 {
     const struct fabric *f = w->f;
@@ -69,15 +68,15 @@ static fab_id next_reducer(const struct tree_walk *w, fab_id u)
     return u;
 }
 
-/* A port of a host that reaches the root. */
+/* A port by which a host reaches the root. */
 struct tree_way {
     uint64_t rate_bps;
     unsigned hops;
     fab_id port, leaf;
 };
 
-/* Nearest first, then fastest, then by the order of leaves: of hosts that are wired to the same
- * leaves in different order, one tree has the ports of one leaf. */
+/* Sorts the nearest first, then the fastest, then by the order of leaves: so, for hosts that are wired to
+ * the same leaves in different order, one tree has the ports of one leaf. */
 static int by_use(const void *a, const void *b)
 {
     const struct tree_way *x = a, *y = b;
@@ -91,8 +90,8 @@ static int by_use(const void *a, const void *b)
     return (x->port > y->port) - (x->port < y->port);
 }
 
-/* The port by which a host joins. Roots begin with different ones of the nearest ports; those that
- * are further away come last. FAB_NONE: no port reaches the root. */
+/* The port by which a host joins. Roots begin with different ones of the nearest ports; farther ports come
+ * last. FAB_NONE: no port reaches the root. */
 static fab_id choose_port(struct tree_walk *w, fab_id host)
 {
     const struct fabric *f = w->f;
@@ -122,8 +121,8 @@ static fab_id choose_port(struct tree_walk *w, fab_id host)
     return way[k < near ? (w->first + k) % near : k].port;
 }
 
-/* The port by which a host joins the tree; FAB_NONE: the root does not reach it, or it has no route
- * to the root. e: the first of its ports at the root's network. */
+/* The port by which a host joins the tree; FAB_NONE: the root does not reach it, or it has no route to the
+ * root. e: the first of its ports in the root's network. */
 static fab_id entrance(struct tree_walk *w, const struct reach_host *e,
                        const struct reach_host *end)
 {
@@ -140,7 +139,7 @@ static fab_id entrance(struct tree_walk *w, const struct reach_host *e,
     return e->port;
 }
 
-/* Adds a host's walk; returns the number of its ANs. */
+/* Adds a host's walk. Returns the number of its ANs. */
 static unsigned add_host(struct tree_walk *w, fab_id host, fab_id port)
 {
     const struct fabric *f = w->f;
@@ -187,13 +186,13 @@ static fab_id *alloc_none(struct build *b, unsigned n)
     return of;
 }
 
-/* ---- of a large fabric, when they are asked for ---- */
+/* ---- trees of a large fabric, on demand ---- */
 
 /* The parents of one tree, and the ports of its hosts. */
 struct tree_walks {
     const struct reach *r;
     fab_id *parent, *port; /* [n_nodes], [n_hosts] */
-    fab_id id, root;       /* the tree; FAB_NONE: of none */
+    fab_id id, root;       /* the tree; FAB_NONE: none */
 };
 
 static fab_id walk_again(const struct fabric *f, const struct fab_tree *t, unsigned *ports)
@@ -250,7 +249,7 @@ static unsigned walk_large(struct build *b, struct fab_tree *t)
     return ports;
 }
 
-/* Returns by how many ports hosts reach the root, at most. */
+/* Returns the most ports by which a host reaches the root. */
 static unsigned walk_tree(struct build *b, struct fab_tree *t)
 {
     struct tree_walk w = {.f = b->f, .r = b->reach, .t = t};
@@ -268,9 +267,9 @@ static unsigned walk_tree(struct build *b, struct fab_tree *t)
 
 struct root {
     fab_id node;
-    unsigned ports; /* of a host that reach it, at most: it has as many trees */
-    fab_id alike;   /* roots before it that the same hosts reach */
-    uint64_t hosts; /* a number of those hosts: a sum of hashes, never 0 */
+    unsigned ports; /* most ports by which a host reaches it: the number of its trees */
+    fab_id alike;   /* number of earlier roots that the same hosts reach */
+    uint64_t hosts; /* identifies these hosts: a sum of hashes, never 0 */
 };
 
 static int add_tree(struct build *b, struct root *root, unsigned number, unsigned turn)
@@ -291,7 +290,7 @@ static int add_tree(struct build *b, struct root *root, unsigned number, unsigne
     return 0;
 }
 
-/* Trees beyond the first of each root, one for each port. */
+/* Adds the trees of each root beyond its first, one for each port. */
 static int add_turns(struct build *b, struct root *root, unsigned n)
 {
     struct fabric *f = b->f;
@@ -324,7 +323,8 @@ static int by_hosts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Those of the same hosts begin with different ports; a rail's only root begins with the fastest. */
+/* Numbers roots with the same hosts, so that they begin with different ports; a single root, as of a rail,
+ * begins with the fastest. */
 static void count_alike(struct build *b, struct root *root, unsigned n)
 {
     struct root **sorted = calloc(n + 1u, sizeof(*sorted));
@@ -340,7 +340,7 @@ static void count_alike(struct build *b, struct root *root, unsigned n)
     free(sorted);
 }
 
-/* In the order of trees. Returns their number. */
+/* Lists the roots in the order of their trees. Returns their number. */
 static unsigned list_roots(struct build *b, struct root *root)
 {
     const struct fabric *f = b->f;

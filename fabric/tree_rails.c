@@ -6,21 +6,21 @@
 #include <string.h>
 
 #define MAX_HOPS 64u
-#define ATTO     1000000000000000000ull /* a second has so many attoseconds */
+#define ATTO     1000000000000000000ull /* attoseconds in a second */
 
 struct rails_work {
     const struct fabric *f;
-    fab_id *host;    /* [ranks] by rails; */
-    unsigned *first; /* [ranks + 1] where a rail begins */
-    uint32_t *load;  /* [2 * n_links] edges of rails that have chosen, over each direction */
-    uint32_t *seen;  /* [n_nodes] the turn in which a node was met last */
+    fab_id *host;    /* [ranks] sorted by rail */
+    unsigned *first; /* [ranks + 1] index of each rail's first host */
+    uint32_t *load;  /* [2 * n_links] edges over each direction, of rails that have chosen */
+    uint32_t *seen;  /* [n_nodes] the last turn in which a node was met */
     uint32_t turn;
 };
 
-/* A tree that reaches a rail. */
+/* A tree as seen by a rail. */
 struct rail_way {
-    fab_id top;    /* FAB_NONE: it does not */
-    uint64_t port; /* attoseconds a bit of the slowest member's port */
+    fab_id top;    /* FAB_NONE: the tree does not reach the rail */
+    uint64_t port; /* attoseconds a bit at the slowest member's port */
 };
 
 static bool work_new(struct rails_work *w, const struct fabric *f, const struct fab_rails *r)
@@ -52,7 +52,7 @@ static void work_free(struct rails_work *w)
 static struct rail_way find_way(struct rails_work *w, const struct fab_tree *t, unsigned rail)
 {
     const struct fabric *f = w->f;
-    struct fab_members leaves = {.ranks_per_host = 1}; /* one member behind each */
+    struct fab_members leaves = {.ranks_per_host = 1}; /* one member behind each leaf */
     struct rail_way way = {FAB_NONE, 0};
 
     w->turn++;
@@ -72,8 +72,8 @@ static struct rail_way find_way(struct rails_work *w, const struct fab_tree *t, 
     return way;
 }
 
-/* Adds the rail's edges between switches to the load of links, or takes them away. Returns the time
- * of a bit of each edge on the busiest of its links. */
+/* Adds the rail's edges between switches to the load of links, or removes them. Returns for the busiest of
+ * its links the time of a bit of each edge. */
 static uint64_t rails_work_put(struct rails_work *w, const struct fab_tree *t, fab_id top,
                                unsigned rail, bool add)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which aggregation tree each rail of a job takes. Ranks, models and checks ask here. */
+/* Chooses an aggregation tree for each rail of a job, for ranks, models and checks alike. */
 #ifndef TRIB_FABRIC_TREE_RAILS_H
 #define TRIB_FABRIC_TREE_RAILS_H
 
@@ -13,11 +13,10 @@ struct fab_rails {
     const fab_id *host, *place; /* [n] index of a rank's host; place < n */
 };
 
-/* For each of the first n_rails rails the index of its tree in tree[], n_trees: none reaches all of
- * its ranks. Rails choose in order. Each takes the tree on which its slowest link is fastest beside
- * what the rails before it send, and of equal ones the first. So rails take roots and links of
- * their own as long as there are such, and a rail below one switch has no reason to leave the first
- * tree. 0 or -ENOMEM. */
+/* Writes to tree[] for each of the first n_rails rails the index of its tree; n_trees: none reaches all of
+ * its ranks. Rails choose in order. Each takes the tree on which its slowest link is fastest, given what
+ * earlier rails send; of equal ones the first. So rails take roots and links of their own as long as there
+ * are any, and a rail below one switch stays on the first tree. 0 or -ENOMEM. */
 int fabric_rail_trees(const struct fabric *f, const fab_id *tree, unsigned n_trees,
                       const struct fab_rails *r, unsigned n_rails, unsigned *choice);
 /* The same for one rail. Returns the index, n_trees: none, or -ENOMEM. */

@@ -6,12 +6,12 @@
 
 #define MAX_HOPS 64u
 
-/* Edges of trees over each direction of a link. */
+/* Edges of trees in each direction of a link. */
 struct load {
     const struct fabric *f;
-    unsigned trees, tree; /* how many, and the one whose edges are counted */
+    unsigned trees, tree; /* number of trees, and the one whose edges are being counted */
     uint32_t *edges;      /* [2 * n_links][trees] */
-    bool *seen;           /* [n_nodes] switches whose edge to the parent is counted */
+    bool *seen;           /* [n_nodes] switches whose edge to the parent is already counted */
     bool broken;
 };
 
@@ -55,7 +55,7 @@ static void load_free(struct load *l)
     free(l->seen);
 }
 
-/* False: it does not reach all members. */
+/* Adds the edges of a tree. False: it does not reach all members. */
 static bool add_tree(struct load *l, unsigned k, const struct fab_tree *t,
                      const struct fab_members *m, bool hosts)
 {
@@ -89,8 +89,8 @@ uint64_t fabric_tree_bps(const struct fabric *f, const struct fab_tree *t,
 
 /* ---- several trees ---- */
 
-/* How much trees without a rate may have each, as far as this direction of a link is concerned: what
- * the others leave of it. UINT64_MAX: any rate. */
+/* The rate that each open tree may have in this direction of a link: an even part of what the other trees
+ * leave. UINT64_MAX: any rate. */
 static uint64_t leaves(const struct load *l, uint32_t d, uint32_t open, const uint64_t *bps)
 {
     const uint32_t *edges = &l->edges[(size_t)d * l->trees];
@@ -105,7 +105,7 @@ static uint64_t leaves(const struct load *l, uint32_t d, uint32_t open, const ui
     return n ? rate / n : UINT64_MAX;
 }
 
-/* The trees without a rate that cross this direction of a link. */
+/* The open trees that cross this direction of a link. */
 static uint32_t crossing(const struct load *l, uint32_t d, uint32_t open)
 {
     uint32_t set = 0;
@@ -116,8 +116,8 @@ static uint32_t crossing(const struct load *l, uint32_t d, uint32_t open)
     return set & open;
 }
 
-/* The rates of all open trees grow alike until a link is full; those that cross it keep their rate,
- * the others grow on. used: [n_used] directions of links that some tree crosses. */
+/* Lets the rates of all open trees grow alike until a link is full; trees that cross it keep their rate, the
+ * others continue to grow. used: [n_used] directions of links that some tree crosses. */
 static bool load_fill(const struct load *l, const uint32_t *used, unsigned n_used, uint64_t *bps)
 {
     uint32_t open = (uint32_t)((1ull << l->trees) - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which switches are roots (tree.c), by classes of switches that reach the same: pairs of classes
- * are few where pairs of switches are many.
+ * Finds the roots (tree.c) by comparing classes of switches that reach the same ends: there are many pairs
+ * of switches, but few pairs of classes.
  */
 #include "fabric/tree_roots.h"
 
@@ -15,17 +15,17 @@
 struct class
 {
     const uint64_t *ends;
-    uint64_t *hosts; /* attached ones */
-    uint64_t sum;    /* of hashes of them */
-    uint16_t tier;   /* the highest of them */
-    bool beaten;     /* there are switches with all of its hosts and more */
+    uint64_t *hosts; /* the attached hosts */
+    uint64_t sum;    /* sum of hashes of these hosts */
+    uint16_t tier;   /* highest tier of its switches */
+    bool beaten;     /* some class has all of its hosts and more */
 };
 
 struct election {
     const struct fabric *f;
     const struct reach *r;
     struct class *class; /* [n_switches] */
-    fab_id *of;          /* [n_nodes] class of a switch, FAB_NONE: it does not reduce */
+    fab_id *of;          /* [n_nodes] class of a switch; FAB_NONE: it does not reduce */
     unsigned n, net;
 };
 
@@ -37,7 +37,7 @@ static void sort_into_classes(struct election *e)
     for (unsigned s = f->networks[e->net]; s < f->networks[e->net + 1u]; s++) {
         fab_id u = f->by_network[s];
         const uint64_t *ends = reach_down(f, e->r, u);
-        unsigned k = e->n; /* most equal one of the last */
+        unsigned k = e->n; /* most have the ends of the last class */
 
         e->of[u] = FAB_NONE;
         if (!f->nodes[u].reduce.on)
@@ -65,8 +65,8 @@ static void add_to_class(struct class *c, unsigned bit, fab_id host)
     c->sum += (hash ^ hash >> 29) | 1;
 }
 
-/* Bits of the hosts of each class; numbers are those of r->attached, of a host its first. Returns
- * the words of a set, 0: no memory. */
+/* Sets the bits of each class's hosts; a host's number is that of its first entry in r->attached. Returns
+ * the words of a set; 0: no memory. */
 static unsigned find_hosts(struct election *e)
 {
     const struct reach *r = e->r;
@@ -87,8 +87,8 @@ static unsigned find_hosts(struct election *e)
     return bits ? words : 0;
 }
 
-/* Of two classes: whether z is the better one, as it has all hosts of a and more, or the same and a
- * higher tier. */
+/* Compares a with z: marks a as beaten if z has all of its hosts and more; if z has the same hosts, raises
+ * a's tier to z's. */
 static void tree_roots_compare(struct class *a, const struct class *z, unsigned words)
 {
     bool more = false;
@@ -103,7 +103,7 @@ static void tree_roots_compare(struct class *a, const struct class *z, unsigned 
         a->tier = z->tier;
 }
 
-/* The roots of a network: a number of its hosts for each, 0 for other switches. */
+/* Writes to root[] a number of its hosts for each root of a network, 0 for other switches. */
 static int elect(struct election *e, uint64_t *root)
 {
     const struct fabric *f = e->f;

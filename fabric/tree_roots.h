@@ -4,8 +4,8 @@
 
 #include "fabric/build.h"
 
-/* [n_nodes] of roots a number of the hosts that reach them, equal for the same hosts; 0 of others.
- * Malloced; NULL and b->no_memory when out of memory. */
+/* [n_nodes]: for roots a number that is equal for the same hosts; 0 for other nodes. Malloced; NULL and
+ * b->no_memory when out of memory. */
 uint64_t *tree_roots(struct build *b);
 
 #endif

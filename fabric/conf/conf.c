@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads a conf file: its top level, of which the sections are read by conf_*.c and template*.c.
+ * Reads the top level of a conf file; conf_*.c and template*.c read its sections.
  */
 #include "system/input.h"
 #include "base/printable.h"
@@ -112,7 +112,7 @@ static void read_mtu(struct build *b, const config_setting_t *s)
         keys_expected(b, s, "256, 512, 1024, 2048 or 4096");
 }
 
-/* A misspelt section hides the nodes or links in it. */
+/* A misspelt section hides its nodes or links: unknown names are then not reported. */
 static void note_lost_sections(struct build *b, config_setting_t *root)
 {
     for (int i = 0; i < config_setting_length(root); i++) {
@@ -165,7 +165,7 @@ templates[] = {{"leaf_spine", conf_leaf_spine},
                {"full_mesh", conf_full_mesh},
                {"gpu_nodes", conf_gpus}};
 
-/* At most one template: their nodes have the same names. */
+/* Reads the template; at most one, because templates use the same names of nodes. */
 static void read_template(struct build *b, config_setting_t *root)
 {
     config_setting_t *rails = config_setting_get_member(root, "rails");
@@ -201,7 +201,7 @@ static void read_nodes_and_links(struct build *b, config_setting_t *root)
     conf_links_complete(b);
 }
 
-/* Hosts outside run in real time. */
+/* Checks ports to the outside: hosts outside run in real time. */
 static void check_external(struct build *b)
 {
     for (unsigned i = 0; i < b->n_links; i++) {
@@ -256,7 +256,7 @@ static void read_conf(struct build *b, config_setting_t *root)
     }
 }
 
-/* Refuses @include: a fabric is one file, because a copy of it goes to the run directory. */
+/* Refuses @include: a fabric is one file, because it is copied to the run directory. */
 static bool has_include(struct build *b, const char *text)
 {
     int line = 1;
@@ -271,7 +271,7 @@ static bool has_include(struct build *b, const char *text)
     return false;
 }
 
-/* libconfig stops at the first syntax error, often in the line after it: show the text there. */
+/* libconfig stops at the first syntax error, often one line too late: shows the text there. */
 static void syntax_error(struct build *b, const char *text, const config_t *c)
 {
     int line = config_error_line(c);
@@ -334,7 +334,7 @@ bool conf_syntax(struct build *b, const char *text, config_t *c)
     return false;
 }
 
-/* Texts become names of files, lines of lists, and what terminals show. */
+/* Refuses control characters: texts become file names, lines of lists, and output on terminals. */
 static void refuse_control(struct build *b, const config_setting_t *s)
 {
     if (config_setting_type(s) == CONFIG_TYPE_STRING && !printable(config_setting_get_string(s)))
@@ -356,7 +356,7 @@ bool conf_parse(struct build *b, const char *text, config_t *c)
     return false;
 }
 
-/* Recognises the other kinds of files in conf/, which may be given by mistake. */
+/* Whether it is another kind of file of conf/, given by mistake. */
 static bool is_other_kind(struct build *b, const config_t *c)
 {
     static const struct {

@@ -24,7 +24,7 @@
 #define MAX_PIECE (1u << 20)
 #define MAX_UNTIL (1ull << 40)
 
-/* A group in which no key has a default. */
+/* Reads a group of which no key has a default. */
 static void need_all(struct build *b, config_setting_t *s, const struct key *keys, unsigned n,
                      const char *group)
 {
@@ -86,7 +86,7 @@ static void conf_path(struct build *b, config_setting_t *s, struct fab_path_cost
                     config_setting_name(s));
 }
 
-/* The inverse of a share of the link's rate. */
+/* Turns a share of the link's rate into its inverse. */
 static void conf_share(struct build *b, config_setting_t *s, const char *name, double share,
                        uint32_t *stretch)
 {
@@ -155,7 +155,7 @@ static void conf_aggregate(struct build *b, config_setting_t *s, struct fab_cost
     need_all(b, s, keys, 2, "{ time; bytes; }");
 }
 
-/* Of a group that may not be there. */
+/* A group; NULL if it is missing. */
 static config_setting_t *group_of(config_setting_t *s, const char *name)
 {
     return s ? config_setting_get_member(s, name) : NULL;

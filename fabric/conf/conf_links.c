@@ -61,7 +61,7 @@ static const struct key link_keys[] = {
     RANGE_KEY("cables", KEY_UINT, P(cables), 1, FAB_MAX_PORTS, "1"),
 };
 
-/* Replaces refused properties, so that no further mistake is reported. */
+/* Replaces refused properties by placeholders, so that no further mistake is reported. */
 void link_props_placeholder(struct link_props *p)
 {
     if (!p->rate_bps)
@@ -157,7 +157,7 @@ static void apply_efficiency(struct link_props *p)
         p->rate_bps = MIN_RATE;
 }
 
-/* what: "a link", or the name of its group. */
+/* Requires rate and latency. what: "a link", or the name of its group. */
 static void require(struct build *b, int line, const char *what, const struct link_props *p)
 {
     if (!p->rate_bps)
@@ -197,7 +197,7 @@ struct conf_end {
     int port;
 };
 
-/* "leaf0" or "leaf0:3". */
+/* Reads an end of a link: "leaf0" or "leaf0:3". */
 static int read_end(struct build *b, const config_setting_t *s, const char *key, struct conf_end *e)
 {
     const char *text = config_setting_get_string(s), *colon = text ? strchr(text, ':') : NULL;
@@ -228,7 +228,7 @@ static unsigned count_ends(const config_setting_t *s)
     return config_setting_is_aggregate(s) ? (unsigned)config_setting_length(s) : 1;
 }
 
-/* Reads the ends of one side; *out is malloced and has those without mistakes. */
+/* Reads the ends of one side. *out is malloced and lists those without mistakes. */
 static unsigned read_ends(struct build *b, config_setting_t *s, const char *key,
                           struct conf_end **out)
 {
@@ -264,7 +264,7 @@ struct link_keys {
     char port[128];
 };
 
-/* Behind a port to the outside is one host (or another device), never a switch of the fabric. */
+/* What is wrong with a port to the outside: behind it is one host (or another device), never a switch. */
 static const char *port_misplaced(const struct fabric *f, const struct conf_end *a,
                                   const struct conf_end *z, const struct link_keys *k)
 {
@@ -311,7 +311,7 @@ static void conf_links_join(struct build *b, const struct conf_end *a, const str
     add_cables(b, l);
 }
 
-/* A link has one end in the fabric; the other is a node, a port to the outside, or both. */
+/* Checks the ends: a link has one end in the fabric; the other is a node, a port to the outside, or both. */
 static int check_ends(struct build *b, int line, const config_setting_t *a,
                       const config_setting_t *z, const config_setting_t *port)
 {
@@ -334,7 +334,7 @@ static int check_ends(struct build *b, int line, const config_setting_t *a,
     return b->errs->total > before ? -EINVAL : 0;
 }
 
-/* ---- links that are there, by their nodes: "leaf0-spine1" ---- */
+/* ---- changes of existing links, by their nodes: "leaf0-spine1" ---- */
 
 /* Splits text at each of its dashes, since names may have some, until both parts are nodes. */
 static bool find_pair(const struct build *b, const char *text, fab_id *a, fab_id *z)
@@ -357,7 +357,7 @@ static bool joins(const struct draft_link *l, fab_id a, fab_id z)
     return (l->a == a && l->b == z) || (l->a == z && l->b == a);
 }
 
-/* Keys of a link, and an entry's own behind them; returns how many. */
+/* Copies the keys of a link and appends an entry's own; returns their number. */
 static unsigned with_link_keys(struct key *keys, const struct key *own, unsigned n)
 {
     memcpy(keys, link_keys, sizeof(link_keys));
@@ -365,7 +365,7 @@ static unsigned with_link_keys(struct key *keys, const struct key *own, unsigned
     return LEN(link_keys) + n;
 }
 
-/* Changes all cables between two nodes by the keys of g. */
+/* Changes all cables between two nodes as the keys of g say. */
 static void change_links(struct build *b, config_setting_t *g, const config_setting_t *of)
 {
     static const struct key own[] = {

@@ -58,7 +58,7 @@ static void take_nodes(struct build *b, config_setting_t *g, fab_id machine)
         take_node(b, config_setting_get_elem(nodes, (unsigned)i), machine);
 }
 
-/* NULL: it can carry frames between machines. */
+/* What is wrong with a device of `ports`; NULL: it can carry frames between machines. */
 static const char *device_wrong(const char *text, bool last)
 {
     if (!text || !*text)

@@ -18,14 +18,14 @@
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const kinds[] = {"host", "switch"};
-/* In the order of enum fab_role. */
+/* By enum fab_role. */
 static const char *const roles[] = {"host", "leaf", "spine", "core", "nvswitch", "switch"};
 
 #define SLOTS (FAB_MAX_NODES > 8192 ? 1u << 20 : 1u << 15) /* a power of two */
 _Static_assert(SLOTS >= 4 * FAB_MAX_NODES, "see slot_of()");
 
-/* The slot of the hash index that holds a name, or would: open addressing, at most a quarter
- * full. */
+/* The entry of the hash index for a name: the one that has it, or a free one. Open addressing, at most a
+ * quarter full. */
 static unsigned slot_of(const struct build *b, const char *name, size_t len)
 {
     uint32_t h = 0x811c9dc5u;
@@ -94,7 +94,7 @@ void build_over(struct build *b, uint64_t *over, uint64_t n, int line)
     b->nodes_unknown = b->graph_broken = true;
 }
 
-/* Programs that run a fabric say what others take. */
+/* Programs that run a fabric also say which programs take a larger one. */
 static void too_many(struct build *b, const char *found, const char *what, unsigned most,
                      unsigned planned)
 {
@@ -119,7 +119,7 @@ void build_report_over(struct build *b)
         too_many(b, "more", "links", FAB_MAX_LINKS, FAB_PLAN_LINKS);
 }
 
-/* Whether one more node of this kind fits. */
+/* Checks that one more node of this kind fits. */
 static int check_limits(struct build *b, enum fab_kind kind, int line)
 {
     if (kind == FAB_HOST && b->f->n_hosts == FAB_MAX_HOSTS)
@@ -213,7 +213,7 @@ struct node_keys {
     bool multimem, cut_through;
 };
 
-/* With `of`. */
+/* Keys of an entry with `of`. */
 static const struct key change_keys[] = {
     /* The name of a switch that is there, or a list of names. Needed. */
     OWN_KEY("of"),
@@ -327,9 +327,9 @@ static void read_node(struct build *b, config_setting_t *g)
     }
 }
 
-/* ---- nodes that are there ---- */
+/* ---- changes of existing nodes ---- */
 
-/* The line of an entry before `g` in the list that changes the same node; 0: there is none. */
+/* The line of an earlier entry of the list that changes the same node; 0: there is none. */
 static int changed_before(const config_setting_t *g, const char *name)
 {
     config_setting_t *list = config_setting_parent(g);
@@ -352,7 +352,7 @@ static int changed_before(const config_setting_t *g, const char *name)
     return 0;
 }
 
-/* One node, by the keys of g, which are those of switches. */
+/* Changes one node, as the keys of g say, which only switches have. */
 static void change_node(struct build *b, config_setting_t *g, const config_setting_t *of)
 {
     const char *text = config_setting_get_string(of);
@@ -388,7 +388,7 @@ static void change_node(struct build *b, config_setting_t *g, const config_setti
     n->multimem = k.multimem;
 }
 
-/* Whether a list of names has the one at i before. */
+/* Whether a list of names has the name at i already before i. */
 static bool named_before(const config_setting_t *names, int i)
 {
     const char *name = config_setting_get_string_elem(names, i);

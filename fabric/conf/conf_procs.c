@@ -128,7 +128,7 @@ static int add_proc(struct build *b, const char *name, fab_id machine)
     return (int)f->n_procs++;
 }
 
-/* Processes named after machines: a single one runs everything where there are none. */
+/* The process named after a machine; without machines the single process. */
 static int proc_of_machine(struct build *b, fab_id machine)
 {
     const char *name = machine == FAB_NONE ? "fabric" : b->f->machines[machine].name;
@@ -139,9 +139,9 @@ static int proc_of_machine(struct build *b, fab_id machine)
     return add_proc(b, name, machine);
 }
 
-/* A host's NIC runs in the process of the node at the other end of its first port, if that is on
- * its machine; two hosts back to back share a process named after the first. A host outside gets
- * the process of its switch, too: its bells are never rung. */
+/* Places a host's NIC in the process of the node at the other end of its first port, if that is on its
+ * machine. Two hosts back to back share a process named after the first. A host outside also gets the
+ * process of its switch, although nobody rings its bells. */
 static int place_host(struct build *b, struct fab_node *n)
 {
     struct fab_node *peer = &b->f->nodes[n->ports[0].peer_node];
@@ -163,7 +163,7 @@ static int place_host(struct build *b, struct fab_node *n)
     return 0;
 }
 
-/* Every process is on one machine, which has a process of the trunk's name beside. */
+/* Checks that every process is on one machine, and that none has the trunk's name. */
 static void check_machines(struct build *b)
 {
     struct fabric *f = b->f;

@@ -44,14 +44,14 @@ static const struct key reduce_keys[] = {
     OWN_KEY("protocol"),
 };
 
-/* What `reduce` says about a protocol: its name, and every integer of the group, since only the
- * protocol knows which keys it has. */
+/* Reads the protocol of `reduce`: its name, and every integer of the group, because only the protocol
+ * knows its keys. */
 static struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
                                           const struct key *keys, unsigned n)
 {
     const config_setting_t *name = config_setting_get_member(g, "protocol");
-    /* beside `groups`, which no protocol has, `slots` and `window` are quotas of SHARP's groups, as
-     * in every conf to which somebody adds a protocol */
+    /* With `groups`, which no protocol has, `slots` and `window` are quotas of SHARP's groups, as in a conf
+     * to which a protocol was added. */
     bool quotas = config_setting_get_member(g, "groups") != NULL;
     struct fab_protocol *p;
 
@@ -90,7 +90,7 @@ static struct fab_protocol *read_protocol(struct build *b, config_setting_t *g,
     return p;
 }
 
-/* Appends the keys of the group that are not those of `reduce`: the protocol checks them. */
+/* Appends the group's keys that are not those of `reduce`; the protocol checks them. */
 static unsigned add_protocol_keys(struct build *b, const config_setting_t *g, struct key *keys,
                                   unsigned n, unsigned max)
 {
@@ -110,8 +110,8 @@ static unsigned add_protocol_keys(struct build *b, const config_setting_t *g, st
     return n;
 }
 
-/* Reads the protocol, if there is one; returns how many keys the group has with its, or 0 where it is not
- * understood and so whose keys the others are. */
+/* Reads the protocol, if there is one. Returns the number of keys of the group including the protocol's, or
+ * 0 if it is not understood: then nobody knows whose keys the others are. */
 static unsigned protocol_keys(struct build *b, config_setting_t *g, struct key *keys, unsigned n,
                               unsigned max, struct fab_protocol **p)
 {
@@ -147,7 +147,7 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
     r->host_permille = (uint16_t)(v.host_share * 1000 + 0.5);
     r->rounding = (uint8_t)v.rounding;
     r->arrival = v.arrival;
-    if (r->window > r->max_slots && r->protocol) /* `slots` may be the protocol's */
+    if (r->window > r->max_slots && r->protocol) /* `slots` may be a key of the protocol */
         r->window = r->max_slots;
     if (r->window > r->max_slots)
         build_error(b, (int)config_setting_source_line(s),

@@ -144,7 +144,7 @@ int fault_plan_add(struct fault_plan *p, const struct fault_event *e)
     return 0;
 }
 
-/* Stable; plans are short. */
+/* A stable sort; plans are short. */
 void fault_plan_sort(struct fault_plan *p)
 {
     for (unsigned i = 1; i < p->n; i++) {
@@ -172,7 +172,7 @@ struct fault_reader {
     struct fault_plan *plan;
 };
 
-/* The kind that an entry names, or -1 with the mistake reported. */
+/* The kind of fault that an entry names; -1: a mistake was reported. */
 static int kind_of(struct fault_reader *r, config_setting_t *g)
 {
     int line = (int)config_setting_source_line(g), kind = -1;
@@ -344,7 +344,7 @@ static void read_plan(struct fault_reader *r, config_setting_t *root)
             read_entry(r, config_setting_get_elem(list, (unsigned)i));
 }
 
-/* The terms of a link after an event; false, and reported, if the fabric cannot have them. */
+/* Changes the terms of a link by an event. False: the fabric cannot have them, which was reported. */
 static bool change_terms(struct fault_reader *r, unsigned link, const struct fault_event *e,
                          struct link_terms *t)
 {
@@ -362,7 +362,7 @@ static bool change_terms(struct fault_reader *r, unsigned link, const struct fau
     return false;
 }
 
-/* Rates and latencies, in order of time: what one entry sets, a later one of the link keeps. */
+/* Checks rates and latencies by time: a later entry keeps what an earlier one of its link has set. */
 static void check_terms(struct fault_reader *r)
 {
     struct link_terms *t = calloc(r->f->n_links + 1u, sizeof(*t));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fault plan: what goes wrong in a fabric, and when, from a libconfig file (docs/conf-plans.md). Plain
- * data; sim/world/fault_player.c applies it to a running fabric.
+ * A fault plan: faults of a fabric and their times, from a libconfig file (docs/conf-plans.md). Plain data;
+ * sim/world/fault_player.c applies it to a running fabric.
  */
 #ifndef TRIB_FABRIC_CONF_FAULTS_H
 #define TRIB_FABRIC_CONF_FAULTS_H
@@ -19,7 +19,7 @@ enum fault_of { FAULT_LINK, FAULT_NODE, FAULT_HOST, FAULT_RANK, FAULT_AN };
 struct fault_event {
     int64_t at_ps; /* from the start of the first operation */
     enum fault_of of;
-    unsigned line; /* of its entry in the file; 0: it is of none */
+    unsigned line; /* of its entry in the file; 0: it comes from no file */
     fab_id which;  /* link; index of the node, host or switch; rank */
     /* links, nodes */
     bool down, up;
@@ -27,7 +27,7 @@ struct fault_event {
     bool clear;
     double loss, dup, reorder, corrupt;
     int64_t jitter_ps, seed;
-    uint64_t rate_bps; /* 0: as it is */
+    uint64_t rate_bps; /* 0: unchanged */
     int64_t latency_ps;
     /* switches: down for so long, then up without state; FAULT_AS_IS */
     int64_t restart_ps;
@@ -49,7 +49,7 @@ struct fault_plan {
 
 /* An event without effect yet. */
 struct fault_event fault_event(enum fault_of of, fab_id which, int64_t at_ps);
-/* Appends; 0 or -ENOMEM. */
+/* Appends an event; 0 or -ENOMEM. */
 int fault_plan_add(struct fault_plan *p, const struct fault_event *e);
 void fault_plan_sort(struct fault_plan *p);
 /* Loads a plan and checks it against the fabric and the number of ranks. Returns 0, or -EINVAL with

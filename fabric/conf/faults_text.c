@@ -28,7 +28,7 @@ static void plan_text_put(struct plan_text *t, const char *fmt, ...)
         t->len = t->size - 1;
 }
 
-/* In the largest unit that gives a whole number. */
+/* Prints a time in the largest unit that gives a whole number. */
 static void put_time(struct plan_text *t, const char *key, int64_t ps)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups of a conf file read by a table of allowed keys. Every error has the same form: "<key>:
- * found <what>, expected <what>".
+ * Reads groups of a conf file by a table of allowed keys. Every error has the form "<key>: found <what>,
+ * expected <what>".
  */
 #include "base/assert.h"
 #include "base/nearest.h"
@@ -305,7 +305,7 @@ static bool initial_choice(const struct key *k, uint32_t *out)
     return i < n;
 }
 
-/* False: the text is not one of the key's type and range. */
+/* Parses a default. False: the text is not of the key's type and range. */
 static bool initial_value(const struct key *k, void *out)
 {
     switch (k->type) {

@@ -60,7 +60,7 @@ void template_give_up(struct build *b)
     b->nodes_unknown = b->graph_broken = true;
 }
 
-/* What a third tier needs, as in `rails`: parts of one size. */
+/* Checks a third tier, also for `rails`: its parts must have equal size. */
 static void check_tiers(struct build *b, int line, const struct leaf_spine *k)
 {
     template_divides(b, line, "leaves", k->leaves, "pods", k->pods);
@@ -72,8 +72,8 @@ static void check_tiers(struct build *b, int line, const struct leaf_spine *k)
                     k->pods);
 }
 
-/* Every leaf to every spine of its pod, every spine to every core of its group. p: the first spine,
- * l: the first leaf, c: the first core. */
+/* Joins every leaf to every spine of its pod, and every spine to every core of its group. p: the first
+ * spine, l: the first leaf, c: the first core. */
 static int join_tiers(struct build *b, const struct leaf_spine *k, int l, int p, int c,
                       const struct link_props *spine, const struct link_props *core, int line)
 {

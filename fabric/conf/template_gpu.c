@@ -185,7 +185,7 @@ static int add_switches(struct build *b, const struct gpus *g, struct rails *r)
     return rc;
 }
 
-/* Between switches; leaf by leaf, then spine by spine. */
+/* Adds the links between switches, leaf by leaf, then spine by spine. */
 static int add_upper_links(struct build *b, const struct gpus *g, const struct rails *r)
 {
     unsigned leaves = g->nodes / r->unit * r->leaves, spines = r->spines / r->pods;
@@ -208,7 +208,7 @@ static int add_upper_links(struct build *b, const struct gpus *g, const struct r
     return rc;
 }
 
-/* NVSwitches of node n, and the links of its GPUs to them. */
+/* Adds the NVSwitches of node n and the links of its GPUs to them. */
 static int add_planes(struct build *b, const struct gpus *g, unsigned n)
 {
     char stem[FAB_NAME];

@@ -49,7 +49,7 @@ struct workload {
     uint32_t microbatches;                 /* of a pipeline, per step and replica */
     enum work_axis order[WORK_AXES];       /* innermost first */
     char algorithm[WORK_GROUPS][FAB_NAME]; /* of collectives, as --algo; "": the fastest */
-    int algorithm_line;                    /* of the file */
+    int algorithm_line;                    /* their line in the file */
 };
 
 /* 0, or -EINVAL with all mistakes in errs. */
@@ -58,9 +58,9 @@ int workload_load_string(struct workload *w, const char *text, const char *path,
                          struct fab_errors *errs);
 
 uint32_t workload_degree(const struct workload *w, enum work_axis a);
-/* Ranks from one member of an axis to the next. */
+/* Distance in ranks from one member of an axis to the next. */
 uint64_t workload_stride(const struct workload *w, enum work_axis a);
-/* From one member of an expert group to the next: experts are spread over tp, then dp. */
+/* The same for an expert group: experts are spread over tp, then dp. */
 uint64_t workload_expert_stride(const struct workload *w);
 uint64_t workload_gpus(const struct workload *w);
 /* Tokens of one microbatch of one replica; the loader has checked that the division is exact. */

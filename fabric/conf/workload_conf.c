@@ -90,7 +90,7 @@ static const struct key parallel_keys[] = {
      * model. */
     OWN_KEY("algorithm"),
 };
-/* Which names there are, the simulator knows. */
+/* Takes any name: only the simulator knows which algorithms there are. */
 static const struct key algorithm_keys[] = {
     /* Of tensor parallel groups, a name as of `--algo`. Default: the fastest by the model. */
     PLAIN_KEY("tp", KEY_NAME, AT(algorithm[WORK_GROUP_TP]), NULL),
@@ -314,7 +314,7 @@ static bool read_parallel(struct wreader *r, config_setting_t *root)
         read_order(&r->b, s, r->w->order);
         read_algorithms(&r->b, s, r->w);
     }
-    /* Each is below 2^20: the product of two fits, that of three may not. */
+    /* Each is below 2^20: a product of two fits, one of three may not. */
     if (r->b.errs->total == before &&
         ((uint64_t)r->w->tp * r->w->dp > MAX_GPUS || workload_gpus(r->w) > MAX_GPUS))
         build_error(&r->b, (int)config_setting_source_line(s),

@@ -22,7 +22,7 @@ struct cut_flow {
 };
 enum { NOT_IN, SEND, RECEIVE };
 
-/* Whether the port belongs to the network in question. */
+/* Whether the port belongs to the network that is measured. */
 static bool counts(const struct cut_flow *k, const struct fab_port *p)
 {
     const struct fab_node *v = p->link == FAB_NONE ? NULL : &k->f->nodes[p->peer_node];
@@ -36,7 +36,7 @@ static uint64_t *room_of(const struct cut_flow *k, fab_id u, const struct fab_po
     return &k->residual[2u * p->link + (k->f->links[p->link].a != u)];
 }
 
-/* Switches forward frames; hosts only send or receive them. */
+/* Whether flow may pass through node u: switches forward, hosts only send or receive. */
 static bool may_pass(const struct cut_flow *k, fab_id u, const struct fab_port *p)
 {
     const struct fab_node *n = &k->f->nodes[u], *v;
@@ -77,8 +77,8 @@ static bool set_levels(struct cut_flow *k)
     return found;
 }
 
-/* Sends up to `most` from u along the levels; returns the amount that arrived. The depth is twice
- * the number of tiers, and more where flow is taken back. */
+/* Sends up to `most` from u along the levels; returns the amount that arrived. The depth of recursion is
+ * twice the number of tiers, and more if flow is taken back. */
 static uint64_t cut_flow_push(struct cut_flow *k, fab_id u, uint64_t most)
 {
     const struct fab_node *n = &k->f->nodes[u];

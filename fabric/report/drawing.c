@@ -8,8 +8,8 @@
 
 #define CHARACTER   7.5
 #define GAP         14.0
-#define COUNT       96.0 /* room for the number of links of a line */
-#define ROW         96.0 /* or so much of the width, which keeps lines apart: */
+#define COUNT       96.0 /* space for the number of a line's links */
+#define ROW         96.0 /* least height of a row; or this part of the width: */
 #define ROW_SHARE   0.1
 #define MARGIN      24.0
 #define ROWS        8u
@@ -57,7 +57,7 @@ static int by_key(const void *p, const void *q)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* [n_nodes] of each node: the first one of its box. */
+/* For each node the first one of its box. [n_nodes] */
 static int find_first(const struct fabric *f, enum fold fold, fab_id *first)
 {
     uint64_t *key = calloc(f->n_nodes + 1u, sizeof(*key));
@@ -126,7 +126,7 @@ static void label(const struct fabric *f, enum fold fold, struct drawing_box *b)
         b->width = least;
 }
 
-/* Boxes of a row are spread evenly over the width of the widest row. */
+/* Spreads the boxes of a row evenly over the width of the widest row. */
 static void drawing_place(const struct fabric *f, enum fold fold, struct drawing *d)
 {
     double need[ROWS] = {0};
@@ -148,7 +148,7 @@ static void drawing_place(const struct fabric *f, enum fold fold, struct drawing
         d->box[b].x =
             MARGIN + (d->width - 2 * MARGIN) * (2 * at[r]++ + 1) / (2.0 * (double)in_row[r]);
     }
-    step = fold > FOLD_NONE ? 1.5 * ROW : ROW; /* lines of many links are wide */
+    step = fold > FOLD_NONE ? 1.5 * ROW : ROW; /* lines of many links need space */
     step = ROW_SHARE * d->width > step ? ROW_SHARE * d->width : step;
     for (unsigned r = 0; r < ROWS; r++) {
         if (!in_row[r])
@@ -208,7 +208,7 @@ double drawing_arc(const struct drawing_box *a, const struct drawing_box *b)
     return 16 + 0.3 * apart;
 }
 
-/* Room for the arcs below the last row. */
+/* Adds space for the arcs below the last row. */
 static void add_room(struct drawing *d)
 {
     double most = 0;
@@ -224,7 +224,7 @@ static void add_room(struct drawing *d)
         d->height = most + MARGIN;
 }
 
-/* The rates that are told apart, from the highest on. */
+/* The highest rates, each of which is drawn in its own way. */
 static void find_rates(const struct fabric *f, struct drawing *d)
 {
     uint64_t last = UINT64_MAX;

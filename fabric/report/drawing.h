@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the parts of a fabric are in a picture of it: switches in rows by tier, hosts below them,
- * NVSwitches below their GPUs. Where that is too wide, or too many lines, nodes share boxes (fold.h),
- * and links between the same two boxes are one line.
+ * Layout of a picture of a fabric: switches in rows by tier, hosts below them, NVSwitches below their GPUs.
+ * If that is too wide, or has too many lines, nodes share boxes (fold.h), and links between the same two
+ * boxes are one line.
  *
  * Units: pixels at scale 1, y grows downwards.
  */
@@ -11,41 +11,41 @@
 
 #include "fabric/fabric.h"
 
-#define DRAWING_WIDTH 2400 /* pixels that a picture has at most */
+#define DRAWING_WIDTH 2400 /* largest width of a picture in pixels */
 #define DRAWING_LINES 300
-#define DRAWING_RATES 6u /* of links that are told apart */
+#define DRAWING_RATES 6u /* rates of links that are drawn differently */
 
 struct drawing_box {
     char label[2 * FAB_NAME + 32];
-    fab_id node; /* the first one in it */
+    fab_id node; /* the first node in it */
     fab_id hosts, nvswitches, others;
-    fab_id domains; /* GPU nodes */
+    fab_id domains; /* number of GPU nodes */
     uint8_t row;
-    double x, y, width; /* x: of the middle; y: of the top */
+    double x, y, width; /* x: its middle; y: its top */
 };
 
 struct drawing_line {
     fab_id a, b; /* boxes, a < b */
-    fab_id link; /* the first one in it */
+    fab_id link; /* the first link in it */
     uint32_t links;
-    uint64_t rate_bps; /* of all of them, in each direction */
+    uint64_t rate_bps; /* sum in each direction */
 };
 
 struct drawing {
     double width, height;
     unsigned n_boxes, n_lines;
     struct drawing_box *box;
-    struct drawing_line *line; /* in order of a, then b */
+    struct drawing_line *line; /* sorted by a, then b */
     fab_id *box_of;            /* [f->n_nodes] */
     unsigned n_rates;
-    uint64_t rate[DRAWING_RATES]; /* the highest; what is lower counts as one more */
+    uint64_t rate[DRAWING_RATES]; /* the highest rates; all lower ones count as one more */
 };
 #define DRAWING_BOX_HEIGHT 24.0
 
 /* NULL: no memory. */
 struct drawing *drawing_new(const struct fabric *f);
 void drawing_free(struct drawing *d);
-/* Two boxes of one row are joined by an arc, whose control point is so far below them. */
+/* How far below them the control point of an arc is that joins two boxes of one row. */
 double drawing_arc(const struct drawing_box *a, const struct drawing_box *b);
 
 #endif

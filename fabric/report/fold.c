@@ -31,7 +31,7 @@ struct fold_work {
     fab_id *stack;           /* [n_nodes] */
 };
 
-/* Sums of the numbers of switches that GPU nodes are attached to. */
+/* For each GPU node sums the numbers of the switches to which it is attached. */
 static void sum_wires(struct fold_work *w)
 {
     const struct fabric *f = w->f;
@@ -52,7 +52,7 @@ static uint64_t key_of_domain(const struct fold_work *w, fab_id domain)
     return w->f->n_domains > FOLD_DOMAINS ? mixed(w->wires[domain]) : mixed(~(uint64_t)domain);
 }
 
-/* FOLD_NODES. */
+/* The key of FOLD_NODES. */
 static uint64_t key_of_node(const struct fold_work *w, unsigned i)
 {
     const struct fab_node *n = &w->f->nodes[i];
@@ -64,7 +64,7 @@ static uint64_t key_of_node(const struct fold_work *w, unsigned i)
                : 0;
 }
 
-/* FOLD_TWINS: a switch by its neighbours. GPU nodes that share a box count once. */
+/* The key of FOLD_TWINS: a switch by its neighbours. GPU nodes that share a box count once. */
 static uint64_t key_of_twin(const struct fold_work *w, unsigned i)
 {
     const struct fabric *f = w->f;
@@ -106,7 +106,7 @@ static void colour(struct fold_work *w)
     }
 }
 
-/* Numbers what is joined without the switches of the highest tier. */
+/* Finds pods: nodes that are joined without the switches of the highest tier. */
 static void find_pods(struct fold_work *w)
 {
     const struct fabric *f = w->f;
@@ -139,7 +139,7 @@ static void find_pods(struct fold_work *w)
     }
 }
 
-/* FOLD_PODS and FOLD_ALIKE: a GPU node as a whole. */
+/* The keys of FOLD_PODS and FOLD_ALIKE: a GPU node as a whole. */
 static void keys_by_colour(struct fold_work *w, bool pods)
 {
     const struct fabric *f = w->f;

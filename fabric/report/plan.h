@@ -34,10 +34,10 @@ void plan_node_sums(const struct fabric *f, FILE *out);
 void plan_link_sums(const struct fabric *f, FILE *out);
 void plan_tree_sums(const struct fabric *f, FILE *out);
 
-/* plan_names.c: a link by its nodes where that is one, "a-b" in buf, else with its ports. */
+/* plan_names.c: names a link by its nodes, "a-b", in buf; or with its ports if that is ambiguous. */
 #define PLAN_LINK_NAME (2 * FAB_NAME + 2)
 const char *plan_link_name(const struct fabric *f, unsigned i, char *buf, size_t size);
-/* Before a fabric is started: whether the programs that run it take it; why not, in why. */
+/* Whether the programs that run fabrics can run it; if not, why has the reason. */
 #define PLAN_WHY 4352
 bool plan_runs(const struct fabric *f, char *why, size_t size);
 

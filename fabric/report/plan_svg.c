@@ -14,22 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TREES   8u   /* that are drawn: a colour each */
+#define TREES   8u   /* drawn, each in its colour */
 #define COUNTED 40u  /* lines that say how many links they stand for */
-#define EDGES   240u /* of trees, that are drawn */
+#define EDGES   240u /* limit of drawn edges of trees */
 #define CAPTION 22.0
-#define CROWD   200u /* lines: trees are thinner */
+#define CROWD   200u /* with more lines trees are drawn thinner */
 
-/* Okabe and Ito: told apart by the colour-blind too. */
+/* Okabe and Ito's colours: also the colour-blind can tell them apart. */
 static const char *const colours[TREES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                            "#e69f00", "#56b4e9", "#8b5cf6", "#b3a100"};
 
-/* Lines of links by rate, the first one in the file first: told apart by shade and dashes, which a
- * tree beside them leaves to see. */
+/* Lines of links differ by rate in shade and dashes (the highest rate is solid), so that a tree
+ * beside them stays visible. */
 static const char *const dashes[DRAWING_RATES] = {"none",     "9 3", "4 3",
                                                   "12 3 3 3", "2 3", "9 2 2 2 2 2"};
 
-/* Number of a link's rate among those that the fabric has, from the highest on. */
+/* Rank of a link's rate among the fabric's rates, from the highest on. */
 static unsigned rate_class(const struct drawing *d, uint64_t rate)
 {
     unsigned k = 0;
@@ -39,7 +39,7 @@ static unsigned rate_class(const struct drawing *d, uint64_t rate)
     return k;
 }
 
-/* A pixel and a half for 400 Gb/s, one more for each doubling. */
+/* 1.5 pixels for 400 Gb/s, one more for each doubling. */
 static double width_of(uint64_t bps)
 {
     double w = 1.5 + log2((double)bps / 400e9);
@@ -52,7 +52,7 @@ static double bottom(const struct drawing_box *b)
     return b->y + DRAWING_BOX_HEIGHT;
 }
 
-/* Where a line to `other` ends: at the box's lower or upper edge, or beside it in one row. */
+/* Where a line to `other` ends: at the box's lower or upper edge; in the same row at the lower one. */
 static double end_y(const struct drawing_box *b, const struct drawing_box *other)
 {
     return b->row < other->row ? bottom(b) : b->row > other->row ? b->y : bottom(b);
@@ -62,14 +62,14 @@ static void path(const struct drawing_box *a, const struct drawing_box *b, doubl
 {
     double ya = end_y(a, b), yb = end_y(b, a);
 
-    if (a->row == b->row) /* an arc below both */
+    if (a->row == b->row) /* an arc below both boxes */
         fprintf(out, "M%.1f %.1f Q%.1f %.1f %.1f %.1f", a->x + shift, ya, (a->x + b->x) / 2,
                 ya + drawing_arc(a, b), b->x + shift, yb);
     else
         fprintf(out, "M%.1f %.1f L%.1f %.1f", a->x + shift, ya, b->x + shift, yb);
 }
 
-/* The names of all links of a line, for programs that colour it by what they carried. */
+/* Prints the names of all links of a line, for programs that colour it by traffic. */
 static void all_links(const struct fabric *f, const struct drawing *d,
                       const struct drawing_line *line, FILE *out)
 {
@@ -118,7 +118,7 @@ static int by_boxes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lines of a box to others of that row. */
+/* Number of lines from a box to others of that row. */
 static unsigned lines_to_row(const struct drawing *d, unsigned box, unsigned row)
 {
     unsigned n = 0;
@@ -129,7 +129,7 @@ static unsigned lines_to_row(const struct drawing *d, unsigned box, unsigned row
     return n;
 }
 
-/* How many links a line stands for, above all else: near the end that it alone comes to, where lines
+/* Prints above everything else how many links a line stands for: near the end with fewer lines, where lines
  * are apart. */
 static void counts(const struct fabric *f, const struct drawing *d, FILE *out)
 {
@@ -153,8 +153,8 @@ static void counts(const struct fabric *f, const struct drawing *d, FILE *out)
     }
 }
 
-/* A tree's edges between boxes, in order: numbers of two boxes, one however many nodes of the box
- * have a parent there. Mallocs *edge. */
+/* A tree's edges between boxes, sorted: pairs of boxes, each once even if several nodes of a box have a
+ * parent there. Mallocs *edge. */
 static unsigned find_edges(const struct fabric *f, const struct drawing *d, unsigned t,
                            uint64_t **edge)
 {
@@ -182,8 +182,8 @@ static unsigned count_edges(const struct fabric *f, const struct drawing *d, uns
     return n;
 }
 
-/* The trees that are drawn: returns how many, at most TREES, and fewer where each has many edges.
- * Trees inside of a box are passed over. */
+/* Chooses the trees to draw: at most TREES, fewer if each has many edges. Skips trees inside a box. Returns
+ * their number. */
 static unsigned plan_svg_choose(const struct fabric *f, const struct drawing *d, unsigned *tree)
 {
     unsigned n = 0, edges = 0;
@@ -203,7 +203,7 @@ static unsigned plan_svg_choose(const struct fabric *f, const struct drawing *d,
     return n;
 }
 
-/* How far tree k is from the middle of the line between two boxes: beside the line, not on it. */
+/* Distance of tree k from the middle of the line between two boxes: trees are drawn beside the line. */
 static double beside(const struct drawing *d, unsigned a, unsigned b, unsigned k)
 {
     double from = 2, lean, dx = d->box[a].x - d->box[b].x, dy = d->box[a].y - d->box[b].y;
@@ -217,7 +217,7 @@ static double beside(const struct drawing *d, unsigned a, unsigned b, unsigned k
     return (k % 2 ? -1 : 1) * lean * (from + 3.0 * (double)(k / 2));
 }
 
-/* One tree, of number k among those that are drawn. */
+/* Draws tree t, which is number k of the drawn trees. */
 static void tree(const struct fabric *f, const struct drawing *d, unsigned t, unsigned k, FILE *out)
 {
     uint64_t *edge;
@@ -256,9 +256,9 @@ static void boxes(const struct fabric *f, const struct drawing *d, FILE *out)
     }
 }
 
-/* ---- what the lines mean ---- */
+/* ---- the legend ---- */
 
-/* A line for each rate and latency that a link has. Returns how many lines that are. */
+/* Prints a line for each rate and latency of links. Returns the number of lines. */
 static unsigned plan_svg_rates(const struct fabric *f, const struct drawing *d, double y, FILE *out)
 {
     bool *done = enough_memory(f->n_links + 1u, sizeof(*done));

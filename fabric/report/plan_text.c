@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The largest unit that gives a whole number. */
+/* Prints a value in the largest unit that gives a whole number. */
 static const char *print_unit(uint64_t v, const char *const *units, uint64_t step, char *buf,
                               size_t n)
 {

@@ -98,7 +98,7 @@ static int no_memory(void)
     return 1;
 }
 
-/* False: no memory. */
+/* Prints as the options say. False: no memory. */
 static bool plan_opts_print(const struct plan_opts *o, const struct fabric *f)
 {
     if (o->svg)
@@ -116,7 +116,7 @@ static bool plan_opts_print(const struct plan_opts *o, const struct fabric *f)
     return true;
 }
 
-/* Of any file that libconfig reads: fault plans and workloads are published with confs. */
+/* Prints any file that libconfig reads: fault plans and workloads are published with confs. */
 static int print_shown(const char *path)
 {
     char why[INPUT_WHY], name[512], *text, *shown;

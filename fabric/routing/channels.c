@@ -49,13 +49,13 @@ static bool on_plane(const struct fabric *f, const struct fab_port *p)
     return v != FAB_NONE && f->nodes[v].role == FAB_ROLE_NVSWITCH;
 }
 
-/* Ports of the two hosts that are paired already. */
+/* Ports of the two hosts that already have a partner. */
 struct channels_used {
     uint32_t a, b;
 };
 
-/* The fastest pair of free ports that reach each other, the first of equal ones; its rate, 0: there
- * is none. */
+/* Finds the fastest pair of free ports that reach each other, the first of equal ones. Returns its rate; 0:
+ * there is none. */
 static uint64_t fastest(const struct port_pair *k, bool planes, const struct channels_used *u,
                         unsigned *pa, unsigned *pb)
 {
@@ -78,8 +78,8 @@ static uint64_t fastest(const struct port_pair *k, bool planes, const struct cha
     return best;
 }
 
-/* Planes in order; or all other ports, fast ones with fast ones and before slow ones, so that a ring
- * through many hosts has a fast channel and a slow one, whatever the order of their ports is. */
+/* Pairs planes in order; or all other ports, fast ones with fast ones before slow ones, so that a ring
+ * through many hosts has a fast channel and a slow one, whatever the order of their ports. */
 static void add_ports(struct port_pair *k, bool planes)
 {
     unsigned mate[FAB_MAX_HOST_PORTS], p = 0, q = 0;
@@ -107,8 +107,8 @@ unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_
 
     if (host_a >= f->n_hosts || host_b >= f->n_hosts)
         return 0;
-    /* Counted from the lower host on: pairs and their order are the same from either end, also where
-     * the two are wired to the same leaves in different order. */
+    /* Pairs from the lower host on, so that both ends see the same pairs in the same order, even if the two
+     * are wired to the same leaves in different order. */
     k.turned = host_a > host_b;
     k.a = &f->nodes[f->hosts[k.turned ? host_b : host_a]];
     k.b = &f->nodes[f->hosts[k.turned ? host_a : host_b]];
@@ -121,7 +121,7 @@ unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_
         add_ports(&k, true);
     if (!k.n)
         add_ports(&k, false);
-    if (!k.n) /* GPU nodes whose NVSwitches are joined */
+    if (!k.n) /* GPU nodes whose NVSwitches have links to each other */
         add_ports(&k, true);
     return k.n;
 }

@@ -36,15 +36,15 @@ static fab_id host_port(const struct fab_node *n, const fab_id *port, unsigned k
     return port[0];
 }
 
-/* Between aggregation nodes and their neighbours: spread by the ordinals of both ends. */
+/* For frames between aggregation nodes and their neighbours: spreads by the ordinals of both ends. */
 static unsigned select_between_switches(const struct fabric *f, const struct fab_dest *src,
                                         int dest)
 {
     return f->nodes[src->node].ordinal + f->nodes[f->dests[dest].node].ordinal;
 }
 
-/* The ordinal of a host among those whose frames come up to `node` from leaves: c of a leaf's n
- * uplinks lead there, so c of every n hosts of that leaf do. */
+/* The ordinal of a host among those whose frames come up to `node` from leaves: c of a leaf's n uplinks
+ * lead there, so c of every n hosts of that leaf use them. */
 static unsigned ordinal_above(const struct fabric *f, fab_id node, int dest,
                               const struct fab_node *leaf, unsigned a)
 {
@@ -60,11 +60,11 @@ static unsigned ordinal_above(const struct fabric *f, fab_id node, int dest,
         c++;
     }
     T_ASSERT_HOT(c <= n && before <= c, "more of a leaf's hosts come up to a switch than it has");
-    c = c ? c : 1; /* two tiers above the leaf and more */
+    c = c ? c : 1; /* for nodes that are two tiers or more above the leaf */
     return leaf->ordinal * ((leaf->n_hosts + n - 1) / n) * c + a / n * c + before;
 }
 
-/* first: the first of the next hops. */
+/* The balanced choice. first: the first of the next hops. */
 static unsigned balanced(const struct fabric *f, fab_id node, int dest, uint32_t src_ip,
                          fab_id first)
 {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Ports that are always in the tree: to hosts and to the outside. */
+/* Adds the ports that are always in the tree: to hosts and to the outside. */
 static void leaves_of_tree(struct fabric *f)
 {
     for (unsigned i = 0; i < f->n_nodes; i++) {
@@ -20,7 +20,7 @@ static void leaves_of_tree(struct fabric *f)
     }
 }
 
-/* The tree of the switches that are joined to the root. */
+/* Adds the tree of the switches that are joined to the root. */
 static void flood_from(struct fabric *f, fab_id root, bool *seen, fab_id *queue)
 {
     seen[root] = true;
@@ -41,7 +41,7 @@ static void flood_from(struct fabric *f, fab_id root, bool *seen, fab_id *queue)
     }
 }
 
-/* The highest switches are roots. */
+/* Makes the trees; the highest switches are roots. */
 int flood_build(struct fabric *f)
 {
     bool *seen = calloc(f->n_nodes + 1u, sizeof(*seen));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Next hops. All destinations at one switch share the route to it, and switches reach each other
- * only within a network. So a switch stores one set of ports per switch of its network; a host
- * stores nothing and looks at the switches of its ports. Rejected: a table of every node for every
- * destination takes 2 GB for 4,096 GPUs of five ports.
+ * Next hops. All destinations at one switch share the route to it, and switches reach each other only
+ * within a network. So a switch stores one set of ports per switch of its network; a host stores nothing
+ * and uses the switches of its ports. Rejected: a table of every node for every destination, which takes
+ * 2 GB for 4,096 GPUs of five ports.
  */
 #include "base/assert.h"
 #include "fabric/build.h"
@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/* The switch of a destination: itself, or the one that its host is linked to; FAB_NONE: the host is
- * linked to hosts. */
+/* The switch of a destination: itself, or the one to which its host is linked; FAB_NONE: the host is linked
+ * to hosts. */
 static fab_id switch_of(const struct fabric *f, const struct fab_dest *d)
 {
     const struct fab_node *n = &f->nodes[d->node];
@@ -20,7 +20,7 @@ static fab_id switch_of(const struct fabric *f, const struct fab_dest *d)
     return n->kind == FAB_SWITCH ? d->node : peer_switch(f, &n->ports[d->port]);
 }
 
-/* Count and ports; NULL: no route. */
+/* The number of ports, then the ports; NULL: no route. */
 static const fab_id *route(const struct fabric *f, fab_id from, fab_id to)
 {
     const struct fab_node *u = &f->nodes[from], *t = &f->nodes[to];
@@ -30,7 +30,7 @@ static const fab_id *route(const struct fabric *f, fab_id from, fab_id to)
     return fabric_is_large(f) ? routes_find(f, from, to) : u->routes[t->network_index];
 }
 
-/* A host's ports whose switch is the target or has a route to it. */
+/* Finds the ports of a host whose switch is the target or has a route to it. */
 static unsigned of_host(const struct fabric *f, fab_id node, fab_id target, fab_id *port)
 {
     const struct fab_node *n = &f->nodes[node];

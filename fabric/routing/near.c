@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What somebody meant whose node or link a fabric does not have. A link has four names: its ends in
- * either order, with their ports or without.
+ * Guesses which node or link somebody meant whose name the fabric does not have. A link has four names: its
+ * ends in either order, with or without their ports.
  */
 #include "base/nearest.h"
 #include "fabric/fabric.h"
@@ -11,7 +11,7 @@
 
 struct candidates {
     const struct fabric *f;
-    char *name; /* of NEAR_TEXT bytes */
+    char *name; /* NEAR_TEXT bytes */
     bool ports;
 };
 
@@ -60,14 +60,14 @@ const char *fabric_link_hint(const struct fabric *f, const char *name, char *buf
     struct candidates c = {.f = f, .name = text, .ports = strchr(name, ':') != NULL};
     int i = nearest_index(name, link_at, &c);
 
-    if (i < 0 && c.ports) { /* "h0:leaf0" */
+    if (i < 0 && c.ports) { /* perhaps "h0:leaf0" */
         c.ports = false;
         i = nearest_index(name, link_at, &c);
     }
     if (i < 0)
         return nearest_hint(NULL, buf, size);
     link_at(&c, (unsigned)i);
-    if (fabric_link_by_name(f, text) < 0) /* parallel cables */
+    if (fabric_link_by_name(f, text) < 0) /* the name fits parallel cables */
         snprintf(text, sizeof(text), "%s", f->links[i / 2].name);
     return nearest_hint(text, buf, size);
 }

@@ -22,7 +22,7 @@ fab_id fabric_node_index(const struct fabric *f, const struct fab_node *n)
     return (fab_id)(n - f->nodes);
 }
 
-/* Whether name is that of the link from one end to the other, with both ports or without. */
+/* Whether name names the link from one end to the other, with both ports or with none. */
 static bool names_link(const struct fabric *f, const struct fab_link *l, bool from_a,
                        const char *name)
 {
@@ -50,7 +50,7 @@ int fabric_link_by_name(const struct fabric *f, const char *name)
     return found;
 }
 
-/* Links from src_node to dests[dest] for a source address. */
+/* The links from src_node to dests[dest] for frames with a source address. */
 static unsigned walk(const struct fabric *f, fab_id src_node, int dest, uint32_t src_ip,
                      uint32_t *dirlinks, unsigned max)
 {
@@ -76,7 +76,7 @@ unsigned fabric_path(const struct fabric *f, fab_id src_node, fab_id dst_node, u
     const struct fab_node *src = &f->nodes[src_node], *dst = &f->nodes[dst_node];
     unsigned n = src_node == dst_node ? 0 : dst->kind == FAB_HOST ? dst->n_ports : 1;
 
-    /* To the first address that has a route. */
+    /* Goes to the first address that has a route. */
     for (unsigned q = 0; q < n; q++) {
         fab_id p;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * By the rule of routes.c: an end is reached downwards, or sideways by a switch of the tier that
- * reaches it downwards, or upwards by a higher switch that reaches it at all. So the sets of a
- * network are unions over its links, lowest tier first, then highest tier first. Rejected: bits by
- * host in every switch take gigabytes for 65,536 hosts.
+ * Follows the rule of routes.c: a switch reaches an end downwards, or sideways by a switch of its tier that
+ * reaches it downwards, or upwards by a higher switch that reaches it at all. So the sets of a network are
+ * unions over its links, first with the lowest tier first, then with the highest tier first. Rejected: a
+ * bit for each host in every switch takes gigabytes for 65,536 hosts.
  */
 #include "fabric/routing/reach.h"
 
@@ -40,8 +40,8 @@ static bool reach_unite(uint64_t *to, const uint64_t *from, unsigned words)
     return more;
 }
 
-/* Unites the sets of u's neighbours above (1), below (-1) or beside it (0) with its own; returns
- * whether there was anything new. */
+/* Adds the sets of u's neighbours above (1), below (-1) or beside it (0) to its own. Returns whether that
+ * added anything. */
 static bool reach_collect(const struct fabric *f, const struct reach *r, uint64_t *sets, fab_id u,
                           int above)
 {
@@ -80,7 +80,7 @@ static void reach_network(const struct fabric *f, const struct reach *r, unsigne
         reach_collect(f, r, r->all, mine[s], 1);
 }
 
-/* Numbers the ends; returns the words of all sets. */
+/* Numbers the ends. Returns the words that all sets take. */
 static size_t number_ends(const struct fabric *f, struct reach *r)
 {
     size_t sum = 0;
@@ -101,7 +101,7 @@ static size_t number_ends(const struct fabric *f, struct reach *r)
     return sum;
 }
 
-/* Who hangs where, by network. */
+/* Lists the attached hosts by network. */
 static void list_attached(struct build *b, struct reach *r)
 {
     const struct fabric *f = b->f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What switches reach, without a table of routes: sets of the ends of their network, which are its
- * switches with hosts, and who is attached to them.
+ * Which hosts each switch reaches, without a table of routes: for each switch the set of ends that it
+ * reaches, which are the switches of its network with hosts, and the hosts attached to each end.
  */
 #ifndef TRIB_FABRIC_ROUTING_REACH_H
 #define TRIB_FABRIC_ROUTING_REACH_H
@@ -9,18 +9,18 @@
 #include "fabric/build.h"
 
 struct reach_host {
-    fab_id host, end; /* nodes */
+    fab_id host, end; /* node indices */
     fab_id port;      /* of the host */
-    bool several;     /* the host has further ports at the network */
+    bool several;     /* the host has more ports in this network */
 };
 
 struct reach {
-    unsigned *words; /* [n_networks] 64 ends each, of a set */
-    size_t *at;      /* [n_networks] sets of its first switch in down and all */
-    fab_id *end;     /* [n_nodes] number of the switch among the ends of its network */
-    uint64_t *down;  /* ends that are reached without going up, */
-    uint64_t *all;   /* and at all */
-    size_t *first;   /* [n_networks + 1] attached hosts, in order of hosts */
+    unsigned *words; /* [n_networks] words of a set, 64 ends each */
+    size_t *at;      /* [n_networks] where its first switch's set begins in down and all */
+    fab_id *end;     /* [n_nodes] number of a switch among the ends of its network */
+    uint64_t *down;  /* ends that a switch reaches without going up, */
+    uint64_t *all;   /* and by any route */
+    size_t *first;   /* [n_networks + 1] attached hosts, sorted by host */
     struct reach_host *attached;
 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies nodes and ports, which contain routes and the tree; shares the rest. */
+/* Copies nodes and ports, which contain routes and the tree, and shares the rest. */
 static void copy_nodes(struct build *b, const struct fabric *f)
 {
     b->f->nodes = build_alloc(b, f->n_nodes + 1u, sizeof(*f->nodes));
@@ -28,7 +28,7 @@ static bool between_switches(const struct fabric *f, const struct fab_link *l)
     return f->nodes[l->a].kind == FAB_SWITCH && f->nodes[l->b].kind == FAB_SWITCH;
 }
 
-/* While routes are computed, links that are down are left out. */
+/* Removes links that are down, or puts them back: they are left out while routes are computed. */
 static void set_links(struct fabric *f, const bool *down, bool there)
 {
     for (unsigned i = 0; i < f->n_links; i++) {
@@ -59,7 +59,7 @@ struct fabric *fabric_without(const struct fabric *f, const bool *down)
         copy_nodes(&b, f);
     if (!b.no_memory) {
         set_links(b.f, down, false);
-        routes_build(&b); /* hosts that are cut off are no mistake here: its errors are ignored */
+        routes_build(&b); /* its errors are ignored: cut-off hosts are no mistake here */
         b.no_memory |= flood_build(b.f) != 0;
         set_links(b.f, down, true);
     }

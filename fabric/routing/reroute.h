@@ -10,7 +10,7 @@
 
 #include "fabric/fabric.h"
 
-/* down: [f->n_links]. Links of hosts have no effect: they have no alternative. f must outlive the
+/* down: [f->n_links]. Links of hosts have no effect, because hosts have no alternative. f must outlive the
  * result, which the caller frees by fabric_free(). NULL: out of memory. */
 struct fabric *fabric_without(const struct fabric *f, const bool *down);
 

@@ -12,16 +12,16 @@
  *   SIDEWAYS  to a switch of its tier that has a DOWN or SIDEWAYS route
  *   UP        to a higher switch that has any route
  *
- * because a switch sends a frame down only to a switch with a DOWN route, which uses that one next.
- * Within a kind the distance falls by one per hop, so no loop exists. Hosts do not forward.
+ * because a switch sends a frame down only to a switch with a DOWN route, which it then uses. Within a kind
+ * the distance falls by one per hop, so there is no loop. Hosts do not forward.
  *
  * Rejected: with shortest paths over the whole graph, a frame would bounce off a leaf if a spine
  * has lost a link.
  *
- * All destinations at one switch share the route to it, and no route leads from one network to
- * another: routes are computed once per pair of switches of a network (hops.c). Of a large
- * fabric, which is only computed, no table of all pairs is kept, which would take gigabytes: routes
- * to one switch at a time are there, those to the one that was asked for last.
+ * All destinations at one switch share the route to it, and no route leads from one network to another, so
+ * routes are computed once per pair of switches of a network (hops.c). A large fabric is only computed; a
+ * table of all its pairs would take gigabytes, so only the routes to one switch are kept, that of the last
+ * question.
  */
 #include "base/assert.h"
 #include "fabric/build.h"
@@ -37,7 +37,7 @@ enum route_kind { NO_ROUTE, DOWN, SIDEWAYS, UP };
 struct routes {
     const fab_id *mine; /* f->by_network: the current network */
     unsigned n_mine;
-    unsigned *first; /* [n_nodes + 1] of a switch: its first neighbour that is a switch */
+    unsigned *first; /* [n_nodes + 1] index of a switch's first neighbouring switch */
     fab_id *peer, *port;
     uint8_t *kind;     /* [n_nodes] route to the current switch */
     fab_id *dist;      /* [n_nodes] */
@@ -46,7 +46,7 @@ struct routes {
     uint16_t *tier;    /* [n_nodes] */
     bool has_sideways; /* some link joins switches of one tier */
     fab_id target;     /* FAB_NONE: none yet */
-    /* Tables: [n_nodes] last set of hops, shared while it stays the same. Without: sets of hops to
+    /* With tables: [n_nodes] the last set of hops, shared while it stays the same. Without: sets of hops to
      * the target; that of u, once known, is at first[u] + u. */
     const fab_id **recent;
     fab_id *set;
@@ -60,7 +60,7 @@ static void routes_offer(struct routes *w, fab_id u, enum route_kind kind, unsig
     }
 }
 
-/* Lowest tier first, so that everything below u is final when u is visited. */
+/* Goes from the lowest tier up, so that everything below u is final when u is visited. */
 static void routes_down(struct routes *w, fab_id target)
 {
     w->kind[target] = DOWN;
@@ -77,8 +77,7 @@ static void routes_down(struct routes *w, fab_id target)
     }
 }
 
-/* From every switch with a DOWN route outwards along its tier, again whenever a shorter route is
- * found. */
+/* Goes from every switch with a DOWN route along its tier, and again whenever it finds a shorter route. */
 static void routes_sideways(struct routes *w, unsigned size)
 {
     unsigned head = 0, count = 0;
@@ -113,7 +112,7 @@ static void routes_sideways(struct routes *w, unsigned size)
     }
 }
 
-/* Highest tier first, so that everything above u is final when u is visited. */
+/* Goes from the highest tier down, so that everything above u is final when u is visited. */
 static void routes_up(struct routes *w)
 {
     for (unsigned s = w->n_mine; s-- > 0;) {
@@ -141,7 +140,7 @@ static bool is_next(const struct routes *w, fab_id u, fab_id v)
     case DOWN:
         return up < 0 && w->kind[v] == DOWN;
     case SIDEWAYS:
-        return up == 0; /* v has a route down or sideways itself: at least by u */
+        return up == 0; /* v then has a route down or sideways, at least by u */
     default:
         return up > 0;
     }
@@ -158,7 +157,7 @@ static void routes_to(struct routes *w, unsigned n_switches, fab_id target)
     w->target = target;
 }
 
-/* The ports of the next hops; returns their number. */
+/* Writes the ports of the next hops; returns their number. */
 static unsigned next_hops(const struct routes *w, fab_id u, fab_id *port)
 {
     unsigned k = 0;
@@ -169,9 +168,9 @@ static unsigned next_hops(const struct routes *w, fab_id u, fab_id *port)
     return k;
 }
 
-/* ---- of a large fabric, when they are asked for ---- */
+/* ---- routes of a large fabric, on demand ---- */
 
-/* The network of a switch. */
+/* Makes the network of a switch the current one. */
 static void enter_network(const struct fabric *f, struct routes *w, fab_id node)
 {
     const struct fab_node *n = &f->nodes[node];

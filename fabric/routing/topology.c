@@ -3,9 +3,9 @@
  * Computes from the graph: lists of hosts and switches, their tiers and ordinals, and the tree on
  * which frames are flooded.
  *
- * Tiers order the switches, so that no route goes down and up again (routes.c). A role determines
- * the tier; that of a plain "switch" is its distance from the nearest host or port to the outside,
- * which leads to hosts as well.
+ * Tiers order the switches, so that no route goes down and up again (routes.c). A role determines the tier.
+ * The tier of a plain "switch" is its distance from the nearest host or port to the outside, behind which
+ * there are hosts, too.
  */
 #include "base/assert.h"
 #include "fabric/build.h"
@@ -42,8 +42,7 @@ static bool touches_host(const struct fabric *f, const struct fab_node *n)
     return false;
 }
 
-/* Breadth-first search over switches from queue[0..n), whose dist is set; the others' is
- * FAB_NONE. */
+/* Breadth-first search over switches from queue[0..n), whose dist is set; that of the others is FAB_NONE. */
 static void topology_spread(const struct fabric *f, fab_id *dist, fab_id *queue, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {

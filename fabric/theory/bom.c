@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/theory/bom.h"
 
-#define DOWN (DEV_SWITCH_PORTS / 2) /* ports of a switch below the top: as many up as down */
+#define DOWN (DEV_SWITCH_PORTS / 2) /* ports down of a switch below the top: half of all */
 
 static uint64_t bom_divide_up(uint64_t a, uint64_t b)
 {
     return (a + b - 1) / b;
 }
 
-/* Rails: GPU i of every node on leaf i of its unit (F11). Of fewer nodes than a leaf has ports
- * several rails share one (F15). */
+/* Leaves of a unit: GPU i of every node is on leaf i (F11). If a unit has fewer nodes than a leaf has ports,
+ * several rails share a leaf (F15). */
 static uint64_t leaves_of_unit(uint64_t nodes, uint64_t gpus)
 {
     uint64_t rails = nodes < DOWN ? DOWN / nodes : 1;

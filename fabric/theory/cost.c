@@ -64,7 +64,7 @@ double cost_gpu_Bps(const struct cost_levels *l, unsigned i, struct cost_axis a)
     const struct cost_level *v = &l->lv[i];
     double w = v->child_Bps / v->below;
 
-    /* Without a switch a GPU has a cable to each other one, and uses those to members (F17). */
+    /* Without a switch a GPU has a cable to each other one, and uses those to members only (F17). */
     if (v->role == FAB_ROLE_HOST)
         w *= (cost_children(l, i, a) - 1) / (v->hosts - 1);
     return w;
@@ -79,7 +79,7 @@ void cost_record(struct cost *c, unsigned i, double s)
     }
 }
 
-/* B / (max(Y, S_(i-1)) W_i) with W_i per GPU. */
+/* Time of a level: B / (max(Y, S_(i-1)) W_i) with W_i per GPU. */
 static double once(const struct cost_levels *l, unsigned i, struct cost_axis a, double bytes)
 {
     return bytes / (most((double)a.inner, l->lv[i].below) * cost_gpu_Bps(l, i, a));
@@ -128,25 +128,25 @@ struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double b
     return c;
 }
 
-/* GPUs of a node, 1: there are no nodes. */
+/* GPUs of a node; 1: there are no nodes. */
 static double node_gpus(const struct cost_levels *l)
 {
     return l->n && l->lv[0].role == FAB_ROLE_NVSWITCH ? l->lv[0].hosts : 1;
 }
 
-/* Whether level i joins islands, such as rails, that are smaller than its children. */
+/* Whether level i joins islands, such as rails, which are smaller than its children. */
 static bool joins_islands(const struct cost_level *v)
 {
     return v->island > 1 && v->island < v->below && v->island_Bps > 0;
 }
 
-/* Flows of rings that leave an island of level i: one from each node's last member to the next
- * node's first, if those are not on one island. */
+/* Flows of rings that leave an island of level i: one from each node's last member to the next node's
+ * first, if the two are not on one island. */
 static double ring_flows(const struct cost_levels *l, unsigned i, struct cost_axis a)
 {
     const struct cost_level *v = &l->lv[i];
     double node = node_gpus(l), y = (double)a.inner,
-           islands = v->island_local > 1 ? v->island_stride : node, /* that a node's GPUs are on */
+           islands = v->island_local > 1 ? v->island_stride : node, /* on which a node's GPUs are */
         nodes = cost_least(v->island / v->island_local, ceil(y * (double)a.degree / node));
 
     if (!joins_islands(v) || y >= node || nodes <= 1)
@@ -169,8 +169,8 @@ static unsigned top_level(const struct cost_levels *l, struct cost_axis a)
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
 {
     double n = (double)a.degree, sent = (reduce ? 2 : 1) * (n - 1) / n * bytes;
-    bool first = true; /* beyond GPU nodes: there each GPU has a port, above each flow has a
-                          cable */
+    bool first = true; /* beyond GPU nodes: there each GPU has a port, but higher up each flow has
+                          a cable */
     unsigned top = top_level(l, a);
     struct cost c = {0};
 
@@ -181,7 +181,7 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
 
         if (flows > 0)
             cost_record(&c, i, flows * sent / ((double)a.inner * v->island_Bps));
-        /* Of a node alone on its leaves, what goes on to others passes them, too. */
+        /* A node that is alone on its leaves sends through them also what goes on to other leaves. */
         if (cost_children(l, i, a) <= 1 && (node || !first || i > top))
             continue;
         cost_record(&c, i,
@@ -192,7 +192,7 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
     return c;
 }
 
-/* Bandwidth from a GPU to another one of its level's group: NVLink in a node, else the narrowest
+/* Bandwidth from a GPU to another one of its level's group: NVLink within a node, else the narrowest
  * level. */
 static double pair_Bps(const struct cost_levels *l, unsigned top, struct cost_axis a)
 {
@@ -243,8 +243,8 @@ unsigned cost_steps_halving(unsigned n)
 
 struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, double bytes)
 {
-    /* that leave a child: those of its GPUs, a sum from each of its leaves, then one sum, of which
-     * each spine has a share */
+    /* that leave a child: at the lowest level one from each of its GPUs, then a sum from each of its leaves,
+     * then one sum, of which each spine has a share */
     double vectors = 0;
     unsigned top = top_level(l, a);
     struct cost c = {0};
@@ -294,8 +294,8 @@ struct cost cost_alltoall_forwarded(const struct cost_levels *l, struct cost_axi
     return c;
 }
 
-/* Members of the first one's collective in its GPU node, and in its part of an island there. The
- * part is every stride-th GPU, the members are every inner-th one. */
+/* Counts the members of the first member's collective in its GPU node, and in the node's part of an island.
+ * The part is every island_stride-th GPU, the members are every inner-th one. */
 static void count_local(const struct cost_level *v, struct cost_axis a, double node, double *all,
                         double *own)
 {
@@ -307,12 +307,12 @@ static void count_local(const struct cost_level *v, struct cost_axis a, double n
         x = y;
         y = rest;
     }
-    period = a.inner / x; /* of the part's GPUs one in so many is a member */
+    period = a.inner / x; /* one of so many GPUs of the part is a member */
     *all = most(cost_least(node / (double)a.inner, (double)a.degree), 1);
     *own = cost_least(most(ceil(v->island_local / (double)period), 1), *all);
 }
 
-/* Time of what leaves the islands below level i, if they are smaller than its children. */
+/* Time of the data that leave the islands below level i, if islands are smaller than its children. */
 static double between_islands(const struct cost_levels *l, unsigned i, struct cost_axis a,
                               double pair_bytes, enum cost_sparsity s, double k)
 {
@@ -323,12 +323,12 @@ static double between_islands(const struct cost_levels *l, unsigned i, struct co
     if (!joins_islands(v))
         return 0;
     count_local(v, a, node, &all, &own);
-    nodes = cost_least(nodes, v->island / v->island_local); /* of the island, with members */
+    nodes = cost_least(nodes, v->island / v->island_local); /* those of the island with members */
     inside = y > node ? most(floor(nodes * node / y), 1) : nodes * own;
     out = (double)a.degree - inside - (all - own);
     if (out <= 0)
         return 0;
-    /* All of its GPUs in these nodes send: the groups of `inner` do at the same time. */
+    /* All GPUs of the island in these nodes send, because the groups of `inner` do so at the same time. */
     return nodes * v->island_local * out * pair_bytes / v->island_Bps *
            cost_share(s, k, (double)a.degree / inside);
 }
@@ -349,7 +349,7 @@ struct cost cost_alltoall_rails(const struct cost_levels *l, struct cost_axis a,
     struct cost c = cost_alltoall_forwarded(l, a, bytes, COST_DENSE, 0);
     double n = (double)a.degree, local = l->n ? cost_children(l, 0, a) : 1;
 
-    /* Of a node's members each gets what is for its rail from each other one. */
+    /* Each member of a node gets from each other one the data for its rail. */
     if (local > 1 && l->lv[0].role == FAB_ROLE_NVSWITCH)
         cost_record(&c, 0,
                     bytes / (double)a.inner * (local - 1) / (local * n) / cost_gpu_Bps(l, 0, a));
@@ -377,7 +377,7 @@ struct cost_bytes cost_bytes_leaf(double bytes, unsigned nodes, unsigned gpus)
                                .switch_out = bytes * (nodes - 1)};
 }
 
-/* The GPU holds the shards of its rail already: B / N; its own part needs no way back. */
+/* The GPU already holds the shards of its rail, B / N, so its own part need not come back. */
 struct cost_bytes cost_bytes_node(double bytes, unsigned gpus)
 {
     double gpu = bytes / gpus;

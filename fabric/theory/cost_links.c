@@ -11,8 +11,8 @@
 #define CHANNELS FAB_MAX_HOST_PORTS
 #define HOPS     32u
 
-/* On the link: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, of the link 24; of the last frame of a
- * message 4 more; an acknowledgement has 4 instead of payload. Long blocks are sent in slices. */
+/* Bytes beyond the payload on the link: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, of the link 24. The last
+ * frame of a message has 4 more; an acknowledgement has 4 instead of payload. Long blocks are sent in slices. */
 #define HEADERS   82.0
 #define IMMEDIATE 4.0
 #define ACK       86.0
@@ -21,14 +21,14 @@
 struct link_count {
     const struct fabric *f;
     struct cost_axis a;
-    unsigned local; /* members of a node, in each group */
+    unsigned local; /* members of a group in each node */
     double *flows;  /* [2 * links] over each direction */
     bool *seen;     /* [nodes] */
-    fab_id *leaf;   /* [members of a group] the first one behind the same switches */
-    uint32_t *many; /* [members of a group] so many are there, besides those of a sender's node */
+    fab_id *leaf;   /* [members of a group] the first member behind the same switches */
+    uint32_t *many; /* [members of a group] members behind them, but in other nodes */
 };
 
-/* Host of a member of a group. */
+/* The host of a member of a group. */
 static unsigned host_at(const struct link_count *k, unsigned group, unsigned member)
 {
     return group + member * (unsigned)k->a.inner;
@@ -39,8 +39,8 @@ static bool is_plane(const struct fabric *f, const struct fab_port *p)
     return f->nodes[p->peer_node].role == FAB_ROLE_NVSWITCH;
 }
 
-/* n flows from host to host, divided among their channels by rate. to_leaf: without the last link.
- * Ways over the planes of a node are left out: nothing shares them. */
+/* Adds n flows from host to host, divided among their channels by rate. to_leaf: without the last link.
+ * Leaves out the planes of a node, which no flows share. */
 static void add_flows(struct link_count *k, unsigned from, unsigned to, double n, bool to_leaf)
 {
     const struct fabric *f = k->f;
@@ -100,7 +100,7 @@ static unsigned count_rails(struct link_count *k)
     return n;
 }
 
-/* From one member to all of other nodes: those behind one leaf are reached by one way up to it. */
+/* Adds flows from a member to all members of other nodes: one way up to those behind one leaf. */
 static void add_to_all(struct link_count *k, unsigned group, unsigned from)
 {
     unsigned n = (unsigned)k->a.degree, node = from / k->local;
@@ -119,7 +119,7 @@ static void add_to_all(struct link_count *k, unsigned group, unsigned from)
     }
 }
 
-/* Where ring c of nodes of n GPUs leaves a node that it entered at GPU c. */
+/* The GPU at which ring c, in nodes of n GPUs, leaves a node that it entered at GPU c. */
 static unsigned ring_exit(unsigned c, unsigned n)
 {
     return (n % 2 ? c + (n + 1) / 2 : c + n / 2) % n;
@@ -139,13 +139,13 @@ static void add_rings(struct link_count *k, unsigned group)
         }
 }
 
-/* Members of a group, from one on, so many apart. */
+/* Members of a group: `first` and every step-th one after it. */
 struct cost_part {
     unsigned group, first, step;
 };
 
-/* A vector's share each way between each two aggregation nodes of a group's tree. The members' own links
- * are not counted: the leaf level has them. */
+/* Adds a vector's share in both directions of each edge between aggregation nodes of a group's tree. Leaves
+ * out the members' own links, which the leaf level covers. */
 static void add_tree(struct link_count *k, const struct fab_tree *t, fab_id top,
                      const struct fab_members *m, struct cost_part p, double share)
 {
@@ -166,8 +166,8 @@ static void add_tree(struct link_count *k, const struct fab_tree *t, fab_id top,
     }
 }
 
-/* The trees that a job of all members has: those of other roots, and if there are none that reach
- * all members, any. */
+/* The trees of a job of all members: the first tree of each root that reaches all of them, or, if there is
+ * no such root, of any root. */
 static unsigned list_trees(const struct link_count *k, const struct fab_members *m,
                            fab_id tree[FAB_JOB_TREES])
 {
@@ -184,7 +184,7 @@ static unsigned list_trees(const struct link_count *k, const struct fab_members 
     return n;
 }
 
-/* The members of one place in their nodes are a rail. */
+/* Adds the trees of all rails: the members of one place in their nodes are a rail. */
 static int add_trees(struct link_count *k, unsigned group)
 {
     const struct fabric *f = k->f;
@@ -217,7 +217,7 @@ static int add_trees(struct link_count *k, unsigned group)
     return rc;
 }
 
-/* All members share the vector among the trees, those of the whole fabric alone. */
+/* All members share the vector among the scale-out trees that reach all of them; only if inner is 1. */
 static void add_sharp(struct link_count *k)
 {
     const struct fabric *f = k->f;
@@ -278,7 +278,7 @@ static int add_group(struct link_count *k, unsigned group, enum cost_flows flows
     return 0;
 }
 
-/* Members of the first one's node in its group; 0: nodes differ. */
+/* Members of the first group in a node; 0: nodes differ. */
 static unsigned members_of_node(const struct fabric *f, struct cost_axis a)
 {
     unsigned local = 1, n = (unsigned)a.degree, inner = (unsigned)a.inner;
@@ -292,7 +292,7 @@ static unsigned members_of_node(const struct fabric *f, struct cost_axis a)
     return n % local ? 0 : local;
 }
 
-/* Of the scale-out network. The next one that does not exist: none. */
+/* The level of a tier in the scale-out network; l->n: there is none. */
 static unsigned level_of_tier(const struct cost_levels *l, unsigned tier)
 {
     unsigned i = 0;
@@ -318,7 +318,7 @@ static bool has_mesh(const struct cost_levels *l)
     return false;
 }
 
-/* Share of the vector that a flow has. */
+/* The share of the vector that a flow carries. */
 static double flow_share(const struct link_count *k, enum cost_flows flows)
 {
     double n = (double)k->a.degree, local = k->local, nodes = n / local,
@@ -422,7 +422,7 @@ double cost_wire(const struct cost_links *k, enum cost_flows flows, const struct
     double mtu = k->mtu,
            wire = bytes + ceil(bytes / mtu) * HEADERS + ceil(bytes / SLICE) * IMMEDIATE,
            frame = wire < mtu + HEADERS ? wire : mtu + HEADERS, stretch = wire / bytes,
-           far = k->members - k->local; /* messages that leave the node, of one member */
+           far = k->members - k->local; /* messages of one member that leave its node */
     const struct cost_route *w = flows == COST_FLOWS_PXN ? &k->rail : &k->far;
     double wait = 0;
 

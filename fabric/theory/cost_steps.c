@@ -6,16 +6,17 @@
 
 #define HOPS   32u
 #define SLICES 8.0     /* of a block */
-#define LONG   65536.0 /* bytes of a slice at most */
-/* On the link: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, of the link 24; of the last frame of a
- * message 4 more; an acknowledgement has 4 instead of payload, for eight frames in an aggregation. */
+#define LONG   65536.0 /* largest slice in bytes */
+/* Bytes beyond the payload on the link: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, of the link 24. The last
+ * frame of a message has 4 more; an acknowledgement has 4 instead of payload, for eight frames of an
+ * aggregation. */
 #define HEADERS    82.0
 #define IMMEDIATE  4.0
 #define ACK        86.0
 #define AGG_FRAMES 8.0
-#define AGG_HEAD   32.0 /* of a message of as many frames */
+#define AGG_HEAD   32.0 /* header of a message, which has AGG_FRAMES frames */
 
-/* ---- ways ---- */
+/* ---- paths ---- */
 
 static struct cost_route route(const struct fabric *f, unsigned from, fab_id port_a, unsigned to,
                                fab_id port_b)
@@ -41,7 +42,7 @@ struct cost_route cost_way_of(const struct fabric *f, unsigned from, unsigned to
     return route(f, from, ch.port_a, to, ch.port_b);
 }
 
-/* False: there is none, or there are too many kinds. */
+/* Adds an edge to the ring. False: there is no path, or there are too many kinds. */
 static bool edge_add(const struct fabric *f, unsigned from, unsigned to, struct cost_ring *r)
 {
     struct fab_channel ch[FAB_MAX_HOST_PORTS];
@@ -86,7 +87,7 @@ static double wire(double bytes, double mtu)
     return bytes + ceil(bytes / mtu) * HEADERS + IMMEDIATE;
 }
 
-/* Slices of a block on the edge where they take longest. */
+/* The slices of a block on the edge where they take longest. */
 static double slices_of(const struct cost_ring *r, double block, double mtu)
 {
     double longest = 0, stripe = 0, slice;
@@ -128,7 +129,7 @@ static double ring_steps(const struct cost_ring *r, double mtu, unsigned steps, 
     *acked = ack;
     if (!edges)
         return 0;
-    rest = (edges - steps % edges) % edges; /* edges that the last round leaves out, the shortest */
+    rest = (edges - steps % edges) % edges; /* edges that the last round leaves out: the shortest */
     around = around * ((steps + rest) / edges) - rest * least + (slices - 1) * send;
     send = steps * slices * send + path;
     return fmax(around, send);
@@ -145,7 +146,7 @@ double cost_ring_wire(const struct cost_links *k, const struct cost *c, unsigned
     return fmax(c->s, s) + ack;
 }
 
-#define PIECES_FROM 262144.0 /* bytes of a block that collective/hier.c cuts */
+#define PIECES_FROM 262144.0 /* bytes of a block that collective/hier.c sends in pieces */
 
 double cost_hier_wire(const struct cost_links *k, double bytes)
 {

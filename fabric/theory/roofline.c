@@ -51,8 +51,8 @@ double roofline_ep_comms_s(double w, double z, double gpus, double tokens, doubl
     return 4 * tokens * d * (z - gpus) / (w * z) * cost_share(COST_SPARSE, k, z / gpus);
 }
 
-/* T_math > T_comms, where k > Z / gpus: F > C / W (Z - gpus) / k; else F > C / W gpus (Z - gpus) /
- * Z, which is F54's second condition for Z much larger than a node. */
+/* T_math > T_comms. If k > Z / gpus: F > C / W (Z - gpus) / k; otherwise F > C / W gpus (Z - gpus) / Z, which
+ * is F54's second condition for Z much larger than a node. */
 bool roofline_ep_free(double c, double w, double z, double gpus, double k, double f)
 {
     return f > c / w * (z - gpus) / k * smaller(gpus * k / z, 1);

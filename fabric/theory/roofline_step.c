@@ -3,12 +3,13 @@
  * Rooflines of a whole workload: the bytes that each kind of parallelism sends in one step, over
  * the levels that its ranks span, and the computing that can hide them.
  *
- *   data      gradients, reduce-scatter and all-gather, behind the backward pass (ZeRO 0 to 2);
- * with ZeRO 3 weights once more, behind the forward pass too. Copies of experts are spread by ep
- * times fewer GPUs. tensor    activations, all-gather and reduce-scatter around attention and
- * around the feed-forward block, forward and backward expert    tokens to the experts of each such
- * layer and back, forward and backward pipeline  activations from stage to stage, forward and
- * backward
+ *   data      gradients: reduce-scatter and all-gather, behind the backward pass (ZeRO 0 to 2); with
+ *             ZeRO 3 weights once more, behind the forward pass too. Copies of experts are spread over ep
+ *             times fewer GPUs
+ *   tensor    activations: all-gather and reduce-scatter around attention and around the feed-forward
+ *             block, forward and backward
+ *   expert    tokens to the experts of each such layer and back, forward and backward
+ *   pipeline  activations from stage to stage, forward and backward
  */
 #include "fabric/theory/roofline.h"
 
@@ -21,7 +22,7 @@ static const enum cost_way gather[FAB_MAX_LEVELS] = {COST_GATHER};
 
 static struct roof data_parallel(const struct workload *w, const struct cost_levels *l)
 {
-    uint32_t copies = w->dp * w->tp / w->ep; /* of an expert */
+    uint32_t copies = w->dp * w->tp / w->ep; /* copies of an expert */
     double experts = (w->layers - w->dense_layers) *
                      ((double)w->experts / (w->experts ? w->experts + w->shared : 1)) *
                      workload_expert_ff(w, false),
@@ -32,8 +33,8 @@ static struct roof data_parallel(const struct workload *w, const struct cost_lev
     double stages = w->pp, dense = workload_params(w) - experts;
     struct cost c, e;
 
-    /* The Y GPUs between two replicas hold Y different shards. Other stages and tensor parallel
-     * ranks are among them only if these axes are inner ones. */
+    /* The Y GPUs between two replicas hold Y different shards. Other stages and tensor parallel ranks are
+     * among them only if these axes are inner ones. */
     c = cost_through(l, dense_axis, wire * dense / (stages * w->tp) * (double)dense_axis.inner,
                      gather);
     e = cost_through(l, expert_axis, wire * experts / (stages * w->ep) * (double)expert_axis.inner,
@@ -54,7 +55,7 @@ static struct roof tensor_parallel(const struct workload *w, const struct cost_l
     struct cost c =
         cost_through(l, a, dev_type_bytes(w->wire) * tokens * w->d_model * (double)a.inner, gather);
 
-    /* Two blocks a layer, an all-gather and a reduce-scatter each, forward and backward. */
+    /* Each layer has two blocks, with an all-gather and a reduce-scatter each, forward and backward. */
     r.comms_s = 8.0 * w->layers / w->pp * c.s;
     r.level = c.binds;
     r.math_s = workload_step_flops(w) / peak(w);
@@ -95,8 +96,8 @@ static struct roof expert_parallel(const struct workload *w, const struct cost_l
     return r;
 }
 
-/* Bandwidth of a GPU that sends to the next stage at a level. In a child of which a part of the GPUs
- * is the last stage, only these send; below the first switches of the network by their own NICs. */
+/* Bandwidth at a level of a GPU that sends to the next stage. If only a part of a child's GPUs is in the last
+ * stage, only these send; below the first switches of the network by their own NICs. */
 static double stage_Bps(const struct cost_levels *l, unsigned i, struct cost_axis a, bool first)
 {
     const struct cost_level *v = &l->lv[i];
@@ -112,9 +113,9 @@ static struct roof pipeline_parallel(const struct workload *w, const struct cost
     struct cost_axis a = {stride, w->pp};
     struct roof r = {.used = w->pp > 1, .kind = ROOF_PP, .degree = w->pp};
     double tokens = (double)w->batch_tokens / w->dp, slowest = 0;
-    bool first = true; /* level of the network */
+    bool first = true; /* first level of the network */
 
-    /* The narrowest level between neighbours. Each of tp GPUs sends its part. */
+    /* Takes the narrowest level between neighbours. Each of tp GPUs sends its part. */
     for (unsigned i = 0; i < l->n; i++) {
         double bps = stage_Bps(l, i, a, first);
 

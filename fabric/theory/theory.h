@@ -24,27 +24,27 @@ struct model_row {
                        vector */
     unsigned steps; /* sequential messages */
     struct cost cost;
-    double wire_s;       /* of an all-to-all, ring or flat SHARP: with headers, acknowledgements and
-                            latency; else 0 */
+    double wire_s;       /* of an all-to-all, ring or flat SHARP with headers, acknowledgements and
+                            latency; otherwise 0 */
     double algbw, busbw; /* bytes per second, as nccl-tests define them */
 };
 
 struct model_ask {
     struct cost_axis axis;          /* the members */
     unsigned sparse;                /* alltoall: k, 0: dense */
-    const struct cost_links *links; /* of the axis. NULL: levels alone are known */
+    const struct cost_links *links; /* of the axis; NULL: only levels are known */
 };
 
 #define MODEL_MAX_ROWS 16
-/* Collectives by index, NULL beyond the last. */
+/* Name of collective i; NULL after the last one. */
 const char *model_collective(unsigned i);
 /* Computes all algorithms that the collective has on these levels; returns their number. */
 unsigned model_rows(const struct cost_levels *l, const char *collective,
                     const struct model_ask *ask, uint64_t bytes, struct model_row *rows);
-/* The index of the level that the axis fills only in part, so that no closed form exists; or -1. */
+/* Index of a level that the axis fills only in part, so that there is no closed form; -1: none. */
 int model_uneven(const struct cost_levels *l, struct cost_axis a);
 
-/* Each prints tables to out and adds the results to the JSON object, which may be NULL. */
+/* Each prints tables to out, and adds results to the JSON object, which may be NULL. */
 void model_print_levels(const struct fabric *f, const struct cost_levels *l, FILE *out,
                         struct json_t *json);
 void model_print_rows(const struct cost_levels *l, const struct model_row *rows, unsigned n,

@@ -7,9 +7,9 @@
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Properties by which the algorithms are chosen: of the levels that the members span. */
+/* What decides which algorithms apply, about the levels that the members span. */
 struct algo_shape {
-    bool node, out;   /* NVSwitches; anything else */
+    bool node, out;   /* there are NVSwitches; there are other levels */
     bool out_reduces; /* all other levels reduce */
     bool multimem;
     unsigned levels;
@@ -22,7 +22,7 @@ static struct algo_shape shape_of(const struct cost_levels *l, struct cost_axis 
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
 
-        if (v->role != FAB_ROLE_NVSWITCH) /* also if all members are in one node: by their NICs */
+        if (v->role != FAB_ROLE_NVSWITCH) /* even if all members are in one node: by their NICs */
             s.out_reduces &= v->reduces;
         if (cost_children(l, i, a) <= 1)
             continue;
@@ -39,7 +39,7 @@ static struct algo_shape shape_of(const struct cost_levels *l, struct cost_axis 
 
 struct algo {
     const char *name;
-    /* How GPU nodes and the network beyond take part; or one of the two below. */
+    /* How GPU nodes and the network beyond them take part: for steps, and for the form BY_LEVELS. */
     enum cost_way node, out;
     enum { BY_LEVELS, BY_RING, BY_RINGS, BY_HALVING, BY_FLAT_SHARP } form;
     enum cost_flows flows;
@@ -139,12 +139,12 @@ static unsigned steps_of(const struct cost_levels *l, struct cost_axis a, const 
         n += way[i] == COST_REDUCED      ? 2 /* up and down */
              : way[i] == COST_ALL_REDUCE ? 2 * (m - 1)
                                          : m - 1;
-        members = node ? members / d : 1; /* one ring over everything beyond the nodes */
+        members = node ? members / d : 1; /* beyond the nodes one ring covers all levels */
     }
     return n;
 }
 
-/* 0: it is not known. */
+/* Time with headers; 0: unknown. */
 static double wire_of(const struct algo *g, const struct model_ask *ask, const struct model_row *r,
                       bool reduce)
 {
@@ -180,7 +180,7 @@ static void theory_algos_run(const struct cost_levels *l, const struct algo *g,
         r->cost = cost_flat_sharp(l, ask->axis, (double)r->bytes);
         r->steps -= shape_of(l, ask->axis).node && shape_of(l, ask->axis).out ? 2 : 0;
     }
-    if (ask->links) /* a tree carries the vector once, and once each way */
+    if (ask->links) /* a tree carries the vector once in each direction */
         cost_raise(ask->links, g->flows, (double)r->bytes * (reduce && !by_trees ? 2 : 1),
                    &r->cost);
     if (ask->links && ask->axis.inner == 1)
@@ -193,7 +193,7 @@ static void bandwidths(struct model_row *r, double factor)
     r->busbw = r->algbw * factor;
 }
 
-/* All messages at once: where links are shared, those of pairwise exchange meet more often. */
+/* All messages are sent at once: on shared links they meet less often than those of pairwise exchange. */
 static void alltoall_row(const struct cost_levels *l, const struct model_ask *ask, bool rails,
                          enum cost_sparsity s, struct model_row *r)
 {

@@ -20,7 +20,7 @@
 
 struct model_asked {
     const char *conf, *workload, *json;
-    unsigned collective, node; /* 1: all_reduce, ...; 0: all. Of list_nodes() */
+    unsigned collective, node; /* 1: all_reduce, ...; 0: all. node: of list_nodes() */
     uint64_t min, max, factor, gpus, inner, sparse, bom;
 };
 
@@ -31,7 +31,7 @@ static const char *list_collectives(unsigned i)
     return i ? model_collective(i - 1) : "all";
 }
 
-/* Devices with switches of their own, which form nodes. */
+/* Devices that have switches of their own and so form nodes. */
 static const struct gpu_device *node_at(unsigned i)
 {
     for (unsigned d = 0; device_at(d); d++)
@@ -183,7 +183,7 @@ static int model_refuse(const char *what, const char *found, const char *expecte
     return -EINVAL;
 }
 
-/* What one form of the command line would ignore of another one's is refused by name. */
+/* Refuses by name options that this form of the command line would ignore. */
 static int check_form(const struct model_asked *a, const struct option_result *r)
 {
     static const char *const bom[] = {"bom", "node", "output_file", NULL}, *const workload[] = {
@@ -268,7 +268,7 @@ static void print_collectives(const struct model_asked *a, const struct cost_lev
     for (unsigned i = 0; model_collective(i); i++) {
         if (a->collective && a->collective != i + 1)
             continue;
-        /* MAX_SIZE times a factor fits. */
+        /* cannot overflow: MAX_SIZE times the factor fits */
         for (uint64_t size = a->min; size <= a->max && n < MAX_TABLE; size *= a->factor)
             n += model_rows(l, model_collective(i), ask, size, rows + n);
     }
