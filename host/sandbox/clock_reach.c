@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCRIPTS 4 /* interpreters that are scripts, as the kernel has it */
+#define SCRIPTS 4 /* depth of interpreters that are scripts, as the kernel limits it */
 #define PATH    4096
 
-/* As execvp(3) looks for it. */
+/* Finds the command's file, as execvp(3) does. */
 static bool clock_reach_find(const char *command, char path[PATH])
 {
     const char *at = getenv("PATH"), *end;
@@ -33,7 +33,7 @@ static bool clock_reach_find(const char *command, char path[PATH])
 
 /* ---- ELF ---- */
 
-/* The linker of Go marks its programs by a note of this name. */
+/* Go's linker marks its programs with a note of the name "Go". */
 static bool is_go_note(int fd, const Elf64_Phdr *p)
 {
     struct {
@@ -74,7 +74,7 @@ static const char *reach_of_elf(int fd, const Elf64_Ehdr *e)
 
 /* ---- scripts ---- */
 
-/* Replaces the head of a script by the command that its first line names; of `env NAME`, NAME. */
+/* Replaces the head of a script by the name of its interpreter; "env NAME" counts as NAME. */
 static bool interpreter(char *head)
 {
     char *name = head + 2 + strspn(head + 2, " \t"), *rest;

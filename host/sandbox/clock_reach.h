@@ -4,8 +4,9 @@
 #define TRIB_HOST_SANDBOX_CLOCK_REACH_H
 
 /*
- * Why the program that execvp(3) would take for `command` is out of reach; NULL: it is not, or cannot be
- * read. Of a script its interpreter counts. What the program starts is not looked at. Static text.
+ * Why a preloaded library cannot reach the program that execvp(3) would run for `command`; NULL: it
+ * can, or the program cannot be read. For a script it checks the interpreter; it does not check
+ * programs that the program starts. Returns static text.
  */
 const char *clock_out_of_reach(const char *command);
 

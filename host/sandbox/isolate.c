@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Three processes. The first is the caller, which stays outside: it has the pid and the terminal
- * that others know, passes signals and keys on, and ends as the program ends. The second is the first
- * one of the PID namespace (init): it leads a session of its own, so that no signal of a process group
- * or a terminal crosses; it makes the mounts, reaps whatever is orphaned there, and takes all of it
- * along when it ends. The third becomes the program, in a process group of its own: with its parent in
- * the same session it can be stopped, as the group of init could not.
+ * There are three processes. The first process is the caller. It stays outside, with the pid and
+ * the terminal that others know, forwards signals and keys, and ends as the program ends. The
+ * second one is init of the PID namespace. It leads a session of its own, so that signals of
+ * process groups and terminals do not cross; it makes the mounts and reaps orphans, and when it
+ * ends, the kernel kills all others in the namespace. The third one becomes the program, in a
+ * process group of its own: job control can stop that group, because its parent is in the same
+ * session, but not the group of init.
  */
 #include "host/sandbox/isolate.h"
 
@@ -25,16 +26,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- what the first process and init tell each other ---- */
+/* ---- messages between the first process and init ---- */
 
 enum tell { TELL_TERMINAL, TELL_STOPPED, TELL_KEYS, TELL_ENDED };
 
 struct told {
     enum tell what;
-    int value; /* of a program that has ended, its status */
+    int value; /* TELL_ENDED: status of the program; TELL_STOPPED: the signal */
 };
 
-/* fd: handed over, or -1. */
+/* Sends a message of init. fd: a descriptor to pass along, or -1. 0 or -errno. */
 static int isolate_tell(int sock, enum tell what, int value, int fd)
 {
     union {
@@ -86,22 +87,22 @@ static void pass_on(sigset_t *set)
 
 /* ---- init ---- */
 
-/* What the processes hand down. */
+/* State that each process inherits from the one before. */
 struct isolated {
     const struct rundir *rd;
     const struct fab_node *host;
     const char *lib;
     char **argv;
     pid_t outside;    /* pid of the first process */
-    unsigned streams; /* that are the user's terminal, */
-    int out;          /* and that for writing without waiting */
-    bool job;         /* the process group is one of a shell's own, no part of a script */
+    unsigned streams; /* bits of the standard streams that are the user's terminal */
+    int out;          /* of terminal_open() */
+    bool job;         /* a shell with job control started this process, not a script */
     sigset_t set, old;
-    void (*on_child)(int); /* what the caller has for SIGCHLD */
+    void (*on_child)(int); /* the caller's disposition of SIGCHLD */
 };
 
-/* The program, and what stays in its process group, has stopped: for want of the keys, or for the user
- * to go on in the shell. */
+/* Called when the program's process group has stopped: because it needs the keys, which it then
+ * gets, or because the user wants to return to the shell. */
 static void program_stopped(const struct isolated *w, pid_t child, int sig, int sock)
 {
     if (w->streams && (sig == SIGTTIN || sig == SIGTTOU)) {
@@ -114,9 +115,9 @@ static void program_stopped(const struct isolated *w, pid_t child, int sig, int 
 }
 
 /*
- * Waits for the program and reaps all others. Signals that the first process has got come by the
- * socket: those for the program's process group negative. The program's status, or -1: the first
- * process has ended.
+ * Waits for the program and reaps all other processes. The first process forwards its signals over
+ * the socket; negative numbers are for the program's process group. Returns the program's status,
+ * or -1 if the first process has ended.
  */
 static int init_supervise(const struct isolated *w, pid_t child, int signals, int sock)
 {
@@ -141,7 +142,7 @@ static int init_supervise(const struct isolated *w, pid_t child, int signals, in
         }
         while (read(signals, &si, sizeof(si)) == sizeof(si))
             if (si.ssi_signo ==
-                SIGHUP) /* the terminal is gone; the leader of the session is told */
+                SIGHUP) /* the terminal is gone, and the kernel tells only the session leader */
                 kill(-child, SIGHUP);
     }
 }
@@ -156,7 +157,7 @@ static void become_program(const struct isolated *w)
     signal(SIGCHLD, w->on_child);
     sigprocmask(SIG_SETMASK, &w->old, NULL);
     execvp(w->argv[0], w->argv);
-    code = errno == ENOENT ? 127 : 126; /* as shells say it */
+    code = errno == ENOENT ? 127 : 126; /* as shells do */
     fprintf(stderr, "trib: cannot run %s: %s\n", w->argv[0], strerror(errno));
     _exit(code);
 }
@@ -174,7 +175,8 @@ static int isolate_refuse(const struct fab_node *host, const char *what, int rc)
     return 1;
 }
 
-/* A session, and where the user's terminal was, a terminal of its own. */
+/* Replaces the user's terminal, if there is one, by a pseudo-terminal, and refuses typing into it.
+ */
 static int leave_terminal(const struct isolated *w, int sock, const char **what)
 {
     int master = -1, rc;
@@ -224,8 +226,9 @@ static void be_init(const struct isolated *w, int sock)
 /* ---- the first process ---- */
 
 /*
- * Job control: this process group stops as the program has, as one that the user's shell knows. That
- * of a script has others in it: it stops by the user's key alone, else only this process does.
+ * Job control: stops this process group as the program has stopped, so that the user's shell sees
+ * it. The group of a script has other processes in it: the whole group stops only if the user typed
+ * the key, else only this process does.
  */
 static void stop_job(const struct isolated *w, struct terminal *t)
 {
@@ -236,7 +239,7 @@ static void stop_job(const struct isolated *w, struct terminal *t)
     sigemptyset(&one);
     sigaddset(&one, SIGTSTP);
     kill(all ? 0 : getpid(), SIGTSTP);
-    sigprocmask(SIG_UNBLOCK, &one, NULL); /* here, until somebody continues it */
+    sigprocmask(SIG_UNBLOCK, &one, NULL); /* stops here until SIGCONT */
     sigprocmask(SIG_BLOCK, &one, NULL);
     t->suspended = false;
 }
@@ -254,7 +257,7 @@ static void go_on(struct terminal *t, int sock)
     send_signal(sock, -SIGCONT);
 }
 
-/* What a terminal sends is for a process group, what somebody sends to this process for the program. */
+/* Forwards signals: those of the terminal to the program's process group, others to the program. */
 static void pass_signals(int signals, struct terminal *t, int sock)
 {
     struct signalfd_siginfo si;
@@ -271,7 +274,7 @@ static void pass_signals(int signals, struct terminal *t, int sock)
     }
 }
 
-/* They are those of a script, which may ask for a password. */
+/* The keys stay with the script, which may ask for a password. */
 static void say_no_keys(const struct isolated *w)
 {
     static bool said;
@@ -285,7 +288,7 @@ static void say_no_keys(const struct isolated *w)
     said = true;
 }
 
-/* The program's status as far as init has told it, or -1. */
+/* Handles init's messages. Returns the program's status once init has sent it, else -1. */
 static int hear_init(const struct isolated *w, struct terminal *t, int sock)
 {
     struct told m = {0};
@@ -313,7 +316,8 @@ static int hear_init(const struct isolated *w, struct terminal *t, int sock)
     return -1;
 }
 
-/* The program's status; -1: init was killed. */
+/* Serves the terminal and signals until init ends. Returns the program's status; -1: init was
+ * killed. */
 static int supervise(const struct isolated *w, pid_t init, int signals, int sock)
 {
     struct terminal t = {.user = -1, .master = -1, .out = -1};
@@ -322,11 +326,11 @@ static int supervise(const struct isolated *w, pid_t init, int signals, int sock
     for (;;) {
         struct pollfd p[4] = {{signals, POLLIN, 0}, {sock, POLLIN, 0}};
 
-        if (waitpid(init, &ended, WNOHANG) != 0) /* or there is none any more */
+        if (waitpid(init, &ended, WNOHANG) != 0) /* it has ended, or was reaped before */
             break;
         ms = terminal_wants(&t, &p[2].events, &p[3].events);
         p[2].fd = p[2].events ? t.user : -1;
-        p[3].fd = p[3].events ? t.master : -1; /* it may hang up while nothing is read of it */
+        p[3].fd = p[3].events ? t.master : -1; /* -1: poll() would report POLLHUP all the time */
         if (status >= 0)
             p[1].fd = -1;
         if (poll(p, 4, ms) < 0 && errno != EINTR)
@@ -350,7 +354,7 @@ static int end_as(int status)
 
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    setrlimit(RLIMIT_CORE, &none); /* the program has left one already */
+    setrlimit(RLIMIT_CORE, &none); /* the program has dumped core already */
     signal(WTERMSIG(status), SIG_DFL);
     sigemptyset(&one);
     sigaddset(&one, WTERMSIG(status));
@@ -373,7 +377,7 @@ int isolate_run(const struct rundir *rd, const struct fab_node *host, const char
 
     pass_on(&w.set);
     sigprocmask(SIG_BLOCK, &w.set, &w.old);
-    w.on_child = signal(SIGCHLD, SIG_DFL); /* who ignores it hears of no end */
+    w.on_child = signal(SIGCHLD, SIG_DFL); /* if it were ignored, waitpid() would report no child */
     signals = signalfd(-1, &w.set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv))
         return isolate_refuse(host, "descriptors", -errno);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib exec --isolate: a program that is not trusted runs as a host in namespaces of its own (user,
- * PID, IPC, mounts). It sees no other process of its user, and of the run directories of its user
- * only what it needs to be that host: the conf, the clock, its own host's sockets, locks and
- * counters. The network, the file system and what the caller's descriptors are open on stay shared.
+ * trib exec --isolate: runs an untrusted program as a host in its own namespaces (user, PID, IPC,
+ * mounts). The program sees no other process of its user. Of the user's run directories it sees
+ * only what that host needs: the conf, the clock, and the host's own sockets, locks and counters.
+ * The network, the file system and the caller's open descriptors stay shared.
  */
 #ifndef TRIB_HOST_SANDBOX_ISOLATE_H
 #define TRIB_HOST_SANDBOX_ISOLATE_H
@@ -11,11 +11,11 @@
 #include "host/sandbox/sandbox.h"
 
 /*
- * Runs argv as this host and returns its exit code; a signal that ended it ends the caller. The
- * caller stays: it passes signals on. All that the program has started ends with it. The calling
- * process must have one thread, and no descriptor of the run directory. lib: path of
- * libtribverbs.so, which the environment preloads already. 1, with a message on stderr: the machine
- * forbids it.
+ * Runs argv as this host and returns its exit code; if a signal ends it, the same signal ends the
+ * caller. Meanwhile the caller forwards signals. All processes that the program has started end
+ * with it. The calling process must have one thread and no descriptor of the run directory. lib:
+ * path of libtribverbs.so, which the environment preloads already. Returns 1, with a message on
+ * stderr, if the machine forbids it.
  */
 int isolate_run(const struct rundir *rd, const struct fab_node *host, const char *lib, char **argv);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The mounts are made in a user namespace in which this process has every capability, and the
- * program could take them away again where it keeps those (root does, over an exec). So init enters
- * a second user and mount namespace afterwards: mounts that a less privileged namespace inherits are
- * locked together, for the program and for any namespace that it makes.
+ * This process makes the mounts in a user namespace in which it has every capability. A program
+ * that keeps these (root does, over an exec) could unmount them. So init then enters a second user
+ * and mount namespace: the kernel locks mounts that a less privileged namespace inherits, for the
+ * program and for any namespace that it creates.
  *
- * Rejected: covering the run directory's files one by one. Sockets of further process slots are made
- * when they are needed, so the host's directory is bound as a whole.
+ * Rejected: covering the run directory's files one by one. Sockets of further slots are created on
+ * demand, so the host's directory is bound as a whole.
  */
 #include "host/sandbox/isolated_view.h"
 
@@ -73,7 +73,8 @@ static int cover(const char *dir, const char *mode)
 
 /* ---- the run directory ---- */
 
-/* A mount that was inherited keeps its other restrictions, or the kernel refuses. */
+/* Remounts path read-only. It repeats the other flags, which the kernel does not let an inherited
+ * mount lose. */
 static int make_read_only(const char *path)
 {
     unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY;
@@ -90,8 +91,8 @@ static int make_read_only(const char *path)
     return mount(NULL, path, NULL, flags, NULL) ? -errno : 0;
 }
 
-/* Shows one file of the run directory, which fd is open on, where it is there. What the program is
- * to write to is its host's own directory. */
+/* Shows a file of the run directory, on which fd is open, if it exists. All are read-only, except
+ * for the host's own directory. */
 static int show_file(int fd, const char *dir, const char *name)
 {
     bool writable = !strncmp(name, "port/", 5);
@@ -101,7 +102,7 @@ static int show_file(int fd, const char *dir, const char *name)
 
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? 0 : -errno;
-    if (S_ISLNK(st.st_mode)) /* would be shown what it leads to */
+    if (S_ISLNK(st.st_mode)) /* the mount would follow it */
         return -EPERM;
     snprintf(from, sizeof(from), "/proc/self/fd/%d/%s", fd, name);
     snprintf(to, sizeof(to), "%s/%s", dir, name);
@@ -109,7 +110,7 @@ static int show_file(int fd, const char *dir, const char *name)
     return rc || writable || S_ISSOCK(st.st_mode) ? rc : make_read_only(to);
 }
 
-/* The sockets at which trib-switch processes hand out clock and pages. */
+/* Shows the sockets at which trib-switch processes hand out clock and pages. */
 static int show_page_sockets(int fd, const char *dir)
 {
     int sub = openat(fd, "proc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
@@ -148,7 +149,7 @@ static int show_run(int fd, const char *dir, const char *host)
     return rc ? rc : show_file(fd, dir, path);
 }
 
-/* Covers a directory of all fabrics of this user that is none of `but`'s. */
+/* Covers the directory of this user's fabrics in `parent`, unless it is `but`. */
 static int cover_base(const char *parent, const char *but)
 {
     char base[RUN_PATH + 64];
@@ -161,8 +162,9 @@ static int cover_base(const char *parent, const char *but)
 }
 
 /*
- * Hides this user's run directories, and shows in this fabric's what the host needs. Where it is in
- * a directory of all fabrics (tributary-UID), that is covered, else the run directory itself.
+ * Hides this user's run directories, and shows of this fabric's what the host needs. If that one is
+ * in a directory of all fabrics (tributary-UID), that directory is covered, else the run directory
+ * itself.
  */
 static int hide_run(const struct rundir *rd, const char *host, const char **what)
 {
@@ -198,7 +200,7 @@ int isolated_mounts(const struct rundir *rd, const struct fab_node *host, const 
     char cwd[4096] = "/";
     int rc;
 
-    if (!getcwd(cwd, sizeof(cwd)) || chdir("/")) /* a directory that is covered now */
+    if (!getcwd(cwd, sizeof(cwd)) || chdir("/")) /* leave directories that will be covered */
         snprintf(cwd, sizeof(cwd), "/");
     *what = "mounts of its own";
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))

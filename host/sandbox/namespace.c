@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The namespace and its mounts. sysfs and devtmpfs take no new names. So a small tmpfs covers a
- * directory that lacks a name, and everything that was in the directory is bind-mounted into it. An
- * overlay would not work, since one that is mounted without root opens no device.
+ * The namespace and its mounts. Nothing can be created in sysfs and devtmpfs. So a small tmpfs
+ * covers a directory that lacks a name, and all former entries of the directory are bind-mounted
+ * into it. An overlay would not work: without root, devices in it cannot be opened.
  *
- * A child process tries all this first: a process that has entered a new user namespace and then
- * fails cannot go back.
+ * A child process tries all this first, because a process cannot leave a new user namespace after a
+ * failure.
  */
 #include "host/sandbox/isolated_view.h"
 #include "host/sandbox/sandbox.h"
@@ -45,8 +45,8 @@ static int cover(const char *dir)
 
 /* ---- covered directories ---- */
 
-/* Binds one entry of the covered directory, which fd is open on, into the cover. Leaves out what
- * has been removed since or what this user may not see. */
+/* Binds one entry of the covered directory, on which fd is open, into the cover. Skips an entry
+ * that was removed meanwhile or that this user may not see. */
 static int restore(int fd, const char *dir, const char *name)
 {
     char from[512], to[512], text[512];
@@ -77,8 +77,8 @@ static int restore(int fd, const char *dir, const char *name)
     return errno == ENOENT || errno == EACCES ? 0 : -errno;
 }
 
-/* Makes empty directories `names` (two at most, NULL behind the last) in dir, in place of entries
- * with these names. */
+/* Covers dir, restores its entries, and makes the empty directories `names` (two at most; NULL ends
+ * the list), which replace entries of these names. */
 static int make_dirs(const char *dir, const char *const names[2])
 {
     struct dirent *e;
@@ -134,7 +134,7 @@ static int show_sys(const struct rundir *rd, const struct fab_node *host, const 
     return rc ? rc : tree_infiniband_verbs(host, "/sys/class/infiniband_verbs");
 }
 
-/* The machine's own devices stay, GPUs among them. */
+/* Adds the HCAs as PCI devices. The machine's own devices, such as GPUs, stay. */
 static int show_pci(const struct fab_node *host, const char **what)
 {
     static const char *const domain[2] = {"pci" PCI_DOMAIN ":00", NULL}, *const none[2];
@@ -143,14 +143,15 @@ static int show_pci(const struct fab_node *host, const char **what)
     *what = "/sys/devices";
     rc = make_dirs("/sys/devices", domain);
     rc = rc ? rc : tree_pci(host);
-    if (rc || !is_dir("/sys/class/pci_bus")) /* a machine without PCI: nobody looks there */
+    if (rc ||
+        !is_dir("/sys/class/pci_bus")) /* without it, no program looks for PCI devices there */
         return rc;
     *what = "/sys/class/pci_bus";
     rc = make_dirs("/sys/class/pci_bus", none);
     return rc ? rc : tree_pci_buses(host, "/sys/class/pci_bus");
 }
 
-/* /sys/class/net keeps its names; interfaces that are added later do not appear. */
+/* Adds trib0 to /sys/class/net. Interfaces that the machine gets later do not appear. */
 static int show_net(const struct rundir *rd, const struct fab_node *host, const char **what)
 {
     static const char *const names[2] = {"trib0", NULL};
@@ -182,9 +183,9 @@ static int show_dev(const struct fab_node *host, const char **what)
 
 /*
  * A program that lost LD_PRELOAD uses the system's libibverbs, which finds the devices and looks
- * for their driver. libtribhint has a driver's name and prints what is missing. The file's name
- * ends in the version of libibverbs' interface to drivers, so there is a link for each version. All
- * else works without the hint.
+ * for their driver. libtribhint stands for that driver, and prints what is missing. A driver's file
+ * name ends in the version of libibverbs' driver interface, so there is a link for each version.
+ * Without the hint everything else works.
  */
 static void show_hint(const char *lib)
 {
@@ -268,7 +269,7 @@ static int try_in_child(const struct rundir *rd, const struct fab_node *host, co
                         const char **what)
 {
     struct {
-        const char *what; /* a literal: its address is the same on both sides of a fork */
+        const char *what; /* a string literal, whose address is the same in parent and child */
         int rc;
     } answer = {"a child process", -EPERM};
     int fd[2];
@@ -301,7 +302,7 @@ int enter_host(const struct rundir *rd, const struct fab_node *host, const char 
     int rc = try_in_child(rd, host, lib, what);
 
     rc = rc ? rc : namespace_enter(rd, host, lib, what);
-    /* A working directory below /dev or /sys/class moves to the new mounts. */
+    /* Enter the working directory anew: it may be below /dev or /sys/class, in a new mount. */
     if (!rc && getcwd(cwd, sizeof(cwd)) && chdir(cwd))
         return 0;
     return rc;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NCCL asks the machine what is the fabric's to say: which ranks are on one host (boot id and
- * hostname, which emulated hosts share), which NIC of sysfs, which GID, which interface for its first
- * connections. CollNet's threshold is 2 hosts by itself.
+ * NCCL asks the machine for facts that are the fabric's here: which ranks are on one host (by boot
+ * id and hostname, and emulated hosts share the hostname), which NICs of sysfs, which GID, and
+ * which interface for its first connections. CollNet's threshold needs no variable: its default is
+ * 2 hosts.
  */
 #include "host/sandbox/nccl_env.h"
 
@@ -15,7 +16,7 @@
 
 #define HOSTID "NCCL_HOSTID"
 #define OURS                                                                                       \
-    "TRIB_NCCL_HOSTID" /* that of an outer trib exec, as of a shell, which is no user's choice */
+    "TRIB_NCCL_HOSTID" /* the host id that an outer trib exec set, which may be replaced here */
 
 static int set(const char *name, const char *value)
 {
@@ -27,7 +28,7 @@ static int set(const char *name, const char *value)
     return 0;
 }
 
-/* By it ranks of two hosts do not take each other for neighbours that share memory and GPUs. */
+/* Sets NCCL_HOSTID, so that ranks of two hosts do not assume that they share memory and GPUs. */
 static int set_host_id(const struct fabric *f, const char *host)
 {
     const char *ours = getenv(OURS), *now = getenv(HOSTID);
@@ -49,9 +50,9 @@ int nccl_env_set(const struct fabric *f, const char *host)
 
     rc = rc ? rc : set("NCCL_IB_HCA", "trib"); /* a prefix: all NICs of the host */
     rc = rc ? rc : set("NCCL_IB_GID_INDEX", "0");
-    if (!f->n_machines) /* else ranks of other machines are to be reached */
+    if (!f->n_machines) /* with several machines, "lo" does not reach all ranks */
         rc = rc ? rc : set("NCCL_SOCKET_IFNAME", "lo");
-    /* The proxy: 2.28 and 2.29 read a stray pointer where no NIC has the other kind, which are all
-     * but mlx5. */
+    /* 2 is the proxy. Without this, NCCL 2.28 and 2.29 read a stray pointer if no NIC supports the
+     * other kind; only mlx5 does. */
     return rc ? rc : set("NCCL_GIN_TYPE", "2");
 }

@@ -20,9 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FOREGROUND_MS 250 /* how often a job in the background looks whether it still is */
-#define LAST_MS       200 /* for what was written last, where somebody else has the terminal open */
-#define BLOCKING      64  /* bytes at a time for a terminal that may block */
+#define FOREGROUND_MS 250 /* how often a background job checks whether it is in the foreground */
+#define LAST_MS       200 /* wait for last output, as another process may have the terminal open */
+#define BLOCKING      64  /* bytes per write to a terminal that may block */
 
 unsigned terminal_streams(void)
 {
@@ -53,7 +53,8 @@ int terminal_mounts(void)
     return mount("/dev/pts/ptmx", "/dev/ptmx", NULL, MS_BIND, NULL) && errno != ENOENT ? -errno : 0;
 }
 
-/* As the user's; without the keys output is processed once, there. */
+/* Copies the user's settings. Without the keys, only the user's terminal processes output, not
+ * both. */
 static void copy_settings(int from, int to, bool keys)
 {
     struct winsize size;
@@ -117,11 +118,11 @@ void terminal_close_others(void)
         closedir(d);
 }
 
-/* The kernel looks at the lower half of the request alone, and so does this. */
+/* The filter compares the lower 32 bits of ioctl's request, as the kernel does. */
 #define LOW_REQUEST                                                                                \
     (offsetof(struct seccomp_data, args[1]) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
-#define IOCTL_32  54         /* of i386 and arm */
-#define X32       0x40000000 /* bit of the numbers of x32 */
+#define IOCTL_32  54         /* ioctl's number on i386 and arm */
+#define X32       0x40000000 /* bit in system call numbers of x32 */
 #define IOCTL_X32 514
 #if defined(__x86_64__)
 #define NATIVE AUDIT_ARCH_X86_64
@@ -166,7 +167,7 @@ static bool in_foreground(const struct terminal *t)
     pid_t group = tcgetpgrp(t->user);
 
     return group == getpgrp() ||
-           (group < 0 && errno == ENOTTY); /* no controlling terminal of ours */
+           (group < 0 && errno == ENOTTY); /* not the controlling terminal: no job control */
 }
 
 int terminal_open(unsigned streams)
@@ -199,7 +200,8 @@ void terminal_give_keys(struct terminal *t)
         return;
     raw = t->was;
     cfmakeraw(&raw);
-    t->raw = !tcsetattr(t->user, TCSANOW, &raw); /* TCSADRAIN waits for output that nobody takes */
+    t->raw =
+        !tcsetattr(t->user, TCSANOW, &raw); /* TCSADRAIN may wait for ever for output to drain */
 }
 
 void terminal_pause(struct terminal *t)
@@ -222,7 +224,7 @@ int terminal_wants(struct terminal *t, short *user, short *master)
     *user = *master = 0;
     if (t->master < 0)
         return -1;
-    if (t->keys && !t->raw) /* begun in the background, or sent there */
+    if (t->keys && !t->raw) /* the job was in the background: try again */
         terminal_give_keys(t);
     if (t->raw && !t->n)
         *user = POLLIN;
@@ -247,9 +249,9 @@ static void read_keys(struct terminal *t)
     } else if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
         return;
     } else if (!in_foreground(t) && tcgetpgrp(t->user) > 0) {
-        t->raw = false; /* the user's shell has it, and has set it as it wants it */
+        t->raw = false; /* the user's shell has the terminal, and its own settings */
     } else {
-        hang_up(t); /* it is gone */
+        hang_up(t); /* the user's terminal is gone */
     }
 }
 
@@ -263,7 +265,7 @@ static void write_keys(struct terminal *t)
     }
 }
 
-/* What the terminal takes; call it where it can be written to. */
+/* Writes as much as the terminal accepts. Call it if the terminal is writable. */
 static void write_output(struct terminal *t)
 {
     size_t left = t->n_out - t->shown;
@@ -273,13 +275,13 @@ static void write_output(struct terminal *t)
         left = BLOCKING;
     n = write(t->out, t->output + t->shown, left);
     if (n < 0 && errno != EINTR && errno != EAGAIN)
-        n = (ssize_t)left; /* it is gone */
+        n = (ssize_t)left; /* the terminal is gone: drop it */
     t->shown += n > 0 ? (size_t)n : 0;
     if (t->shown == t->n_out)
         t->shown = t->n_out = 0;
 }
 
-/* A part of what the program has written, all of the last one being shown. False: there is none. */
+/* Reads the program's next output, once all of the last has been shown. False: there is none. */
 static bool read_output(struct terminal *t)
 {
     ssize_t n = read(t->master, t->output, sizeof(t->output));

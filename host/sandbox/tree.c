@@ -34,10 +34,10 @@ int put(const char *dir, const char *name, const char *fmt, ...)
     fputc('\n', f);
     fchmod(fileno(f), 0444);
     errno = 0;
-    return fclose(f) ? -(errno ? errno : EIO) : 0; /* it writes all of it */
+    return fclose(f) ? -(errno ? errno : EIO) : 0; /* fclose() writes the buffer */
 }
 
-/* A link to a file of the port's state in the run directory. */
+/* Links to a file of the port's state in the run directory. */
 static int link_state(const struct rundir *rd, const struct fab_node *host, unsigned port,
                       const char *dir, enum port_state_file f)
 {
@@ -135,8 +135,8 @@ static void put_device(const struct rundir *rd, const struct fab_node *host, uns
         *rc = *rc ? *rc : put(dir, name, "trib%u", port);
     }
     *rc = *rc ? *rc : link_counters(rd, host, port, dir);
-    /* There is no device/net: programs (rdma-core's tests) pass the interface that it names to
-     * `ip`, which does not know it. */
+    /* device/net is left out: programs (rdma-core's tests) would pass the interface in it to `ip`,
+     * which does not know it. */
 }
 
 int tree_net(const struct rundir *rd, const struct fab_node *host, const char *dir)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each HCA as a device of a PCI domain of its own, behind a root port of its own, in the formats of
- * drivers/pci/pci-sysfs.c. NCCL finds a NIC's distance from a GPU by it, UCX its bandwidth. It is
- * not below /sys/bus/pci, where programs expect a configuration space.
+ * The HCAs as PCI devices, each behind its own root port, in a PCI domain of their own and in the
+ * formats of drivers/pci/pci-sysfs.c. NCCL reads a NIC's distance from a GPU there, UCX its
+ * bandwidth. They are not below /sys/bus/pci, where programs expect a configuration space.
  */
 #include "host/sandbox/sandbox.h"
 #include "host/sandbox/tree_put.h"
@@ -20,8 +20,8 @@ void tree_pci_device(unsigned port, char path[PCI_PATH])
              PCI_DOMAIN, port, PCI_DOMAIN, port + 1);
 }
 
-/* The mask of all CPUs, since an emulated device is local to each: words of 32 bits, the highest
- * first. */
+/* The mask of all CPUs, since an emulated device is local to each: 32-bit words, the highest first.
+ */
 static void all_cpus(char *mask, size_t size, long *n_cpus)
 {
     long n = sysconf(_SC_NPROCESSORS_CONF);
@@ -36,7 +36,7 @@ static void all_cpus(char *mask, size_t size, long *n_cpus)
     }
 }
 
-/* The node of all CPUs where there is one; of several, none is nearer: -1. */
+/* The NUMA node of a machine with one node. -1 if there are several, as none is nearer. */
 static int numa_node(void)
 {
     bool one = !access("/sys/devices/system/node/node0", F_OK) &&
@@ -45,7 +45,7 @@ static int numa_node(void)
     return one ? 0 : -1;
 }
 
-/* The slowest x16 or x32 link that programs know and that carries the port's rate. */
+/* A PCIe link that programs know and that carries the port's rate. */
 static void link_of(double rate_bps, const char **speed, unsigned *width)
 {
     *speed = rate_bps > 500e9 ? "64.0 GT/s PCIe" : "32.0 GT/s PCIe";
@@ -73,7 +73,7 @@ static int put_function(const char *dir, const char *class, unsigned device)
 
     all_cpus(mask, sizeof(mask), &cpus);
     rc = put(dir, "class", "%s", class);
-    rc = rc ? rc : put(dir, "vendor", "0x0000"); /* none that programs know */
+    rc = rc ? rc : put(dir, "vendor", "0x0000"); /* a vendor that no program knows */
     rc = rc ? rc : put(dir, "device", "0x%04x", device);
     rc = rc ? rc : put(dir, "subsystem_vendor", "0x0000");
     rc = rc ? rc : put(dir, "subsystem_device", "0x%04x", device);
@@ -130,7 +130,7 @@ int tree_pci_buses(const struct fab_node *host, const char *dir)
         snprintf(to, sizeof(to), "/sys/devices/pci%s:00/%s:00:%02x.0/pci_bus/%s", PCI_DOMAIN,
                  PCI_DOMAIN, p, name);
         rc = link_to(to, dir, name);
-        rc = rc == -EEXIST ? 0 : rc; /* that of a host around this one, which is the same */
+        rc = rc == -EEXIST ? 0 : rc; /* an outer trib exec made the same link */
     }
     return rc;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-enter HOST LIBRARY CMD [ARG...]: what `trib exec` becomes. Runs CMD as a host of the fabric
- * whose run directory TRIB_RUN names: libtribverbs preloaded, sysfs and /dev as that host has them.
- * It replaces itself, so the pid, signals, descriptors and the exit code are CMD's.
+ * trib-enter HOST LIBRARY CMD [ARG...], which `trib exec` becomes. Runs CMD as a host of the fabric
+ * whose run directory TRIB_RUN names, with libtribverbs preloaded, and sysfs and /dev as that host
+ * has them. It execs CMD, so the pid, signals, descriptors and the exit code are CMD's.
  *
- * Where namespaces are forbidden CMD runs without one, after a notice: programs that only call
+ * If the machine forbids namespaces, CMD runs without one, after a notice: programs that only call
  * libibverbs miss nothing. With --isolate (isolate.h) that is an error.
  */
 #include "base/nearest.h"
@@ -116,14 +116,15 @@ static const struct option_program program = {
     .see = "trib(1)",
 };
 
-/* torchrun's own ranks go first: below srun it has a process of Slurm's for many of them. RANK alone
- * is too common a name; who starts ranks for torch by hand sets WORLD_SIZE, too. */
+/* RANK, if `beside` is set too: RANK alone is too common a name. Users who start ranks of torch by
+ * hand set WORLD_SIZE as well. torchrun comes before Slurm: below srun, one task of Slurm has many
+ * ranks. */
 static const char *rank_of_torch(const char *beside)
 {
     return getenv(beside) ? getenv("RANK") : NULL;
 }
 
-/* Hosts in order of the conf, round robin. */
+/* The host of this rank: ranks go round robin over the hosts in order of the conf. */
 static const struct fab_node *host_of_rank(const struct fabric *f)
 {
     const char *const ranks[] = {rank_of_torch("TORCHELASTIC_RUN_ID"),
@@ -171,8 +172,8 @@ static const struct fab_node *find_host(const struct fabric *f, const char *name
 }
 
 /*
- * libtribclock.so is beside the library, and goes before it. Where clocks are fabric time already, as
- * in a shell of trib exec, --clock wall stops that.
+ * Preloads libtribclock.so, which is beside the library, before it. If clocks are fabric time
+ * already, as in a shell of trib exec, --clock wall turns that off.
  */
 static int set_clock(const struct enter_opts *o, const struct rundir *rd, const char *command)
 {
@@ -208,7 +209,8 @@ static int set_clock(const struct enter_opts *o, const struct rundir *rd, const 
     return rc;
 }
 
-/* Programs of ours that stand for the system's, which ask the kernel: bin/ beside the library. */
+/* Puts bin/ beside the library first in PATH: its programs replace those of the system that ask the
+ * kernel. */
 static int set_path(const char *library)
 {
     const char *slash = strrchr(library, '/'), *old = getenv("PATH");
@@ -233,7 +235,7 @@ static int set_path(const char *library)
     return rc;
 }
 
-/* Here, where owners of files are known. */
+/* Sets the environment of the command, before a user namespace hides the owners of files. */
 static int set_environment(const struct enter_opts *o, const struct rundir *rd,
                            const struct fabric *f, const char *host, const char *command)
 {
@@ -253,7 +255,7 @@ static int set_environment(const struct enter_opts *o, const struct rundir *rd,
     return rc;
 }
 
-/* A conf with machines: each runs its own hosts. */
+/* Whether another machine of the conf runs the host; then says so. */
 static bool is_elsewhere(const struct rundir *rd, const struct fabric *f,
                          const struct fab_node *host)
 {
@@ -301,7 +303,8 @@ int main(int argc, char **argv)
     host = f ? find_host(f, o.host) : NULL;
     if (!host || is_elsewhere(&rd, f, host))
         return 1;
-    /* An isolated program finds the file by its path; it gets no descriptor of the run directory. */
+    /* An isolated program opens the file by its path, as it must get no descriptor of the run
+     * directory. */
     rc = o.isolate ? 0 : token_hand_over(&rd, host->name);
     if (rc) {
         fprintf(
@@ -328,7 +331,7 @@ int main(int argc, char **argv)
         return isolate_run(&rd, host, o.library, argv);
     }
     execvp(argv[0], argv);
-    rc = errno == ENOENT ? 127 : 126; /* as shells say it */
+    rc = errno == ENOENT ? 127 : 126; /* as shells do */
     fprintf(stderr, "trib: cannot run %s: %s\n", argv[0], strerror(errno));
     return rc;
 }
