@@ -17,7 +17,7 @@ int program_clock_of(clockid_t id)
     case CLOCK_REALTIME_ALARM:
     case CLOCK_TAI:
         return PROGRAM_REALTIME;
-    default: /* of the CPU, of a device */
+    default: /* clocks of CPU time and of devices */
         return -1;
     }
 }
@@ -51,7 +51,7 @@ int64_t program_clock_ns(const struct shared *sh, enum program_clock clock)
     return start_of(sh, clock) + clock_fabric_ps(sh) / 1000;
 }
 
-/* The unsigned difference is right for all pairs, and no overflow. */
+/* |a - b|. Unsigned subtraction does not overflow for any pair. */
 static uint64_t distance(int64_t a, int64_t b)
 {
     return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;

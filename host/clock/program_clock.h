@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The system's clocks as fabric time, and what waits on them become. No call of the system but
- * through machine/clock.c, so that a test can hand in a clock page of its own.
+ * The system's clocks as fabric time, and the conversion of waits on them. It calls the system only
+ * through machine/clock.c, so that a test can pass a clock page of its own.
  *
- * There are two clocks, which tick alike. MONOTONIC (RAW, COARSE, BOOTTIME too) is CLOCK_MONOTONIC
- * when fabric time was 0, plus fabric time; REALTIME (COARSE, TAI too) is the time of day then, plus
- * fabric time. Every process of a fabric reads the same; neither goes back or jumps when the
- * dilation changes. CPU clocks are none of these.
+ * There are two clocks, which tick at the same rate. MONOTONIC (also RAW, COARSE, BOOTTIME) is the
+ * value of CLOCK_MONOTONIC when fabric time was 0, plus fabric time. REALTIME (also COARSE, TAI) is
+ * the time of day at that moment, plus fabric time. All processes of a fabric read the same values.
+ * Neither clock goes back, or jumps when the dilation changes. CPU clocks are not among them.
  *
- * Times are in ns. INT64_MAX stands for all that is later, 292 years.
+ * Times are in ns. INT64_MAX stands for any later time (292 years).
  */
 #ifndef TRIB_HOST_CLOCK_PROGRAM_CLOCK_H
 #define TRIB_HOST_CLOCK_PROGRAM_CLOCK_H
@@ -20,24 +20,23 @@
 
 enum program_clock { PROGRAM_MONOTONIC, PROGRAM_REALTIME, PROGRAM_CLOCKS };
 
-/* The clock of an id of clock_gettime(2); -1: one that stays the system's. */
+/* The program clock of an id of clock_gettime(2); -1: the system's clock stays. */
 int program_clock_of(clockid_t id);
 /* Now, as programs see it. */
 int64_t program_clock_ns(const struct shared *sh, enum program_clock clock);
-/* For calls that do not say on which clock their deadline is: the one whose now is nearer to it. */
+/* Guesses the clock of a deadline: the one whose present time is nearer to it. */
 enum program_clock program_clock_guess(const struct shared *sh, int64_t deadline_ns);
 /*
- * How long to wait from now for a deadline that the program has from its clock; 0 or less: it has
- * passed. scaled: until its clock says so, else as long as the time between its now and the
- * deadline, in wall time.
+ * Wall time in ns to wait for a deadline on a program clock; 0 or less: it has passed. scaled:
+ * until the program clock reaches it. Else the difference to the program clock counts as wall time.
  */
 int64_t program_wait_ns(const struct shared *sh, enum program_clock clock, int64_t deadline_ns,
                         bool scaled);
-/* A relative wait in wall time, and back, rounded up. A wait of 0 stays 0. */
+/* Converts a relative wait to wall time, and back, rounded up. A wait of 0 stays 0. */
 int64_t program_stretch_ns(const struct shared *sh, int64_t ns);
 int64_t program_shrink_ns(const struct shared *sh, int64_t ns);
 
-/* ---- time in other units; what does not fit is INT64_MAX or the unit's most ---- */
+/* ---- time in other units; values that do not fit become INT64_MAX or the unit's largest ---- */
 
 static inline bool timespec_valid(const struct timespec *ts)
 {
@@ -73,7 +72,7 @@ static inline struct timespec timespec_of_ns(int64_t ns)
     return ts;
 }
 
-/* Rounded up: a timer that is set is not one that is off. */
+/* Rounds up: 0 would turn a timer off that is set. */
 static inline struct timeval timeval_of_ns(int64_t ns)
 {
     int64_t us = ns / 1000 + (ns % 1000 > 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that say what time it is. */
+/* Calls that return the time. */
 #include "host/clock/calls/tribclock.h"
 
 static int64_t now_ns(enum program_clock clock)
@@ -17,7 +17,8 @@ CALL int clock_gettime(clockid_t id, struct timespec *ts)
     return 0;
 }
 
-/* The header says that there is always one; programs that want the zone alone give none. */
+/* tv may be NULL, although the header declares it as never NULL: programs that want only the zone.
+ */
 CALL int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 {
     struct timeval *at = tv;
@@ -26,7 +27,7 @@ CALL int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 
     if (!APPLIES())
         return tribclock.gettimeofday(tv, zone);
-    __asm__("" : "+r"(at)); /* the compiler does not know it */
+    __asm__("" : "+r"(at)); /* keeps the compiler from removing the check for NULL */
     if (zone)
         rc = tribclock.gettimeofday(tv, zone);
     if (rc || !at)
@@ -56,7 +57,7 @@ CALL int timespec_get(struct timespec *ts, int base)
     return base;
 }
 
-/* The CPU times stay real. */
+/* The CPU times in buf stay wall time; the return value is fabric time. */
 CALL clock_t times(struct tms *buf)
 {
     clock_t rc = tribclock.times(buf);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that wait until a time of a clock, which the program has from its own clock. */
+/* Calls that wait until a deadline, which the program computed from fabric time. */
 #include "host/clock/calls/tribclock.h"
 
 #include <errno.h>
 
-/* What the system gets for the deadline `t` on clock `id`. */
+/* The deadline to pass to the system for the program's deadline t on clock id. */
 #define DEADLINE(id, t)                                                                            \
     (APPLIES() && program_clock_of(id) >= 0                                                        \
          ? tribclock_deadline(id, t, &(struct timespec){.tv_sec = 0})                              \
          : (t))
 
-/* On the clock that the condition variable has by its attributes, which cannot be read back. */
+/* Guesses the clock of a condition variable from its deadline: its attributes cannot be read back.
+ */
 static clockid_t guess(const struct timespec *t)
 {
     return program_clock_guess(tribclock.fabric, ns_of_timespec(t)) == PROGRAM_MONOTONIC

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syscall(2) itself: the C++ library waits on futexes by it, with deadlines of its own clocks, and
- * some programs read clocks so.
+ * syscall(2). The C++ library uses it to wait on futexes, with deadlines of the clocks that it
+ * reads, and some programs use it to read clocks.
  */
 #include "host/clock/calls/tribclock.h"
 
@@ -15,7 +15,8 @@
 #define FUTEX_LOCK_PI2 13
 #endif
 
-/* The timeout is the fourth argument; by operation it is for some time, or until one of a clock. */
+/* The timeout is the fourth argument. The operation decides whether it is relative, or a deadline
+ * on a clock. */
 static long raw_futex(const long a[ARGS])
 {
     const struct timespec *t = (const struct timespec *)(uintptr_t)a[3], *real = t;
@@ -35,13 +36,14 @@ static long raw_futex(const long a[ARGS])
     case FUTEX_LOCK_PI2:
         real = tribclock_deadline(id, t, &out);
         break;
-    default: /* another use of the argument */
+    default: /* no timeout, or the argument means something else */
         break;
     }
     return tribclock.syscall(SYS_futex, a[0], a[1], a[2], (long)(uintptr_t)real, a[4], a[5]);
 }
 
-/* These calls come from here, which keeps wall time: what they do is that of the program. */
+/* Does a raw system call that reads a clock. It cannot call clock_gettime(): calls from this
+ * library return wall time. False: pass the call on. */
 static bool clock_call(long number, const long a[ARGS], long *rc)
 {
     struct timespec *ts = (struct timespec *)(uintptr_t)a[1];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Timers that go off by themselves, and the timeouts of sockets. An absolute time of a timer becomes
- * a relative one. Intervals, and the times that are left, are multiplied and divided with
- * --scale-waits alone.
+ * Timers, and the timeouts of sockets. An absolute time of a timer becomes a relative one. Only
+ * with --scale-waits, intervals are multiplied by the dilation and remaining times divided by it.
  */
 #include "host/clock/calls/tribclock.h"
 
@@ -10,7 +9,8 @@
 
 #define CPU_TIMERS 64
 
-/* Timers on CPU clocks, plus 1, which stay as they are; more than these are taken for others. */
+/* Timers on CPU clocks, plus 1 (0: a free entry). They are not changed. If there are more of them,
+ * the rest is treated like other timers. */
 static _Atomic uintptr_t cpu_timer[CPU_TIMERS];
 
 static void swap_cpu_timer(uintptr_t old, uintptr_t next)
@@ -56,7 +56,8 @@ static void stretch(struct timespec *t)
         *t = timespec_of_ns(program_stretch_ns(tribclock.fabric, ns_of_timespec(t)));
 }
 
-/* What the kernel gets, from now on; a first time that has passed is now, since 0 turns it off. */
+/* The setting to pass to the kernel, relative to now. A first expiry in the past becomes 1 ns,
+ * because 0 would disarm the timer. */
 static struct itimerspec real_timer(const struct itimerspec *set, bool absolute)
 {
     struct itimerspec real = *set;
@@ -136,7 +137,7 @@ CALL int timerfd_gettime(int fd, struct itimerspec *left)
     return rc;
 }
 
-/* ---- interval timers: those of the CPU stay ---- */
+/* ---- interval timers; those on CPU time are not changed ---- */
 
 static struct timeval stretched(const struct timeval *tv)
 {

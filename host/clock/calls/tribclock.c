@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joins the fabric, finds the system's calls, and knows who keeps wall time: by the address from
- * which a call comes, so that everything in those libraries does, the code of DPDK in libtribverbs
- * included.
+ * Joins the fabric, finds the system's calls, and decides by the address of its caller whether a
+ * call gets wall time. So all code in our libraries does, including that of DPDK in libtribverbs.
  *
- * Rejected: linking our libraries so that they reach the system's calls past this one. Each would
- * need the list of calls, and a new one that is forgotten is a clock that is wrong by the dilation.
+ * Rejected: linking our libraries so that they bypass this one. Each would need the list of calls,
+ * and a call that is missing in it would be a clock that is wrong by the dilation.
  */
 #include "host/clock/calls/tribclock.h"
 
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEPERS 64 /* programs and libraries that keep wall time */
+#define KEEPERS 64 /* most programs and libraries that keep wall time */
 
 struct tribclock tribclock;
 
@@ -25,7 +24,7 @@ static struct clock_keeper {
     _Atomic uintptr_t from, to;
 } keepers[KEEPERS];
 static _Atomic unsigned n_keepers;
-static _Atomic int stage; /* of start(): 0 before it, 1 in it, 2 done */
+static _Atomic int stage; /* start() has not run: 0; runs: 1; has run: 2 */
 static __thread bool starting __attribute__((tls_model("initial-exec")));
 
 /* ---- who keeps wall time ---- */
@@ -63,7 +62,7 @@ void tribclock_keep_wall_time(const void *address, bool loaded)
             atomic_store(&keepers[i].to, 0);
         return;
     }
-    for (unsigned k = 0; i == n && k < n; k++) /* the place of one that is gone */
+    for (unsigned k = 0; i == n && k < n; k++) /* reuse the entry of an unloaded library */
         if (!atomic_load(&keepers[k].to))
             i = k;
     if (i == KEEPERS)
@@ -88,8 +87,9 @@ static bool keeps_wall_time(uintptr_t caller)
 /* ---- start ---- */
 
 /*
- * The C library's default versions. RTLD_NEXT would give the oldest of pthread_cond_timedwait() and
- * of the timers; it is for C libraries that have some of the calls in libraries of their own.
+ * Finds the C library's default versions of the calls. RTLD_NEXT would find the oldest version of
+ * pthread_cond_timedwait() and of the timers. It serves C libraries that have some of the calls in
+ * other libraries (librt, libpthread).
  */
 static void find_calls(void)
 {
@@ -134,8 +134,8 @@ static void tribclock_join(void)
         tribclock_end("one whose dilation is unknown");
 }
 
-/* Before main(), or in the first call if a library's constructor makes one. The calls that it makes
- * itself come here again. */
+/* Runs before main(), or in the first call that a library's constructor makes. Calls that it makes
+ * itself enter it again, and return at once. */
 __attribute__((constructor(102))) static void start(void)
 {
     int none = 0;
@@ -178,7 +178,7 @@ const struct timespec *tribclock_deadline(clockid_t id, const struct timespec *d
                            ns_of_timespec(deadline), tribclock.scale_waits);
     tribclock.clock_gettime(id, &now);
     *out = timespec_of_ns(ns_sum(ns_of_timespec(&now), wait));
-    if (out->tv_sec < 0) /* refused, where it has passed */
+    if (out->tv_sec < 0) /* the system refuses negative times; 0 has passed, too */
         *out = (struct timespec){.tv_sec = 0};
     return out;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libtribclock.so, preloaded by `trib exec --clock fabric`: the system's calls that read a clock or
- * wait on one, for all callers in the process but those who keep wall time (machine/clock.c). Every call
- * here begins with APPLIES(), and hands over to the system's where that is false.
+ * libtribclock.so, preloaded by `trib exec --clock fabric`. It replaces the system's calls that
+ * read a clock or wait on one, for all callers in the process except those that keep wall time
+ * (machine/clock.c). Each call begins with APPLIES(); if that is false, it calls the system's.
  *
- * TRIB_CLOCK says what it does: "fabric", or "fabric,scale-waits"; unset, "" or "wall": nothing.
+ * TRIB_CLOCK selects what it does: "fabric" or "fabric,scale-waits"; unset, "" or "wall": nothing.
  *
- * Threads: all calls are thread-safe; those that are safe in signal handlers stay so after the first
- * one, which joins the fabric of TRIB_RUN. Where there is none the process ends, with a message: a
- * program that measures must not take wall time for the fabric's.
+ * Threads: all calls are thread-safe. The first call joins the fabric of TRIB_RUN; after it, calls
+ * that are safe in signal handlers are so here, too. Without a fabric the process ends with a
+ * message, so that no program measures wall time by mistake.
  */
 #ifndef TRIB_HOST_CLOCK_CALLS_TRIBCLOCK_H
 #define TRIB_HOST_CLOCK_CALLS_TRIBCLOCK_H
@@ -36,7 +36,7 @@ int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask,
                 size_t size);
 
-/* The system's own, in its default versions. */
+/* Names of the replaced calls. struct tribclock has a pointer to the system's version of each. */
 #define TRIBCLOCK_CALLS(X)                                                                         \
     X(clock_gettime)                                                                               \
     X(gettimeofday)                                                                                \
@@ -95,7 +95,7 @@ struct tribclock {
 #define X(name) __typeof__(&name) name;
     TRIBCLOCK_CALLS(X)
 #undef X
-    /* Of programs from before 2003, whose condition variables are one pointer. */
+    /* For programs from before 2003, whose condition variables are one pointer. */
     __typeof__(&pthread_cond_timedwait) pthread_cond_timedwait_old;
     struct shared *fabric;
     bool scale_waits;
@@ -105,18 +105,19 @@ extern struct tribclock tribclock;
 /* Whether a call from this address gets fabric time. */
 bool tribclock_applies(const void *caller);
 #define APPLIES() tribclock_applies(__builtin_return_address(0))
-/* The same for waits that are multiplied. */
+/* Whether relative waits of this caller are multiplied by the dilation. */
 #define STRETCHES() (APPLIES() && tribclock.scale_waits)
 
-/* Called by machine/clock.c of whatever is loaded or unloaded: the program or library that has this
- * address in it keeps wall time. */
+/* Called by machine/clock.c when a program or library that contains it is loaded or unloaded: the
+ * one that contains this address keeps wall time. */
 CALL void tribclock_keep_wall_time(const void *address, bool loaded);
 
-/* The deadline on the system's clock `id` for one that a program has from its own; `deadline` itself
- * where the system refuses it. */
+/* Converts a program's deadline to one on the system's clock `id`. Returns out, or `deadline`
+ * itself if it is NULL or invalid. */
 const struct timespec *tribclock_deadline(clockid_t id, const struct timespec *deadline,
                                           struct timespec *out);
-/* The time to wait in place of `wait`, likewise; NULL stays NULL. */
+/* Multiplies a relative wait by the dilation. Returns out, or `wait` itself if it is NULL or
+ * invalid. */
 const struct timespec *tribclock_stretched(const struct timespec *wait, struct timespec *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that wait for some time. They change with --scale-waits alone, but for the sleep until a
- * deadline, which is a sleep for some time here: the program's clock is none of the system's.
+ * Calls with relative waits. They change only with --scale-waits, except for sleeps until a
+ * deadline: these become relative ones, because the system has no clock with fabric time.
  */
 #include "host/clock/calls/tribclock.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- sleeping ---- */
 
-/* What is left of a wait, in the time in which the program gave it. */
+/* Converts the rest of a wait from wall time back to the program's time. */
 static void shrink(struct timespec *left)
 {
     *left = timespec_of_ns(program_shrink_ns(tribclock.fabric, ns_of_timespec(left)));
@@ -28,7 +28,8 @@ static int stretched_sleep(const struct timespec *wait, struct timespec *left)
     return rc;
 }
 
-/* The dilation may change meanwhile. */
+/* Sleeps until a deadline. With --scale-waits it checks again after each sleep, as the dilation may
+ * have changed. */
 static int sleep_until(enum program_clock clock, const struct timespec *deadline)
 {
     int64_t until = ns_of_timespec(deadline), wait;
