@@ -4,9 +4,9 @@
  * part of the work; reduce_*.cu and pattern.cu call the bodies with the grid's coordinates, the
  * twins in kernels.c with one number after the other.
  *
- * Where all buffers have the same offset in 16 bytes, the bodies work in vectors of 16 bytes: the
- * elements before the first whole vector (head), the vectors, then the remaining elements.
- * Elsewhere they work element by element. The same thread reads an element before it writes it, so
+ * If all buffers have the same offset modulo 16 bytes, the bodies work in vectors of 16 bytes:
+ * first the elements before the first whole vector (head), then the vectors, then the rest.
+ * Otherwise they work element by element. The thread that writes an element has read it before, so
  * outputs may be inputs.
  */
 #ifndef TRIB_HOST_KERNELS_BODY_H
@@ -25,7 +25,7 @@ union el_vec {
 #define EL_UNROLL_2       _Pragma("unroll 2")
 #define EL_LOAD(E, p)     (*(const E *)(p))
 #define EL_STORE(E, p, x) (*(E *)(p) = (x))
-/* Streaming: nothing is read twice. */
+/* Streaming load, as nothing is read twice. */
 EL_FN union el_vec el_load16(const uint8_t *p)
 {
     uint4 q = __ldcs((const uint4 *)p);

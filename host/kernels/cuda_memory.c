@@ -12,8 +12,8 @@
 /* ---- memory ---- */
 
 /* The driver aligns small allocations to less than a page of the host, but exports only whole pages
- * of an allocation as a dma-buf. So an allocation has a page more, and begins with the first whole
- * one. */
+ * as a dma-buf. So an allocation is a page longer than requested, and its first whole page is
+ * returned. */
 static size_t page(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);

@@ -78,7 +78,7 @@ int cuda_load(struct device *d, enum kernel_image i)
     return cuda_check(d, d->cu.cuModuleLoadData(&d->module[i], kernel_image(i)), "kernels");
 }
 
-/* Not those of multimem, which not every GPU has (multicast_open.c). */
+/* Loads all images but the one for multimem, which not every GPU supports (multicast_open.c). */
 static int set_up(struct device *d)
 {
     for (enum kernel_image i = 0; i < IMAGE_MULTIMEM; i++)

@@ -43,7 +43,7 @@
 
 #define FIELD(name) __typeof__(name) *name;
 
-#define KERNELS      96u /* more than kernels.c has, so that used[] keeps an end */
+#define KERNELS      96u /* more than kernels.c has, so that used[] always has an end */
 #define PERIOD_BYTES (1u << 19)
 
 struct stream {
@@ -88,7 +88,7 @@ static inline CUdeviceptr at(const void *p)
 
 /* Formats the reason into err (DEVICE_TEXT bytes) and returns rc. */
 int cuda_no(char *err, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Loads the driver and counts its GPUs: before any other call of a device. */
+/* Loads the driver and counts its GPUs. Call it before any other function of a device. */
 int cuda_start(struct device *d, int *gpus, char *err);
 /* 0, or -EIO; the first failure sets d->error. */
 int cuda_check(struct device *d, CUresult rc, const char *what);

@@ -38,7 +38,7 @@ int device_use(struct device *d);    /* 0 or -EIO; device_open() implies it */
 const char *device_name(struct device *d);
 const char *device_error(struct device *d); /* NULL: no failure */
 
-/* At the start of a page of the host's. NULL: see device_error(). */
+/* Allocates GPU memory, aligned to a page of the host. NULL: see device_error(). */
 void *device_alloc(struct device *d, size_t bytes);
 void device_free(struct device *d, void *p);
 /* Host memory in whole pages, cleared, that the GPU can access. It can be freed after a failure
@@ -46,8 +46,8 @@ void device_free(struct device *d, void *p);
 void *device_host(struct device *d, size_t bytes);
 void device_host_free(struct device *d, void *p, size_t bytes);
 
-/* An allocation as a dma-buf for other drivers, in whole pages: a descriptor, or -errno, which is no
- * failure of the device. */
+/* Exports an allocation, in whole pages, as a dma-buf for other drivers. Returns a descriptor or
+ * -errno; an error is no failure of the device. */
 int device_dmabuf(struct device *d, void *p, size_t bytes);
 
 /* Both return 0, -EAGAIN (the stream is full) or -EIO. */
@@ -65,7 +65,7 @@ int device_wait(struct device *d);
 /* Waits for all that give() submits to DEVICE_REDUCE and measures it by the GPU's own clock. 0 or
  * -EIO. */
 int device_time(struct device *d, int (*give)(void *ctx), void *ctx, double *seconds);
-/* Time during which copies to or from host memory were in flight. */
+/* Wall time in which copies to or from host memory were in flight. */
 int64_t device_staging_ns(const struct device *d);
 
 /* These wait. Element i of buf is element (first + i) modulo period_count of `period`, in host

@@ -73,8 +73,8 @@ EL_FN uint64_t el_out_f64(double f)
 
 /*
  * Rounds to nearest, ties to even. For a number below the smallest normal one, adding 2^(23 - man)
- * last places leaves the code in the low bits, rounded by the addition. over: result for numbers
- * above max; a NaN there has no sign.
+ * units in the last place leaves the code in the low bits, and the addition rounds it. over: result
+ * for numbers above max; a NaN there has no sign.
  */
 EL_FN uint32_t el_narrow(float f, int exp_bits, int man_bits, uint32_t max, uint32_t over,
                          uint32_t nan)
@@ -96,7 +96,7 @@ EL_FN uint32_t el_narrow(float f, int exp_bits, int man_bits, uint32_t max, uint
     return code == nan ? nan : (u >> 31) << (exp_bits + man_bits) | code;
 }
 
-/* On a GPU its own instructions, which give the same bits. */
+/* A GPU uses its own instructions, which give the same bits. */
 EL_FN float el_in_f16(uint16_t h)
 {
 #ifdef __CUDACC__
@@ -349,8 +349,8 @@ EL_FN struct el_pair el_out_pair_f32(struct el_pair a)
     X(min_e5m2, uint8_t, float, el_in_e5m2, el_min_f32, el_out_e5m2)                               \
     X(max_e5m2, uint8_t, float, el_in_e5m2, el_max_f32, el_out_e5m2)
 
-/* X(name, E, ACC, IN, DIV, OUT): the sum as above, one rounding, then the division. An integer's
- * sum wraps before it is divided, which E as the type of the quotient sees to. */
+/* X(name, E, ACC, IN, DIV, OUT): the sum as above, one rounding, then the division. The sum of
+ * integers wraps before the division, because the division is done in type E. */
 #define AVERAGES(X)                                                                                \
     X(avg_i8, int8_t, int64_t, EL_AS_IS, EL_DIV_I, EL_AS_IS)                                       \
     X(avg_u8, uint8_t, uint64_t, EL_AS_IS, EL_DIV_U, EL_AS_IS)                                     \

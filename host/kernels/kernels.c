@@ -5,7 +5,7 @@
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-#define BLOCKS_AT_ONCE 8u /* of a processor: 2048 threads */
+#define BLOCKS_AT_ONCE 8u /* blocks that a processor runs at once: 2048 threads */
 
 REDUCTIONS_INT(REDUCTION)
 REDUCTIONS_FLOAT(REDUCTION)
@@ -246,7 +246,8 @@ static uint64_t cycle_of(const struct pattern_args *p)
     return p->period_bytes / a;
 }
 
-/* As many whole cycles as threads run at once, and at least one. */
+/* Sets p->step to the whole cycles that fit into the threads that run at once, at least one cycle.
+ */
 unsigned pattern_grid(struct pattern_args *p, unsigned processors)
 {
     uint64_t cycle = cycle_of(p);

@@ -59,13 +59,13 @@ struct blocks_args {
 struct multimem_args {
     uint8_t *dst;
     const uint8_t *src;
-    uint64_t units; /* in struct kernel's unit */
+    uint64_t units; /* length in units of struct kernel.unit */
 };
 
 #ifndef __CUDACC__
 #include "aggregation/dtype.h"
 
-/* The twin takes this instead, with the address of each member's memory. */
+/* Argument of the twin: addresses of each member's memory instead of multicast ones. */
 struct multimem_twin {
     struct multimem_args args;
     unsigned n;
@@ -73,7 +73,7 @@ struct multimem_twin {
     const uint8_t *src[KERNEL_INPUTS];
 };
 
-/* The images that nvcc builds, one of each .cu file. */
+/* The images that nvcc builds, one per .cu file. */
 enum kernel_image {
     IMAGE_REDUCE_INT,
     IMAGE_REDUCE_FLOAT,
@@ -107,8 +107,8 @@ struct kernel_split reduce_split(const struct reduce_args *r, uint64_t count, un
 struct kernel_split pattern_split(const struct pattern_args *p, uint64_t count);
 uint32_t kernel_unit(const struct blocks_args *b);
 
-/* The number of blocks of KERNEL_THREADS threads on a chip with so many processors, at most as many
- * as run at once. pattern_grid() also sets p->step. */
+/* Number of blocks of KERNEL_THREADS threads to run on a chip with so many processors; at most as
+ * many as run at once. pattern_grid() also sets p->step. */
 unsigned reduce_grid(const struct kernel_split *s, unsigned processors);
 unsigned blocks_grid(const struct blocks_args *b, unsigned processors);
 unsigned multimem_grid(uint64_t units, unsigned processors);

@@ -55,7 +55,7 @@ static int multicast_barrier(struct multicast *m)
     return 0;
 }
 
-/* The barrier behind one operation serves the next, unless something was submitted in between. */
+/* Makes a barrier, unless nothing was submitted since the last one, which then serves. */
 static int barrier_if_needed(struct multicast *m)
 {
     for (unsigned i = 0; i < m->n; i++)

@@ -21,7 +21,8 @@ struct multicast;
 /* Whether n GPUs of this machine support it. 0, or -errno with the reason in err (DEVICE_TEXT
  * bytes). Starts nothing on the GPUs. */
 int multicast_can(unsigned n, char *err);
-/* Opens GPUs 0 to n - 1 with at least so many bytes each. 0, or -errno with the reason in err. */
+/* Opens GPUs 0 to n - 1 with at least `bytes` bytes of memory each. 0, or -errno with the reason in
+ * err. */
 int multicast_open(struct multicast **m, unsigned n, size_t bytes, char *err);
 void multicast_close(struct multicast *m);
 /* Member i's device, after device_use(), and its memory, for its own kernels. */
@@ -34,8 +35,8 @@ const char *multicast_error(struct multicast *m); /* of any member; NULL: no fai
  * 0, -ENOTSUP (kernel_multimem()), -EINVAL (beyond the memory) or -EIO. */
 int multicast_all_reduce(struct multicast *m, enum redop op, enum dtype t, size_t dst, size_t src,
                          size_t count);
-/* Runs n of them, one after the other, and waits. Measures their time by GPU 0's clock, from when
- * all members could begin until all had ended. 0 or as above. */
+/* Runs n all-reduces, one after the other, and waits. Measures their time by GPU 0's clock, from
+ * when all members can begin until all have ended. 0 or as above. */
 int multicast_time(struct multicast *m, enum redop op, enum dtype t, size_t dst, size_t src,
                    size_t count, unsigned times, double *seconds);
 #endif

@@ -219,8 +219,7 @@ static void unmap(struct multicast *m, CUdeviceptr p)
     m->cu.cuMemAddressFree(p, m->bytes);
 }
 
-/* Memory is unbound before it is released, and the object is released once it is not mapped any
- * more. */
+/* Unbinds memory before it releases it, and releases the object once it is no longer mapped. */
 void multicast_close(struct multicast *m)
 {
     if (!m)

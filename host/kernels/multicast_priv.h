@@ -33,7 +33,7 @@ struct multicast_member {
     CUmemGenericAllocationHandle memory; /* 0: none */
     bool bound;
     CUdeviceptr own, all; /* its memory, and the multicast object; 0: not mapped */
-    CUevent arrived;      /* at the last barrier */
+    CUevent arrived;      /* this member arrived at the last barrier */
     uint64_t given;       /* device_given() at that barrier */
 };
 
