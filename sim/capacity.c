@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames, threads and memory that a simulation takes. */
+/* Frame buffers, threads and memory that a simulation needs. */
 #include "sim/capacity.h"
 #include "sim/capacity_groups.h"
 
@@ -16,10 +16,10 @@ struct ranks {
     const struct fabric *f;
     unsigned n, algos;
     const uint16_t *host;
-    unsigned peers; /* of a rank, to each of which it sends at once where it sends directly */
+    unsigned peers; /* ranks to which a rank sends at the same time by direct algorithms */
 };
 
-/* Ways between two ranks of a node: each pair by each plane. */
+/* Number of paths between ranks of a GPU node: each ordered pair has one per plane. */
 static unsigned node_ways(const struct ranks *s)
 {
     unsigned n = 0;
@@ -35,21 +35,22 @@ static unsigned node_ways(const struct ranks *s)
     return n;
 }
 
-/* By multimem every rank of a node can have a slice for every other one on its way, in each
+/* Frames of multimem: each rank of a node can have a slice in flight to each other one, in each
  * plane. */
 static unsigned multimem_frames(const struct ranks *s)
 {
     return s->algos & COMM_MM_ALGOS ? MM_SLICE_MAX / s->f->mtu * node_ways(s) : 0;
 }
 
-/* Directly, or over the rails, a frame. */
+/* Frames of direct and PXN algorithms: one per path. */
 static unsigned direct_frames(const struct ranks *s)
 {
     return s->algos & (1u << ALGO_DIRECT | 1u << ALGO_PXN) ? bench_frames(0) + node_ways(s) : 0;
 }
 
-/* Where each rank sends to all of its peers at once, directly or over the rails, each way has a
- * message's last frame, and an ACK of it. Connecting has a window (link.c), and needs less. */
+/* Frames of direct and PXN algorithms, by which each rank sends to all of its peers at once: per
+ * pair the last frame of a message and its ACK. Connecting is limited by a window (link.c) and
+ * needs less. */
 static unsigned peer_frames(const struct ranks *s)
 {
     uint64_t n = bench_frames(s->n) + 2ull * s->n * s->peers;
@@ -66,7 +67,7 @@ static unsigned frames_of(const struct ranks *s)
     return RTE_MAX(most, peer_frames(s));
 }
 
-/* Algorithms that may run: auto may choose each one that there is. */
+/* Algorithms that may run. With auto these are all that exist. */
 static unsigned may_run(const struct sweep *s)
 {
     return (s->algos | (s->algos >> ALGO_AUTO & 1 ? s->exist : 0)) & ~(1u << ALGO_AUTO);
@@ -99,7 +100,7 @@ unsigned capacity_frames_of_jobs(const struct fabric *f, const struct jobs_plan 
 
         n += frames_of(&(struct ranks){f, r, p->job[i].algos, p->job[i].host_of_rank, r});
     }
-    /* What groups are promised, and beside it what is on its way. */
+    /* Buffers promised to groups, plus frames in flight. */
     n = promised > n ? promised + n : n;
     return (unsigned)RTE_MIN(n, (uint64_t)INT32_MAX);
 }
@@ -121,7 +122,7 @@ static bool runs_in(const struct sim *m, int place)
     return place == OUT_OF_PLACE || coll_can_be_in_place(m->o.coll);
 }
 
-/* Operations of all rows of an algorithm; in place is checked by one more. */
+/* Operations of all rows of an algorithm. The check of a run in place needs one more. */
 static unsigned all_ops(const struct sim *m)
 {
     uint64_t sizes[PERF_MAX_SIZES];
@@ -137,7 +138,8 @@ static unsigned all_ops(const struct sim *m)
     return rows * n * (unsigned)ops;
 }
 
-/* Of a rank's two buffers: what it sends, but in place, and all of the other. */
+/* Bytes that all ranks touch: each receive buffer, and out of place the part of the send buffer
+ * that is sent. */
 static uint64_t data_bytes(const struct sim *m)
 {
     const struct sweep *s = m->s;

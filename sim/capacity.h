@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One run of trib-sim, and what it takes: frame buffers, threads, memory.
+ * One run of trib-sim, and the frame buffers, threads and memory that it needs.
  */
 #ifndef TRIB_SIM_CAPACITY_H
 #define TRIB_SIM_CAPACITY_H
@@ -27,21 +27,21 @@ struct sim {
     double begun_s;
 };
 
-/* Frame buffers: as --frames says, or by ports and ranks. */
+/* Number of frame buffers: --frames, or by ports and ranks. */
 unsigned capacity_frames(const struct sim *m);
-/* The same of several jobs, for all of their ranks. */
+/* As capacity_frames(), for all ranks of several jobs. */
 unsigned capacity_frames_of_jobs(const struct fabric *f, const struct jobs_plan *p);
-/* Threads: at most one a core, unless --threads says otherwise, and no more than there is work for.
- * One where frames of traces are to come in the order of time. */
+/* Number of threads: --threads, or at most one per core, and no more than there is work for. One,
+ * if traces must have their frames in order of time. */
 unsigned capacity_threads(const struct sim *m);
 /*
- * Lays memory out for speed below a number of ranks and where there is room. What needs more than
- * there is however it is laid out is refused, since it would be killed in the middle of the run.
- * auto: of all algorithms that it may choose, or, where these are too much, of those that it does
+ * Chooses the layout of memory: the fast one, unless there are too many ranks or too little memory.
+ * Refuses a run that does not fit in either layout, since it would be killed in the middle. With
+ * auto it counts all algorithms that auto may choose, or, if these do not fit, those that it does
  * choose. Needs m->frames and m->threads. 0, or -errno with a sentence in m->s->cause.
  */
 int capacity_check(struct sim *m);
-/* Refuses jobs whose frames and data do not fit into the memory there is. */
+/* Refuses jobs whose frames and data do not fit into memory. */
 int capacity_check_jobs(struct sim *m, const struct jobs_plan *p, unsigned frames);
 
 #endif

@@ -9,25 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one job at one switch. */
+/* Buffers promised to one job at one switch. */
 struct at_switch {
     uint64_t all;
-    uint32_t most; /* of a group */
+    uint32_t most; /* to one of its groups */
 };
 
 struct promised {
     const struct fabric *f;
-    uint64_t *mbufs;       /* [n_nodes] of all jobs */
-    struct at_switch *job; /* [n_nodes] of the one that is counted */
+    uint64_t *mbufs;       /* [n_nodes] promised to all jobs so far */
+    struct at_switch *job; /* [n_nodes] promised to the job that is being added */
     uint32_t *last;        /* [n_nodes] the last group that was counted there */
-    uint16_t *domain;      /* [nranks] */
-    uint16_t *place;       /* [nranks] of a rank in its node */
-    uint16_t *of_place;    /* [nranks] hosts of the ranks in one place of their nodes */
-    unsigned *choice;      /* [nranks] the tree of each place */
+    uint16_t *domain;      /* [nranks] GPU node of each rank */
+    uint16_t *place;       /* [nranks] number of a rank within its GPU node */
+    uint16_t *of_place;    /* [nranks] hosts of the ranks with one number */
+    unsigned *choice;      /* [nranks] tree of each rail */
     uint32_t groups;
 };
 
-/* A group of these hosts' ranks on a tree. False: the tree does not reach them. */
+/* Counts a group of the ranks on these hosts, on a tree. False: the tree does not reach them. */
 static bool add_group(struct promised *s, uint16_t tree, unsigned n, const uint16_t *host,
                       uint32_t window)
 {
@@ -59,7 +59,7 @@ static bool add_group(struct promised *s, uint16_t tree, unsigned n, const uint1
     return true;
 }
 
-/* A group for each place in the nodes, on the tree that it takes; returns their number. */
+/* Counts a group for each rail, on the tree that it uses. Returns the number of rails. */
 static unsigned add_rails(struct promised *s, const struct jobs_job *j, uint32_t window)
 {
     const struct fab_rails rails = {j->nranks, j->host_of_rank, s->place};
@@ -85,8 +85,8 @@ static unsigned add_rails(struct promised *s, const struct jobs_job *j, uint32_t
     return places;
 }
 
-/* A switch that waits for further groups of a job leaves each of them as much as it grants, also where
- * they come by others (quota_split()). */
+/* A switch that expects further groups of a job reserves for each as much as it grants to one, even
+ * if those groups then use other switches (quota_split()). */
 static void add_job(struct promised *s, const struct jobs_job *j)
 {
     struct quota_request q = {.fab = s->f,

@@ -16,11 +16,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Limit of wall time for a seed; most take well below a second. Chaos itself bounds fabric time; a
- * loop in which no fabric time passes is found by this limit alone. */
+/* Limit of wall time for a seed; most take well below a second. Chaos itself bounds fabric time.
+ * This limit finds loops in which no fabric time passes. */
 #define WALL_S        60.0
-#define DRAW_PROTOCOL 100 /* beside the streams of a case (chaos_priv.h) */
-#define DUMP_S        2   /* for the event rings of a seed that exceeds it */
+#define DRAW_PROTOCOL 100 /* a stream of draws that no case uses (chaos_priv.h) */
+#define DUMP_S        2   /* time to dump the event rings of a seed that exceeds its limit */
 
 struct campaign {
     const struct campaign_cfg *cfg;
@@ -30,12 +30,12 @@ struct campaign {
     struct rte_mempool *pool;
     uint64_t seed;
     double wall_s;
-    char *late; /* report of a seed that exceeds its limit, ready before it runs */
+    char *late; /* report for the case that the seed exceeds its limit; made before it runs */
     unsigned failed, with_errors, fell_back;
 };
 
 static const char *volatile late; /* of the campaign, for the signal handler */
-static FILE *late_events;         /* stdout under another name: no lock of it is held in a run */
+static FILE *late_events;         /* a second stream on stdout, whose lock no run holds */
 
 static void give_up(int sig)
 {
@@ -43,8 +43,8 @@ static void give_up(int sig)
     _exit(3);
 }
 
-/* Writes the report, which calls nothing that may hold a lock or be half done, then the event
- * rings, which may not work: a second alarm ends that. */
+/* Handler of SIGALRM. Writes the report, by calls that are safe in a signal handler. Then dumps the
+ * event rings, which may hang: a second alarm ends that. */
 static void too_long(int sig)
 {
     const char *text = late;
@@ -92,8 +92,7 @@ static int read_seeds(struct campaign *c)
     return -EINVAL;
 }
 
-/* Presets are next to the programs: in the tree where they were built, or where they are
- * installed. */
+/* Finds the presets next to the programs, in the build tree or where they are installed. */
 static int find_presets(struct campaign *c)
 {
     static const char *const places[] = {"conf", "share/tributary/conf"};
@@ -172,7 +171,7 @@ static void planned(void *ctx, const struct fault_plan *plan, const struct fabri
     set_late(ctx, plan, f);
 }
 
-/* Continues the line that drawn() printed before the run, which names a seed that crashes. */
+/* Completes the line that drawn() began before the run, so that a crash leaves the seed's name. */
 static void campaign_report(struct campaign *c, const struct chaos_report *r, const char *plan,
                             const char *events)
 {
@@ -193,8 +192,8 @@ static void campaign_report(struct campaign *c, const struct chaos_report *r, co
     c->fell_back += r->ok && r->fell_back;
 }
 
-/* What all jobs of a seed run: a protocol in one of PROTOCOL_SEEDS, which joins, leaves, fails and
- * is followed as other algorithms are. 0: no protocol. */
+/* The protocol that all jobs of a seed run; 0: none. One of PROTOCOL_SEEDS seeds has one, which
+ * joins, leaves, fails and falls back as other algorithms do. */
 #define PROTOCOL_SEEDS 16
 static int algo_of(const struct campaign *c)
 {

@@ -12,7 +12,7 @@ struct campaign_cfg {
     int algo;              /* as in struct chaos_cfg */
     double wall_s;         /* limit of wall time for a seed; 0: a minute */
     const char *case_file; /* instead of seeds: the file of a case; NULL: none */
-    const char *save_file; /* of one seed: its case is written to it; NULL: not */
+    const char *save_file; /* with one seed: file for its case; NULL: none */
 };
 
 /* 0; 1: a seed failed; 2: refused, with the reason on stderr. The process exits with 3 when a seed

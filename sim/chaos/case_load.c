@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chaos case, read from a file. The first mistake ends it. */
+/* Reads a chaos case from a file. Stops at the first mistake. */
 #include "collective/sched.h"
 #include "fabric/build.h"
 #include "sim/chaos/case.h"
@@ -66,7 +66,7 @@ static const char *text(struct case_reader *r, config_setting_t *g, const char *
     return v ? v : "";
 }
 
-/* 64 bits, more than libconfig's numbers have: "0x123". */
+/* Reads a string such as "0x123": 64 unsigned bits, which libconfig's numbers do not have. */
 static uint64_t bits(struct case_reader *r, config_setting_t *g, const char *key)
 {
     const char *v = text(r, g, key);
@@ -142,7 +142,8 @@ static void read_fabric(struct case_reader *r, config_setting_t *root)
 
 /* ---- ranks ---- */
 
-/* The hosts of ranks, or, of other jobs, also the first job's ranks whose processes they are. */
+/* Reads the hosts of ranks. Other jobs may instead name ranks of the first job, whose processes
+ * they share. */
 static void read_hosts(struct case_reader *r, config_setting_t *g, struct chaos_job *j)
 {
     config_setting_t *shared = j == r->k->job ? NULL : config_setting_get_member(g, "processes");
@@ -293,7 +294,8 @@ static void read_jobs(struct case_reader *r, config_setting_t *root)
 
 /* ---- faults ---- */
 
-/* Blanks all but lines [from, to), so that mistakes of the plan are named by the case's lines. */
+/* Copies lines [from, to) and makes the others empty, so that mistakes in the plan have the line
+ * numbers of the case. */
 static char *only_lines(const char *text, unsigned from, unsigned to)
 {
     char *lines = strdup(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A case from a seed or a file, its run, and its report. */
+/* Draws or loads a case, runs it, and reports. */
 #include "base/events.h"
 #include "collective/sched.h"
 #include "sim/chaos/case.h"
@@ -26,7 +26,7 @@ void chaos_wrong(const struct chaos_case *k, const char *fmt, ...)
         events_dump(k->cfg->events);
 }
 
-/* Also before each operation runs, so that one that hangs or crashes is in the file. */
+/* Called also before each operation, so that the file has an operation that hangs or crashes. */
 void chaos_save(struct chaos_case *k, const char *verdict)
 {
     int rc = k->cfg->save_file ? case_save(k, k->cfg->save_file, verdict) : 0;
@@ -64,7 +64,7 @@ static int plan_of(struct chaos_case *k, char *why)
     return rc;
 }
 
-/* Whether every host is reached through the one port that hosts have. */
+/* Whether every host has exactly one port. */
 static bool one_plane(const struct fabric *f)
 {
     for (unsigned h = 0; h < f->n_hosts; h++)
@@ -73,7 +73,7 @@ static bool one_plane(const struct fabric *f)
     return true;
 }
 
-/* From the seed. 0, or -errno and the verdict says why. */
+/* Draws the case from the seed. 0, or -errno with the reason in the verdict. */
 static int chaos_draw(struct chaos_case *k)
 {
     struct chaos_report *rep = k->rep;
@@ -97,7 +97,7 @@ static int chaos_draw(struct chaos_case *k)
     return rc;
 }
 
-/* The algorithm of a job that has no other. */
+/* The algorithm of a job that can use only one; "": it has others. */
 static const char *only(const struct chaos_job *j)
 {
     return j->goes_on ? "" : j->n_policy ? sched_algo_name(j->policy[0]) : "sharp";

@@ -39,7 +39,8 @@ bool chaos_wants(const struct chaos_case *k, enum coll_algo algo)
     return k->cfg->algo ? algo == (enum coll_algo)k->cfg->algo : !coll_is_protocol(algo);
 }
 
-/* A protocol has nothing to fall back to in half of the cases, else the ring. */
+/* Sets the policy of a job that runs a protocol: in half of the cases it may fall back to the ring.
+ */
 void chaos_protocol_policy(struct chaos_case *k, struct chaos_job *j, enum chaos_stream of)
 {
     if (!k->cfg->algo)
@@ -59,7 +60,7 @@ static unsigned scale_out_trees(const struct fabric *f)
     return n ? n : f->n_trees;
 }
 
-/* Of a fabric whose trees differ: more than two in most cases. */
+/* Chooses the trees of a job in a fabric whose trees differ: in most cases more than two. */
 static void choose_uneven(struct chaos_case *k, struct chaos_job *j, unsigned trees)
 {
     unsigned most = trees < COLL_TREES ? trees : COLL_TREES;
@@ -91,8 +92,8 @@ static void place_ranks(struct chaos_case *k, struct chaos_job *j)
     }
 }
 
-/* Half of all cases have the default policy; the others algorithms of the switches in some order
- * with the ring as the last, or SHARP alone. */
+/* Half of all cases have the default policy. The others have the switches' algorithms in some order
+ * and then the ring, or only SHARP. */
 static void choose_policy(struct chaos_case *k, struct chaos_job *j)
 {
     static const enum coll_algo by_switches[] = {ALGO_SHARP, ALGO_NVLS, ALGO_HIER_SHARP,
@@ -167,7 +168,7 @@ static bool chaos_draw_has(const struct chaos_job *j, struct comm *c, enum coll_
     return j->algos >> algo & 1 && comm_supports(c, &a);
 }
 
-/* False of a communicator that has failed. */
+/* Whether the communicator supports any operation; a failed one does not. */
 static bool has_any(const struct chaos_job *j, struct comm *c)
 {
     for (int kind = 0; kind < COLL_KINDS; kind++)
@@ -177,8 +178,9 @@ static bool has_any(const struct chaos_job *j, struct comm *c)
     return false;
 }
 
-/* Half of all are all-reduces, algorithms are equally likely. Where the communicator supports
- * none, any algorithm of the fabric: every rank must refuse it with a reason. */
+/* Chooses kind and algorithm: half of all are all-reduces, and algorithms are equally likely. If
+ * the communicator supports none, takes any algorithm of the job: every rank must refuse it with a
+ * reason. */
 static void choose_kind(struct chaos_case *k, const struct chaos_job *j, struct comm *c,
                         struct job_op *op)
 {
@@ -250,8 +252,8 @@ static uint64_t case_draw_below(struct chaos_case *k, uint64_t n)
     return below(k, DRAW_FAULTS, n);
 }
 
-/* From nanoseconds to milliseconds, uniform in the exponent. Two statements: in one expression the compiler would choose
- * which draw is first. */
+/* A time from nanoseconds to milliseconds, uniform in the exponent. The draws are in two
+ * statements, as their order within one expression is unspecified. */
 static int64_t moment(struct chaos_case *k)
 {
     int64_t ns = 1 + (int64_t)case_draw_below(k, 1000);
@@ -264,7 +266,7 @@ static int chaos_draw_add(struct chaos_case *k, struct fault_event e)
     return fault_plan_add(&k->plan, &e);
 }
 
-/* Up to 5 % each of loss, duplication and reordering per hop. */
+/* Up to 5 % each of loss, duplication and reordering, and up to 0.4 % of corruption, per hop. */
 static int noise(struct chaos_case *k, uint16_t link, int64_t at)
 {
     struct fault_event e = fault_event(FAULT_LINK, link, at);
@@ -278,7 +280,7 @@ static int noise(struct chaos_case *k, uint16_t link, int64_t at)
     return chaos_draw_add(k, e);
 }
 
-/* Frames late, by more than some take to send, and in order. */
+/* Delays frames, some by more than a frame's sending time, and keeps their order. */
 static int jitter(struct chaos_case *k)
 {
     struct fault_event e = fault_event(FAULT_LINK, FAULT_ALL, FAULT_ALWAYS);
@@ -288,7 +290,7 @@ static int jitter(struct chaos_case *k)
     return chaos_draw_add(k, e);
 }
 
-/* Down, and mostly up again. */
+/* Takes a link or node down, and in most cases up again. */
 static int flap(struct chaos_case *k, enum fault_of of, uint16_t which)
 {
     struct fault_event e = fault_event(of, which, moment(k));
@@ -362,8 +364,8 @@ static int exhaustion(struct chaos_case *k)
     return n->reduce.on || n->multimem ? chaos_draw_add(k, e) : 0;
 }
 
-/* Two failures of the way through the switches, each at any moment: the second comes before, within or
- * after the failover of the first. */
+/* Two failures in the switches' paths, at any moments: the second may come before, during or after
+ * the failover that the first causes. */
 static int twice(struct chaos_case *k)
 {
     int rc = 0;
@@ -400,7 +402,7 @@ int chaos_draw_faults(struct chaos_case *k)
         rc = flap(k, FAULT_NODE, switches ? some_switch(k) : some_host(k));
     if (!rc && !case_draw_below(k, 8))
         rc = death(k);
-    if (!rc && switches && !case_draw_below(k, 6)) /* after all others: what they draw stays */
+    if (!rc && switches && !case_draw_below(k, 6)) /* last, to leave the draws above unchanged */
         rc = twice(k);
     fault_plan_sort(&k->plan);
     return rc;

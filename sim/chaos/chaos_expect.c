@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What may be expected of a case. */
+/* What a case may and may not end with. */
 #include "sim/chaos/chaos_priv.h"
 
 static bool between_switches(const struct fabric *f, unsigned link)
@@ -8,9 +8,10 @@ static bool between_switches(const struct fabric *f, unsigned link)
            f->nodes[f->links[link].b].kind == FAB_SWITCH;
 }
 
-/* A link or switch that is down between switches and up again while hosts still retransmit: they do
- * so for half a second, longer than any drawn outage. Not of hosts' own links and switches, whose
- * hosts the switches above take for lost if it lasts (NODE_LINK_DOWN_GRACE_PS). */
+/* Whether entry i is an outage of a link between switches, or of a switch without hosts, that ends
+ * while hosts still retransmit: they do for half a second, longer than any drawn outage. Outages of
+ * hosts' own links and switches do not count, because the switches above give up such hosts after
+ * NODE_LINK_DOWN_GRACE_PS. */
 static bool outage_passes(const struct chaos_case *k, const struct chaos_job *j, unsigned i)
 {
     const struct fault_event *e = &k->plan.e[i];
@@ -27,9 +28,9 @@ static bool outage_passes(const struct chaos_case *k, const struct chaos_job *j,
     return e->restart_ps >= 0;
 }
 
-/* Whether the ranks must have the result: frames that are late, duplicated, corrupt or lost; slow
- * hosts; where an algorithm without switches is left, also aggregation nodes without buffers and
- * links and switches with an outage that passes. */
+/* Whether the ranks must have the result in spite of the faults: late, duplicated, corrupt or lost
+ * frames, and slow hosts. If an algorithm without switches is left (goes_on), also aggregation
+ * nodes without buffers, and outages that pass. */
 bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j)
 {
     for (unsigned i = 0; i < k->plan.n; i++) {
@@ -43,8 +44,8 @@ bool chaos_recoverable(const struct chaos_case *k, const struct chaos_job *j)
 }
 
 /* RC gives up a packet after eight transmissions without an answer. With loss on all of many links
- * that happens within a few hundred packets and is no defect: more than this share of the frames
- * that crossed a link is expected to end so. */
+ * that happens within a few hundred packets and is no defect. It is accepted if the expected number
+ * of such packets exceeds GIVEN_UP. */
 #define GIVEN_UP 1e-3
 bool chaos_may_give_up(const struct chaos_case *k, uint64_t frames)
 {
@@ -85,7 +86,7 @@ bool chaos_only_late(const struct chaos_case *k)
     return chaos_only_noise(k);
 }
 
-/* Jobs of one case that are connected at the same time. */
+/* Whether two jobs of a case are connected at the same time. */
 static bool chaos_expect_meet(const struct chaos_case *k, const struct chaos_job *a,
                               const struct chaos_job *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fabrics of chaos: small presets, and made-up ones. */
+/* Fabrics of chaos: small presets, and generated ones. */
 #include "sim/chaos/chaos_priv.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static unsigned three_tiers(struct fabric_text *t, unsigned hosts_per_leaf, unsi
             put_link(t, "leaf", l, "spine", l / 2 * wide + s, 300);
     for (unsigned s = 0; s < 2 * wide; s++)
         put_link(t, "spine", s, "core", 0, 500);
-    t->at -= 2; /* the comma */
+    t->at -= 2; /* drop the last comma */
     t->room += 2;
     fabric_text_put(t, ");\n");
     return h;
@@ -86,7 +86,7 @@ static int preset(struct chaos_case *k, struct fab_errors *errs)
     return k->own ? 0 : -EINVAL;
 }
 
-/* Queues that pause their senders, and that mark. */
+/* Short queues that pause their senders, or mark. */
 static const char *queues(struct chaos_case *k)
 {
     static const char *const of[] = {
@@ -96,7 +96,7 @@ static const char *queues(struct chaos_case *k)
     return of[below(k, DRAW_FABRIC, 4)];
 }
 
-/* GPUs at NVSwitches whose queues are as long as a slice. */
+/* Writes a GPU node: its GPUs and NVSwitches, and a rail. */
 static unsigned gpu_node(struct fabric_text *t, unsigned gpus, unsigned links)
 {
     fabric_text_put(
@@ -152,7 +152,7 @@ static int uneven(struct chaos_case *k, struct fab_errors *errs)
     uneven_nodes(&t, "h", hosts, "kind = \"host\"");
     uneven_nodes(&t, "leaf", leaves, "role = \"leaf\"");
     uneven_nodes(&t, "spine", spines, "role = \"spine\"");
-    t.at -= 2, t.room += 2; /* the comma */
+    t.at -= 2, t.room += 2; /* drop the last comma */
     fabric_text_put(&t, ");\nlinks = (");
     for (unsigned h = 0; h < hosts; h++)
         for (unsigned p = 0, n = leaves < 2 ? 2 : leaves; p < n; p++) {
@@ -183,7 +183,7 @@ static int made_up(struct chaos_case *k, struct fab_errors *errs)
     char text[8192];
     size_t room = sizeof(text);
     const char *ecmp = below(k, DRAW_FABRIC, 2) ? "hash" : "balanced";
-    bool scarce = !below(k, DRAW_FABRIC, 4); /* about what one or two jobs ask for */
+    bool scarce = !below(k, DRAW_FABRIC, 4); /* room for about one or two jobs */
     unsigned groups = scarce ? 1 + (unsigned)below(k, DRAW_FABRIC, 3) : 4;
     unsigned slots = scarce ? 256 + 64 * (unsigned)below(k, DRAW_FABRIC, 6) : 4096;
     int n = snprintf(text, room,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Other jobs of a case, beside the first one or after it. They collide with it on purpose: the same
- * number of a group under another key, a place among a switch's last groups and slots, and, after
- * it, the number and the key that its own group had. Some are ended by their launcher in the middle
- * of an operation, so that switches abort their groups and others get the slots.
+ * Other jobs of a case, which run beside the first one or after it. They collide with it on
+ * purpose: they use its group's id with another key, take a switch's last groups and slots, or,
+ * after its end, reuse its group's id and key. A launcher ends some of them in the middle of an
+ * operation, so that switches abort their groups and other jobs get the slots.
  */
 #include "sim/chaos/chaos_priv.h"
 
@@ -37,7 +37,7 @@ static void chaos_jobs_choose(struct chaos_case *k, unsigned n, unsigned of, uns
             out[have++] = i;
 }
 
-/* One process a host: of the first job's, or its own. */
+/* Places one process per host: a process of the first job, or one of its own. */
 static void chaos_jobs_place(struct chaos_case *k, struct chaos_job *j)
 {
     const struct chaos_job *first = &k->job[0];
@@ -61,7 +61,8 @@ static void chaos_jobs_place(struct chaos_case *k, struct chaos_job *j)
     }
 }
 
-/* One that its launcher ends, if there is one: switches remember its group longest. */
+/* A job whose group another one may collide with. Jobs that their launcher ends are preferred,
+ * because switches remember their groups longest. */
 static const struct chaos_job *somebody(struct chaos_case *k)
 {
     for (unsigned i = 1; i < k->n_jobs && below(k, DRAW_JOBS, 4); i++)
@@ -85,8 +86,8 @@ static void choose_group(struct chaos_case *k, struct chaos_job *j)
         j->key = other->key;
 }
 
-/* Algorithms of switches that the first job has too, and the ring. Jobs that are ended mostly have
- * a group that an abort ends. */
+/* Chooses among the ring and the switches' algorithms of the first job. Most jobs that their
+ * launcher ends use only SHARP, so that an abort ends a group. */
 static void choose_algos(struct chaos_case *k, struct chaos_job *j)
 {
     static const enum coll_algo some[] = {ALGO_SHARP, ALGO_NVLS, ALGO_RING};
@@ -130,7 +131,7 @@ static void add_job(struct chaos_case *k, enum chaos_start start)
     k->n_jobs += j->algos != 0;
 }
 
-/* A fifth of all cases have others. */
+/* A fifth of all cases have other jobs. */
 void chaos_draw_jobs(struct chaos_case *k)
 {
     if (below(k, DRAW_JOBS, 5))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams to groups of a fabric without faults: processes attach and detach, one sends to every
- * group, and each that is attached gets one copy. The groups' addresses are such that switches and
- * NICs, which find them by a hash, find several in one place.
+ * Multicast datagrams in a fabric without faults: processes attach and detach, one process sends to
+ * every group, and each attached process must get one copy. The groups' addresses collide in the
+ * hash tables of switches and NICs.
  */
 #include "sim/chaos/chaos_priv.h"
 
@@ -15,7 +15,7 @@
 #define MEMBERS   6u
 #define ROUNDS    3u
 #define BASE      0xe9000000u /* 233.0.0.0 */
-#define STEP      2604072u /* times 0x9e3779b1 it is nearly nothing: one bucket of switch/mcast.c */
+#define STEP      2604072u    /* times 0x9e3779b1 is nearly 0: the same bucket of switch/mcast.c */
 #define GRH       40u
 #define SIZE      256u
 #define SETTLE_PS (200 * PS_PER_US)
@@ -31,7 +31,7 @@ struct mcast_member {
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    uint8_t *mem; /* [GROUPS + 1] buffers: of receives, and of the datagram that is sent */
+    uint8_t *mem; /* [GROUPS + 1] buffers: for receives, and for the datagram to send */
     unsigned attached;
 };
 
@@ -167,7 +167,7 @@ static void send_to(struct mcast_run *r, unsigned round, unsigned group)
     mcast_run_settle(r);
 }
 
-/* One datagram of every group that it is attached to, and none else. */
+/* Checks that member i got one datagram of every group that it is attached to, and no other. */
 static void mcast_run_check(struct mcast_run *r, unsigned round, unsigned i)
 {
     struct mcast_member *m = &r->m[i];
@@ -200,7 +200,7 @@ void chaos_run_mcast(struct chaos_case *k, struct world *w)
     if (!open_all(&r))
         chaos_wrong(k, "multicast: cannot make its queue pairs");
     for (unsigned round = 0; k->rep->ok && round <= ROUNDS; round++) {
-        for (unsigned i = 0; i < r.n; i++) /* the sender is in no group; all leave in the end */
+        for (unsigned i = 0; i < r.n; i++) /* the sender is in no group; in the end nobody is */
             attach(&r, &r.m[i],
                    i && round < ROUNDS ? (unsigned)random_next(&r.random) % (1u << GROUPS) : 0);
         mcast_run_settle(&r);

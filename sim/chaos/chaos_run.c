@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The run of a case, judged: its jobs connect, run operations beside each other, and close. */
+/* Runs and judges a case: its jobs connect, run operations at the same time, and close. */
 #include "sim/chaos/chaos_priv.h"
 #include "sim/world/fault_player.h"
 
@@ -13,10 +13,10 @@ struct running {
     struct job *j; /* NULL: not connected, or closed */
     struct job_op op;
     struct job_result res;
-    bool ran;     /* its operation is supported */
-    bool stopped; /* by its launcher */
-    bool failed;  /* with an error that it may have: runs nothing more */
-    int rc;       /* of the start of its operation */
+    bool ran;     /* it ran the operation, which it supports */
+    bool stopped; /* its launcher ended it */
+    bool failed;  /* it had a permitted error, and runs nothing more */
+    int rc;       /* result of starting its operation */
 };
 
 struct chaos_running {
@@ -37,7 +37,7 @@ static void check_port(const struct chaos_case *k, struct hca *hca, unsigned r)
                     (unsigned long)c->timeouts);
 }
 
-/* Where links lose nothing, nothing is retransmitted, refused or dropped. */
+/* Checks that nothing was retransmitted, refused or dropped, in a case whose links lose nothing. */
 static void check_no_loss(const struct chaos_case *k, struct world *w)
 {
     for (unsigned r = 0; r < k->nprocs; r++)
@@ -54,7 +54,7 @@ static void check_no_loss(const struct chaos_case *k, struct world *w)
     }
 }
 
-/* Whether switches may remember the job's group, under its key, as one that was aborted. */
+/* Whether switches may remember an aborted group of the job's id and key. */
 static bool had_been_aborted(const struct chaos_running *r, unsigned i)
 {
     const struct chaos_job *j = &r->k->job[i];
@@ -66,8 +66,8 @@ static bool had_been_aborted(const struct chaos_running *r, unsigned i)
     return false;
 }
 
-/* A switch has refused what a job without another algorithm needs, be it for want of room, or because it
- * has a group of that number for somebody else. */
+/* Whether the error is a permitted refusal by a switch: for lack of resources, or because of
+ * another job's group with the same id. */
 static bool chaos_running_refused(const struct chaos_running *r, unsigned i, const char *text)
 {
     const struct chaos_job *j = &r->k->job[i];
@@ -80,7 +80,7 @@ static bool chaos_running_refused(const struct chaos_running *r, unsigned i, con
     return !j->goes_on && chaos_contended(r->k, j) && strstr(text, "refused by");
 }
 
-/* Errors are wrong where the faults are recoverable. */
+/* Judges errors of a job: they are wrong if its faults are recoverable. */
 static void judge_errors(struct chaos_running *r, unsigned i, const char *where, unsigned ranks,
                          const char *text)
 {
@@ -102,8 +102,8 @@ static void judge_errors(struct chaos_running *r, unsigned i, const char *where,
                  ranks, j->nranks, where, text);
 }
 
-/* Switches refuse nothing that they have, and are not given up because frames are lost now and
- * then. */
+/* Judges a failover or a small grant: it is wrong if the only faults are noise, as switches must
+ * not refuse resources that they have, or be given up for occasional loss. */
 static void judge_fall(struct chaos_running *r, unsigned i)
 {
     const struct chaos_case *k = r->k;
@@ -127,7 +127,7 @@ static void judge_fall(struct chaos_running *r, unsigned i)
 
 /* ---- operations ---- */
 
-/* The n-th operation of job i. False: it is the file's, and not supported any more. */
+/* The n-th operation of job i, drawn or from the file. False: the job no longer supports it. */
 static bool next_op(struct chaos_running *r, unsigned i, unsigned n, struct job_op *op)
 {
     struct chaos_case *k = r->k;
@@ -152,7 +152,7 @@ static bool chaos_run_never(void *ctx)
     return false;
 }
 
-/* A launcher ends the ranks of a job, naming one of them. */
+/* Ends a job as its launcher does, which reports rank 0 as dead to the others. */
 static void chaos_running_stop(struct chaos_running *r, unsigned i)
 {
     struct running *u = &r->of[i];
@@ -218,7 +218,7 @@ static void notify_death(void *ctx, unsigned process)
                 job_notify_death(r->of[i].j, n);
 }
 
-/* Nobody starts a job on processes that have died. */
+/* Whether all processes of the job live: a job is not started on dead ones. */
 static bool all_live(const struct chaos_running *r, const struct chaos_job *j)
 {
     for (unsigned n = 0; n < j->nranks; n++)
@@ -284,7 +284,7 @@ static void close_job(struct chaos_running *r, unsigned i)
         chaos_wrong(r->k, "close: %s", strerror(-rc));
 }
 
-/* Operations of all jobs that are connected, the n-th of each beside each other. */
+/* Runs the operations of all connected jobs, the n-th of each at the same time. */
 static void run_ops(struct chaos_running *r)
 {
     struct chaos_case *k = r->k;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations of the first job by slices of time, as a simulation without faults runs them: the
- * nodes of the fabric apart, each at a time of its own. Every sum is exact; what is late between
- * two nodes is found by assertions of the net, and by retransmissions.
+ * Runs operations of the first job in slices, as a simulation without faults does: the nodes of the
+ * fabric run apart, each at its own time. Every sum must be exact. Assertions of the net, and
+ * retransmissions, show frames that reach a node too late.
  */
 #include "sim/chaos/chaos_priv.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MOST 2048u /* elements */
-#define OPS  2u    /* back to back: some ranks are in the next operation already */
+#define OPS  2u    /* back to back, so that some ranks are ahead of others */
 
 struct slices {
     struct job *j;
@@ -33,7 +33,7 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
     a->recv = job_buffer(s->j, rank, 1);
 }
 
-/* An algorithm that the communicator has, any of them equally likely to be the first that is tried. */
+/* Chooses an algorithm that the communicator supports: tries all, from a random one on. */
 static bool slices_choose(struct slices *s, const struct chaos_job *j, uint64_t *random)
 {
     unsigned first = (unsigned)(random_next(random) % ALGO_USUAL);

@@ -37,7 +37,7 @@ int sim_eal_start(unsigned mib)
     snprintf(core, sizeof(core), "%d", first_core());
     if (rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0)
         return -1;
-    if (known) /* the EAL binds this process, and others like it, to that one core */
+    if (known) /* undo the EAL's binding, as it would bind every such process to the same core */
         sched_setaffinity(0, sizeof(set), &set);
     return 0;
 }
@@ -46,7 +46,7 @@ void sim_eal_end(void)
 {
     char dir[256];
 
-    /* The EAL creates it even where nothing is shared, and does not remove it. */
+    /* Remove the runtime directory: the EAL creates it even if nothing is shared, and leaves it. */
     snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
     rte_eal_cleanup();
     (void)own_rmdir(AT_FDCWD, dir);
