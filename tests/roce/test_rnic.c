@@ -307,6 +307,25 @@ static void groups_are_joined_once_and_left(void **state)
     rnic_destroy(r);
 }
 
+/* A queue pair in error takes nothing more, neither requests nor responses. */
+static void a_queue_pair_in_error_takes_no_request(void **state)
+{
+    struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1};
+    struct fixture e = fixture_make_cfg(&cfg, NULL, false);
+    struct qp_attr a = *qp_attributes(e.qp[1]);
+    struct wqe w = request(&e, WR_WRITE, 1, 500);
+
+    (void)state;
+    a.state = QP_ERR;
+    assert_int_equal(qp_modify(e.qp[1], &a), 0);
+    assert_int_equal(qp_post_send(e.qp[0], &w), 0);
+    pair_run(e.p, pair_never, PS_PER_MS);
+    assert_true(rnic_counters(e.p->s[1].r)->drops[ROCE_QP_STATE] > 0);
+    assert_int_equal(e.buf[1][0], 0);
+    assert_int_equal(e.buf[1][499], 0);
+    fixture_free(&e);
+}
+
 /* ---- the port ---- */
 
 /* What waits for receives is told by its completions, what has none by an event. */
@@ -358,6 +377,7 @@ int main(void)
         cmocka_unit_test(numbers_that_are_asked_for_are_had),
         cmocka_unit_test(what_a_queue_pair_cannot_be_is_refused),
         cmocka_unit_test(groups_are_joined_once_and_left),
+        cmocka_unit_test(a_queue_pair_in_error_takes_no_request),
         cmocka_unit_test(a_port_that_goes_down_ends_connections_alone),
     };
 

@@ -400,6 +400,13 @@ static void a_host_founds_no_more_than_its_share(void **state)
         founded += !f->n;
     }
     assert_int_equal(founded, r->max_groups * r->host_permille / 1000);
+    for (unsigned i = founded; i < r->max_groups; i++) { /* they are none of the other host's */
+        struct agg_ctl c = join_of(1, 2, KEY + 1000 + i);
+
+        c.group = rte_cpu_to_be_32(1000 + i);
+        control(f, host_ip(1), SLOT_QPN, &c);
+        assert_int_equal(f->n, 0);
+    }
     joins(f, 0, 2, 2); /* of a job that another host founds, too */
     protocol_node_cut_off(f->p, f->now);
     end(f);
