@@ -9,7 +9,7 @@
 
 #define CHUNK_BYTES 65536u
 
-/* There where a program is linked with AddressSanitizer: what is beside an object's bytes is nobody's. */
+/* Present where a program is linked with AddressSanitizer: the bytes beside an object are poisoned. */
 void __asan_poison_memory_region(const volatile void *at, size_t bytes) __attribute__((weak));
 void __asan_unpoison_memory_region(const volatile void *at, size_t bytes) __attribute__((weak));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory in whole cache lines, for structures of which a simulated fabric has thousands: their
- * fields are laid out in order of use. free() releases it.
+ * Memory in whole cache lines, for structures that lay out their fields in order of use and of which a
+ * simulated fabric has thousands. free() releases it.
  */
 #ifndef TRIB_BASE_CACHELINE_H
 #define TRIB_BASE_CACHELINE_H
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the CPUs that we lay fields out for. DPDK's own constant is 128 on many Arm builds, whose cores
- * have lines of 64. */
+/* The line size of the CPUs for which fields are laid out. DPDK's own constant is 128 on many Arm builds,
+ * whose cores have lines of 64. */
 #define CACHELINE         64u
 #define CACHELINE_ALIGNED __attribute__((aligned(CACHELINE)))
 
-/* Uninitialised, for queues whose entries are written before they are read: entries that are never
- * reached, nearly all in queues for thousands of peers, take no memory. */
+/* Allocates without initialising, for queues whose entries are written before they are read: entries that
+ * are never reached (nearly all, in queues for thousands of peers) take no memory. */
 static inline void *cacheline_take(size_t bytes)
 {
     return aligned_alloc(CACHELINE, RTE_ALIGN_CEIL(bytes, CACHELINE));
@@ -33,11 +33,11 @@ static inline void cacheline_prefetch(const void *p, size_t bytes)
 }
 
 /*
- * Cache lines that are used together again and again and are reached through pointers from one to
- * the next: cacheline_list_prefetch() prefetches all of them at once. The list holds
- * CACHELINE_LISTED entries and leaves out what does not fit. An entry is the address of its first
- * line; the bits below a line's size count the lines that follow it. A list owns nothing that it
- * names: an entry for memory that is free by now costs time only. One thread at a time uses it.
+ * A list of cache lines that are used together again and again, and that are reached by following pointers:
+ * cacheline_list_prefetch() prefetches all of them at once. The list holds CACHELINE_LISTED entries; more
+ * are left out. An entry is the address of its first line; the bits below the line size count the lines
+ * that follow. A list owns nothing: an entry for memory that has been freed only costs time. One thread at
+ * a time uses a list.
  */
 #define CACHELINE_LISTED 23u
 struct cacheline_list {
@@ -45,7 +45,7 @@ struct cacheline_list {
     uintptr_t at[CACHELINE_LISTED];
 } CACHELINE_ALIGNED;
 
-/* Adds the lines of `bytes` bytes from p, which begins a line: 64 of them at most. No bytes: adds
+/* Adds the lines of `bytes` bytes from p, where a line begins: 64 lines at most. 0 bytes: adds
  * nothing. */
 static inline void cacheline_list_add(struct cacheline_list *l, const void *p, size_t bytes)
 {
@@ -78,7 +78,7 @@ static inline void cacheline_list_prefetch(const struct cacheline_list *l)
     }
 }
 
-/* Zeroed. */
+/* Allocates and zeroes. */
 static inline void *cacheline_alloc(size_t bytes)
 {
     void *p = cacheline_take(bytes);

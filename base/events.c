@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The dump has to find every ring when an assertion fails anywhere. Workers of a simulation create
- * engines at the same time: the lock is for that and for the dump, never for an event. */
+/* All rings, for the dump when an assertion fails anywhere. Workers of a simulation create engines at the
+ * same time: the lock is for that and for the dump, never for an event. */
 static struct events *rings;
 static pthread_mutex_t rings_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -96,7 +96,7 @@ static void dump_ring(const struct events *r, FILE *out)
 
 void events_dump(FILE *out)
 {
-    /* This thread may hold the lock already, if the assertion failed within it. */
+    /* This thread may hold the lock already, if an assertion failed while it held it. */
     int held = pthread_mutex_trylock(&rings_lock);
 
     for (const struct events *r = rings; r; r = r->next)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The last events of an engine: a ring that costs a few stores an event, and is printed when an
+ * The last events of an engine: a ring in which an event costs a few stores. It is printed when an
  * assertion, chaos or a sanitizer stops the run. An engine records changes of state, not frames.
  *
  * With TRIB_LOG=ROOM:debug every event is also printed when it happens (base/log.h).
@@ -23,8 +23,8 @@ _Static_assert((EVENTS_KEPT & (EVENTS_KEPT - 1)) == 0, "a power of two");
 
 /* Names of events: one table for each kind of engine. */
 struct event_kinds {
-    const char *room;        /* as TRIB_LOG has it */
-    const char *const *name; /* [n], by number; "%u" in one is for a, then b */
+    const char *room;        /* its name in TRIB_LOG */
+    const char *const *name; /* [n], by number; the first "%u" in a name prints a, the second b */
     uint16_t n;
 };
 
@@ -37,20 +37,20 @@ struct event {
 struct events {
     const struct event_kinds *kinds;
     char who[EVENTS_NAMED]; /* which engine of its kind: a node, a queue pair, a rank */
-    bool printed;           /* as they happen */
+    bool printed;           /* print events as they happen, too */
     uint32_t n;             /* recorded so far */
     struct event last[EVENTS_KEPT];
     struct events *next, **prev;
 };
 
-/* kinds must outlive the ring. who is copied, and cut if it is long. */
+/* kinds must outlive the ring. who is copied, and truncated if it is long. */
 void events_init(struct events *r, const struct event_kinds *kinds, const char *who);
 void events_fini(struct events *r); /* a zeroed ring: does nothing */
 void events_print(const struct events *r, const struct event *e);
 /* Dumps every ring of the process, oldest event first; empty rings are left out. */
 void events_dump(FILE *out);
 
-/* ps: fabric time; a, b: as in the event's text. */
+/* ps: fabric time; a, b: values for the "%u" of the event's name. */
 static inline void events_add(struct events *r, int64_t ps, uint16_t kind, uint32_t a, uint32_t b)
 {
     struct event *e = &r->last[r->n++ % EVENTS_KEPT];

@@ -61,7 +61,7 @@ static void take_out(struct heap *h, uint32_t at)
         down(h, at, last);
 }
 
-/* The entry at `at` is where its index says, and not earlier than its parent. */
+/* Checks that an entry is where its index says, and not earlier than its parent. */
 static inline void check_place(const struct heap *h, uint32_t at)
 {
     T_ASSERT_HOT(at < h->n && h->n <= h->size, "a deadline's place is outside of its heap");

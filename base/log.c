@@ -41,7 +41,7 @@ static int level_refuse(char *err, unsigned size, const char *found, size_t len)
     return -EINVAL;
 }
 
-/* One LEVEL or ROOM:LEVEL of len characters. */
+/* Parses one LEVEL or ROOM:LEVEL of len characters. */
 static int level_parse(enum log_level *level, const char *s, size_t len, char *err, unsigned size)
 {
     const char *colon = memchr(s, ':', len);

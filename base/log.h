@@ -3,7 +3,7 @@
  * Log lines by room and level. Quiet by default: warnings and errors only.
  *
  *   TRIB_LOG=debug                    all rooms; none: no line at all
- *   TRIB_LOG=switch:debug,hca:info    those; the others stay quiet
+ *   TRIB_LOG=switch:debug,hca:info    these rooms; the others stay quiet
  *
  * One format, on stderr:   SECONDS ROOM LEVEL TEXT      (seconds of CLOCK_MONOTONIC)
  */
@@ -24,7 +24,7 @@ enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS 
     X("exec", "trib exec: what it sets for a program")                                             \
     X("sim", "simulations")
 
-/* room: one of the above. Another one is a mistake of the caller: none of its lines is printed. */
+/* room: one of the above. Any other is a mistake of the caller: none of its lines is printed. */
 bool log_on(const char *room, enum log_level level);
 void log_line(const char *room, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -32,13 +32,13 @@ void log_line(const char *room, enum log_level level, const char *fmt, ...)
  * sentence in err (size bytes): what was found and what is expected. */
 int log_set(const char *text, char *err, unsigned size);
 
-/* Lines of one kind that what others do may cause: at most one a second. */
+/* Limits lines of one kind that others can cause to one a second. */
 struct log_limit {
     long long next_ns; /* when the next one may be printed */
     unsigned long long held;
 };
-/* Whether a line may be printed now; *held: how many were not since the last one. Else it is held.
- * One caller at a time. */
+/* Whether a line may be printed now; *held: how many were suppressed since the last one. Otherwise this one
+ * is suppressed and counted. One caller at a time. */
 bool log_may(struct log_limit *l, unsigned long long *held);
 
 /* Evaluates the text's arguments only if the line is printed. */

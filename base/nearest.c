@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names are compared without what separates their words: "leafspine-8" and "Leaf_Spine_8" are
- * "leaf-spine-8", and so is "8-leaf-spine". What is left decides by the edit distance.
+ * Names are compared in lower case and without separators: "leafspine-8" and "Leaf_Spine_8" equal
+ * "leaf-spine-8". So does "8-leaf-spine", whose sorted words are the same. The edit distance decides the rest.
  */
 #include "base/nearest.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define NEAR      2   /* letters that may be wrong */
-#define NAME_SIZE 120 /* longest name that is compared: longer ones are close to nothing */
+#define NAME_SIZE 120 /* longest name that is compared; a longer one is close to nothing */
 #define WORDS     16
 
 struct plain {
@@ -44,7 +44,7 @@ static void sort_words(char *words, char *out)
         out = stpcpy(out, word[i]);
 }
 
-/* False: it is longer than what is compared. */
+/* False: the name is empty or too long to be compared. */
 static bool simplify(const char *name, struct plain *p)
 {
     char words[NAME_SIZE + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parsing. An option is looked up by its name; its value is the next word or what is glued to the
+ * The parser. It looks an option up by its name; the value is the next word or what is attached to the
  * name, and options_value.c reads it. getopt_long() would need copies of the tables, keeps its
  * state in globals, and knows neither the nearest name nor the types of values.
  */
@@ -86,7 +86,7 @@ static bool is_name(const char *name, const char *s, size_t n)
     return name && !strncmp(name, s, n) && !name[n];
 }
 
-/* Names of all options in turn, for nearest_name(). */
+/* Iterates over the names of all options, for nearest_name(). */
 static const char *name_at(const void *ctx, unsigned i)
 {
     const struct option_program *p = ctx;
@@ -110,7 +110,7 @@ static int unknown(struct scan *s, const char *arg)
     return -EINVAL;
 }
 
-/* The row of a long name of n letters; else the only one whose name begins so. */
+/* Finds the row with the long name of n letters, or the only row whose name begins with it. */
 static int find_long(struct scan *s, const char *arg, size_t n, struct option_at *found,
                      unsigned *number)
 {
@@ -172,7 +172,7 @@ static int take_common(struct scan *s, const struct option_row *row, const char 
     return -EINVAL;
 }
 
-/* value: glued to the name; NULL: it is the next word. */
+/* value: attached to the name; NULL: the next word is the value. */
 static int take_option(struct scan *s, const struct option_at *at, unsigned number,
                        const char *label, const char *value)
 {
@@ -222,7 +222,7 @@ static bool find_short(const struct option_program *p, char c, struct option_at 
     return false;
 }
 
-/* One letter, or several of which only the last may take a value. */
+/* Takes a word of short options: only the last one may have a value. */
 static int take_short(struct scan *s)
 {
     const char *arg = s->argv[s->i];
@@ -285,7 +285,7 @@ static void set_defaults(struct scan *s)
     T_ASSERT(!rc, "a default of the table is a value that the table allows");
 }
 
-/* Is the next word the first that is left to the program? */
+/* Whether the next word begins what is left to the program (OPTION_REST). */
 static bool at_rest(const struct scan *s)
 {
     struct option_at at;

@@ -3,8 +3,8 @@
  * The command line of a program, described by tables. Parsing, messages, --help, --version, the
  * manual page and the lists for shell completion all come from the same rows.
  *
- * Spelling is that of getopt_long(3): -n5, -n 5, --iters 5, --iters=5, several flags as -vq, a long
- * name abbreviated as long as it stays unique, -- before arguments that begin with a dash. Options
+ * The spelling is that of getopt_long(3): -n5, -n 5, --iters 5, --iters=5, several flags as -vq, long
+ * names abbreviated as long as they are unique, -- before arguments that begin with a dash. Options
  * and arguments may be mixed. Every program also has -h, --help and --version.
  *
  * Nothing is allocated: texts point into argv, and a message has room for OPTIONS_ERR bytes.
@@ -37,12 +37,12 @@ enum option_type {
 };
 
 enum {
-    OPTION_REQUIRED = 1, /* of an argument: it is mandatory */
-    OPTION_REST = 2,     /* of the last argument: the program reads it and everything behind it */
+    OPTION_REQUIRED = 1, /* this argument is mandatory */
+    OPTION_REST = 2,     /* the last argument: the program reads this word and all behind it */
     OPTION_HIDDEN = 4,   /* for scripts: neither in --help nor in completion */
 };
 
-/* The names of an OPTION_SET as they stand on the command line, each once; none for "all". */
+/* The names of an OPTION_SET in the order of the command line, each once; empty for "all". */
 #define OPTION_SET_MAX 32
 struct option_order {
     unsigned n;
@@ -61,7 +61,7 @@ struct option_row;
 typedef int option_take(void *into, const struct option_row *r, const char *label,
                         const char *value, char *err);
 
-/* An option, or, without names, an argument. Members that a table leaves out are 0. */
+/* An option or, if it has no name, an argument. Members that a table leaves out are 0. */
 struct option_row {
     char c;           /* short name; 0: none */
     const char *name; /* long name, without dashes */
@@ -70,12 +70,12 @@ struct option_row {
     const char *arg;  /* the value in the help text, such as "SIZE"; NULL: OPTION_FLAG */
     enum option_type type;
     unsigned how;                    /* OPTION_REQUIRED, ... */
-    size_t offset;                   /* of the member */
-    size_t order;                    /* OPTION_SET: of a struct option_order; 0: none */
+    size_t offset;                   /* of the member that stores the value */
+    size_t order;                    /* OPTION_SET: offset of a struct option_order; 0: none */
     uint64_t min, max;               /* max 0: the type's maximum */
     const char *(*list)(unsigned i); /* OPTION_CHOICE, OPTION_SET: name i; NULL behind the
-                                        last; "": there is none with this number */
-    int (*find)(const char *name);   /* index of another name for one of the list, or -errno */
+                                        last; "": there is no name i */
+    int (*find)(const char *name);   /* the index for another spelling of a name, or -errno */
     option_take *take;
     const char *initial; /* default value, read before the command line */
     const char *shown;   /* text in --help for a default that the program computes */
@@ -123,24 +123,24 @@ enum option_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_MAN, OP
 struct option_result {
     enum option_action action;
     int rest;                          /* index in argv of the first argument of OPTION_REST */
-    unsigned n_words;                  /* arguments taken, without those */
+    unsigned n_words;                  /* arguments read before it */
     uint64_t given[OPTIONS_ROWS / 64]; /* by number of the row, see options_given() */
     char err[OPTIONS_ERR];             /* the mistake: what was found and what is expected */
     char warning[160];                 /* "": none */
 };
 
 /*
- * Reads defaults, then argv[1..argc-1].
- *   into  the structure of the program's rows, and behind it the one of its base, if it has one
- * Returns 0, or -EINVAL with a sentence in r->err. Where --help or --version stands the rest of the
- * line is not read. Not thread-safe for one `into`.
+ * Reads the defaults, then argv[1..argc-1].
+ *   into  the structure for the program's rows; behind it, if the program has a base, that for the base's
+ * Returns 0, or -EINVAL with a sentence in r->err. --help or --version ends the reading.
+ * Not thread-safe for one `into`.
  */
 int options_parse(const struct option_program *p, void *const *into, int argc, char **argv,
                   struct option_result *r);
 
 /*
  * Calls options_parse(), reports a mistake on stderr, and prints the texts of --help and --version.
- * Returns true where the program is to run; else it must exit with *code: 0, 1 (standard output
+ * Returns true if the program is to run. Otherwise the program must exit with *code: 0, 1 (standard output
  * failed) or 2 (a mistake).
  */
 bool options_begin(const struct option_program *p, void *const *into, int argc, char **argv,
@@ -149,11 +149,11 @@ bool options_begin(const struct option_program *p, void *const *into, int argc, 
 /* Reports a mistake that the program found itself, in the form of options_begin(). Returns 2. */
 int options_wrong(const struct option_program *p, const char *err);
 
-/* Was the option of this long name on the command line? */
+/* Whether the option with this long name was on the command line. */
 bool options_given(const struct option_program *p, const struct option_result *r, const char *name);
 
-/* The first option on the command line, in order of the tables, whose long name is none of these
- * (the list ends with NULL). NULL: there is none. */
+/* The first option that was given, in order of the tables, whose long name is not in `names` (which ends
+ * with NULL). NULL: there is none. */
 const struct option_row *options_given_other(const struct option_program *p,
                                              const struct option_result *r,
                                              const char *const *names);
@@ -162,16 +162,16 @@ const struct option_row *options_given_other(const struct option_program *p,
 int options_take(void *into, const struct option_row *r, const char *label, const char *value,
                  char *err);
 
-/* Lists the members of a set: first those of the order, then the others by number. Returns how many;
- * list has room for OPTION_SET_MAX. */
+/* Lists the members of a set: first those in the order of the command line, then the others by number.
+ * list has room for OPTION_SET_MAX. Returns how many. */
 unsigned options_ordered(const struct option_order *o, unsigned set, uint8_t *list);
 
 /* "4K" "64KiB" "1.5M" "4MB" "123": K, M, G, T and their iB forms are binary; kB or KB, MB, GB, TB
  * decimal. 0 or -EINVAL. */
 int options_size(const char *s, uint64_t *bytes);
 
-/* Print the text of --help, the manual page in man(7), and a line for each option and argument for
- * completion: name, short name, value, possible values, help, separated by tabs. */
+/* Prints the text of --help; the manual page in man(7); and for completion a line for each option and
+ * argument: name, short name, value, possible values, help, separated by tabs. */
 void options_help(const struct option_program *p, FILE *out);
 void options_man(const struct option_program *p, FILE *out);
 void options_complete(const struct option_program *p, FILE *out);

@@ -7,21 +7,21 @@
 
 #define OPTIONS_N(a) (sizeof(a) / sizeof((a)[0]))
 
-/* A row as one program has it. */
+/* A row as it applies in one program. */
 struct option_at {
     const struct option_row *row;
     const struct option_group *group;
     unsigned into;       /* 0: the program's own structure, 1: its base's */
-    const char *initial; /* its default here */
+    const char *initial; /* its default in this program */
     bool hidden;
 };
 
 /* -h, --help and --version. */
 extern const struct option_row option_common[2];
 
-/* Option i in order: the program's groups, its base's, the common ones. False: there is none. */
+/* Option i: first the program's groups, then its base's, then the common ones. False: there is none. */
 bool option_at(const struct option_program *p, unsigned i, struct option_at *at);
-/* Argument i; false: there is none. */
+/* Argument i. False: there is none. */
 bool option_word(const struct option_program *p, unsigned i, struct option_at *at);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values of options by their types. */
+/* Reads values of options, by type. */
 #include "base/assert.h"
 #include "base/nearest.h"
 #include "base/options_priv.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_SIZE 48 /* a name that a list of values may have otherwise */
+#define NAME_SIZE 48 /* size of an alternative spelling of a listed name */
 
 int options_size(const char *s, uint64_t *bytes)
 {
@@ -110,7 +110,7 @@ static const char *list_next(const void *ctx, unsigned i)
     return ((const struct option_row *)ctx)->list(i);
 }
 
-/* Reports that s, of n letters, is not in the list. */
+/* Reports that s, n letters long, is not in the list. */
 static int not_listed(const struct option_row *r, const char *label, const char *value,
                       const char *s, size_t n, char *err)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the control character at which the text begins; 0: it is none. */
+/* Bytes of the control character with which the text begins; 0: it begins with another one. */
 static size_t control_bytes(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;

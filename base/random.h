@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pseudo-random numbers from a seed: SplitMix64, the same on every machine. For data, delays and
- * keys of tests and simulations, and for protocols in which guessing does no harm. */
+/* Pseudo-random numbers from a seed: SplitMix64, the same on every machine. For data, delays and keys of
+ * tests and simulations, and for protocols that guessing cannot harm. */
 #ifndef TRIB_BASE_RANDOM_H
 #define TRIB_BASE_RANDOM_H
 
@@ -13,7 +13,7 @@ static inline uint64_t random_mix(uint64_t z)
     return z ^ z >> 31;
 }
 
-/* Any seed is as good as any other. */
+/* Returns the next number. All seeds are equally good. */
 static inline uint64_t random_next(uint64_t *state)
 {
     return random_mix(*state += 0x9e3779b97f4a7c15u);

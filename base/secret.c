@@ -9,10 +9,10 @@
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* In lower case, letters alone. */
+/* Names of secret settings: lower case, letters only. */
 static const char *const secrets[] = {"trunkkey"};
 
-/* Whether the text begins with this name, however it is spelt. */
+/* Whether the text begins with this name: case and the characters "_-*" do not count. */
 static bool name_begins(const char *text, const char *name)
 {
     for (; *name; text++) {
@@ -46,7 +46,7 @@ static void text_write(const char *text, FILE *out)
     fputc('"', out);
 }
 
-/* With all its digits, which libconfig's own writer has not; "1" would be an integer. */
+/* Writes all digits, which libconfig's own writer does not. ".0" keeps "1" from being an integer. */
 static void float_write(double v, FILE *out)
 {
     char text[40];
@@ -92,7 +92,7 @@ static void value_write(config_setting_t *s, int depth, FILE *out)
     fputc(ends[1], out);
 }
 
-/* What is in a group, a line each; or in a list. */
+/* Writes the members of a group, one a line, or the elements of a list. */
 static void settings_write(config_setting_t *parent, int depth, FILE *out)
 {
     bool group = config_setting_is_group(parent);
@@ -137,7 +137,7 @@ char *secret_hide(const char *text)
 
     if (!secret_named(text))
         return strdup(text);
-    if (strstr(text, "@include")) /* of which libconfig would open the file */
+    if (strstr(text, "@include")) /* libconfig would open that file */
         return NULL;
     if (!strncmp(text, "\xef\xbb\xbf", 3))
         text += 3;

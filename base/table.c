@@ -84,7 +84,7 @@ void table_print(struct table *t, FILE *out)
     free(t);
 }
 
-/* The blank at which a line of so many characters breaks: the last that leaves something on it. */
+/* Where a line of `width` characters breaks: the last blank that leaves some text on the line. */
 static size_t break_at(const char *s, size_t width)
 {
     size_t skip = strspn(s, "# "), at = width;

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Entries are counted from 1. */
+/* Positions are counted from 1. */
 static struct timer_entry *timer_entry_at(const struct timers *h, uint32_t at)
 {
     return &h->heap[at - 1];
@@ -85,7 +85,7 @@ void timer_clear(struct timers *h, struct timer *t)
         down(h, at, last);
 }
 
-/* Brings the earliest deadline to the top: keys that are too early are corrected on the way. */
+/* Brings the earliest deadline to the top. On the way, corrects keys that are too early. */
 static void timers_settle(struct timers *h)
 {
     while (h->n && timer_entry_at(h, 1)->key != timer_entry_at(h, 1)->deadline) {

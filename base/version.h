@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The version of everything: programs, documents and the library have this one. */
+/* The version of Tributary: programs, documents and the library have the same one. */
 #ifndef TRIB_BASE_VERSION_H
 #define TRIB_BASE_VERSION_H
 

@@ -11,13 +11,13 @@ _Static_assert(FAULT_ENOMEM == ENOMEM && FAULT_EMFILE == EMFILE, "as the system 
 static struct {
     char file[128];
     int line;
-    unsigned long call; /* of the site, from 1 */
+    unsigned long call; /* which call of the site fails, from 1 */
     uint64_t seed, one_in;
     bool list;
 } asked;
 static struct fault_site *_Atomic reached;
 static _Atomic uint64_t drawn;
-static _Atomic int asking; /* 1: the environment is being read, 2: it has been */
+static _Atomic int asking; /* 1: the environment is being read, 2: it has been read */
 
 static void list_sites(void)
 {
@@ -30,7 +30,7 @@ static void fault_refuse(const char *found)
     fprintf(stderr,
             "TRIB_FAULT: found \"%s\", expected list, FILE:LINE[:CALL] or seed:SEED:ONE-IN\n",
             found);
-    asking = 2; /* what runs at the exit asks, too */
+    asking = 2; /* handlers that run at exit call fault_at(), too */
     exit(2);
 }
 
@@ -57,7 +57,7 @@ static void read_environment(void)
     }
 }
 
-/* A second thread waits for the first one. */
+/* Reads the environment once; other threads wait meanwhile. */
 static void read_once(void)
 {
     int none = 0;
