@@ -196,14 +196,15 @@ $(BUILD)/trib-model: $(call wide,fabric/theory/trib_model.c) $(BUILD)/wide/libfa
 	$(Q)$(CC) $(CFLAGS) $(linked) -lconfig -ljansson -lm -o $@
 
 # Chakra's messages, by protobuf-c.
-$(BUILD)/trace/chakra.pb-c.c: trace/chakra.proto
+CHAKRA := $(BUILD)/trace/formats/chakra.pb-c
+$(CHAKRA).c: trace/formats/chakra.proto
 	@mkdir -p $(@D)
-	$(Q)protoc-c --proto_path=trace --c_out=$(@D) $<
-$(BUILD)/trace/chakra.pb-c.o: $(BUILD)/trace/chakra.pb-c.c
+	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $<
+$(CHAKRA).o: $(CHAKRA).c
 	$(Q)$(CC) $(CFLAGS) -c $< -o $@
-$(BUILD)/trace/chakra_et.o: private CFLAGS += -I$(BUILD)
-$(BUILD)/trace/chakra_et.o: $(BUILD)/trace/chakra.pb-c.c
-$(BUILD)/libtrace.a: $(BUILD)/trace/chakra.pb-c.o
+$(BUILD)/trace/formats/chakra_et.o: private CFLAGS += -I$(BUILD)
+$(BUILD)/trace/formats/chakra_et.o: $(CHAKRA).c
+$(BUILD)/libtrace-formats.a: $(CHAKRA).o
 $(BUILD)/trib-trace: $(call obj,trace/trib_trace.c) $(call libs,trace)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) -ljansson -lprotobuf-c -lz -lm -o $@
@@ -340,7 +341,7 @@ $(call tests_of,$(1)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call test_libs,$(1
 	$$(Q)$$(CC) $$(CFLAGS) $$(linked) $$(DPDK_LIBS) -lcmocka -lcrypto -libverbs $$(SYS_LIBS) -o $$@
 endef
 $(foreach d,$(TEST_DIRS),$(eval $(call test_rule,$(d))))
-$(filter $(BUILD)/tests/trace/test_%,$(TESTS)) $(FUZZERS): private SYS_LIBS += -lprotobuf-c
+$(filter $(BUILD)/tests/trace/%,$(TESTS)) $(FUZZERS): private SYS_LIBS += -lprotobuf-c
 # Programs beside the tests.
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(call test_libs,bench)
 	@echo "  LD    $@"

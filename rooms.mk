@@ -125,8 +125,10 @@ USES_trib/run := base
 USES_trib := base system fabric fabric/conf fabric/report machine host/keep trib/run
 # `libtribhint.so`: what a program is told that lost `LD_PRELOAD`
 USES_host/hint :=
-# traces of applications: readers, one graph of operations, what is wrong with it; `trib-trace`
-USES_trace := base base/shortage system
+# traces of applications: one graph of operations, what is wrong with it; `trib-trace`
+USES_trace := base base/shortage system trace/formats
+# readers of traces' formats
+USES_trace/formats := base/shortage trace
 # DPDK's EAL of a simulation or a test
 USES_sim/eal := system
 # net, HCAs and the clock of a simulation, its threads, faults, background flows

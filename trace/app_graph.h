@@ -98,6 +98,7 @@ struct app_graph {
     uint32_t n_ranks, n_groups, n_files;
     uint64_t n_ops, n_deps;
     uint64_t deps_unused; /* of a kind that the format has and a replay does not keep */
+    uint32_t alike;       /* ranks that do the same as rank 0, which stands for them; 0: none */
     bool partial;         /* of ranks without operations the rest of the trace may know */
     struct findings found;
     struct label_map group_names;

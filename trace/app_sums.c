@@ -22,12 +22,16 @@ static void sums_op(const struct app_graph *g, const struct app_op *op, struct a
 /* The stream that computes longest. */
 static void sums_busy(const struct app_rank *r, struct app_sums *s)
 {
-    uint64_t *busy = enough_memory(UINT16_MAX + 1u, sizeof(*busy));
+    uint32_t last = 0;
+    uint64_t *busy;
 
+    for (uint32_t i = 0; i < r->n; i++)
+        last = r->op[i].stream > last ? r->op[i].stream : last;
+    busy = enough_memory(last + 1u, sizeof(*busy));
     for (uint32_t i = 0; i < r->n; i++)
         if (r->op[i].kind == APP_COMPUTE)
             busy[r->op[i].stream] += r->op[i].ns;
-    for (uint32_t k = 0; k <= UINT16_MAX; k++)
+    for (uint32_t k = 0; k <= last; k++)
         if (busy[k] > s->busy_ns) {
             s->busy_ns = busy[k];
             s->busy_stream = k;

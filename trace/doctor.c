@@ -117,6 +117,8 @@ void doctor_print(const struct doctor *d, FILE *out)
             "%" PRIu64 " operations, %" PRIu64 " dependencies (%" PRIu64 " on a start), %u "
             "collectives\n",
             g->n_ops, d->all.deps + d->all.start_deps, d->all.start_deps, d->colls);
+    if (g->alike > 1)
+        fprintf(out, "Rank 0 stands for all of %u, which do the same\n", g->alike);
     if (d->all.marks)
         fprintf(out, "%" PRIu64 " sends of 0 bytes to no rank: marks of collectives\n",
                 d->all.marks);

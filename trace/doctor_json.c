@@ -130,6 +130,7 @@ json_t *doctor_json(const struct doctor *d)
     json_object_set_new(top, "file", json_string(d->path));
     json_object_set_new(top, "format", json_string(d->g->format));
     number_set(top, "ranks", d->g->n_ranks);
+    number_set(top, "alike", d->g->alike);
     number_set(top, "collectives", d->colls);
     sums_set(totals, &d->all);
     json_object_set_new(top, "totals", totals);

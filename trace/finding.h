@@ -22,6 +22,7 @@
     ROW(DISAGREE, "disagree", "collectives whose members disagree")                                \
     ROW(TWICE, "twice", "collectives that a member has twice")                                     \
     ROW(NEVER, "never", "operations that never start")                                             \
+    ROW(TYPE, "type", "operations of a kind that is not known, taken for none")                    \
     ROW(NO_RANK, "no_rank", "ranks that the trace lacks")                                          \
     ROW(COUNT, "count", "numbers that the trace says of itself and does not keep")
 

@@ -5,7 +5,7 @@
 #include "base/options.h"
 #include "system/atomic_output.h"
 #include "trace/doctor.h"
-#include "trace/trace_load.h"
+#include "trace/formats/trace_load.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -65,7 +65,8 @@ static const struct option_program program = {
     .name = "trib-trace",
     .summary = "say what is in an application's trace, and what is wrong with it",
     .synopsis = "[OPTION...] FILE",
-    .text = "Reads the trace of an application (GOAL as text or binary, Chakra ET or JSON) and "
+    .text = "Reads the trace of an application (GOAL as text or binary, Chakra ET or JSON, htsim's "
+            "connection matrices, text workloads of astra-sim and SimAI) and "
             "prints ranks, groups, operations and bytes by kind, and the critical path: the time "
             "that the trace takes when messages and collectives take none and every computation "
             "has a processor of its own.\n\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arbitrary traces of Chakra: protobuf, JSON (what begins with a brace), and groups in front of a byte of 1. */
 #include "tests/fuzz/fuzz_trace.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/trace_readers.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arbitrary traces in GOAL, as text or binary, gzip or not. What is behind a byte of 1 are groups. */
 #include "tests/fuzz/fuzz_trace.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/trace_readers.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "base/printable.h"
 #include "tests/fuzz/fuzz.h"
 #include "trace/doctor.h"
-#include "trace/trace_load.h"
+#include "trace/formats/trace_load.h"
 
 #include <jansson.h>
 

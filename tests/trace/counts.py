@@ -105,7 +105,67 @@ def chakra(program, folder, counts):
     yield "", wrong
 
 
-READERS = {"goal": goal, "goal-coll": goal, "chakra-et": chakra, "chakra-json": chakra}
+def htsim(program, folder, counts):
+    """Bytes by node, and collectives by kind; those of the file are of one operation, ours of every member."""
+    for want in counts["matrices"]:
+        found = said(program, os.path.join(folder, want["file"]))
+        if "error" in found:
+            yield want["file"], [found["error"]]
+            continue
+        wrong = [] if found["ranks"] == want["nodes"] else [f"found {found['ranks']} ranks, expected {want['nodes']}"]
+        for word in ("send", "recv"):
+            is_ = {str(rank["rank"]): kind(rank, word, "bytes") for rank in found["per_rank"] if kind(rank, word, "bytes")}
+            expected = {node: size for node, size in want.get(word + "_bytes_by_node", {}).items() if size}
+            if is_ != expected:
+                wrong.append(f"{word}: found {is_}, expected {expected}")
+        members = len(found["groups"][0]) if found["groups"] else 0
+        expected = {GOAL_COLLS[name]: {"count": members * v["count"], "bytes": members * v["bytes"]} for name, v in want.get("collectives", {}).items()}
+        if found["totals"]["collectives"] != expected:
+            wrong.append(f"found {found['totals']['collectives']}, expected {expected}")
+        if "collectives" not in want and kind(found["totals"], "send", "count") != want["connections"]:
+            wrong.append(f"found {kind(found['totals'], 'send', 'count')} sends, expected {want['connections']}")
+        if found["wrong"]:
+            wrong.append(f"found {found['wrong']}, expected nothing wrong")
+        yield want["file"], wrong
+
+
+TEXT_COLLS = {"ALLREDUCE": "all_reduce", "ALLTOALL": "alltoall", "ALLGATHER": "all_gather", "REDUCESCATTER": "reduce_scatter", "BROADCAST": "broadcast"}
+
+
+def updates(path):
+    """Updates that run, one behind each communication: columns of the file."""
+    with open(path, encoding="utf-8") as file:
+        head, _, rest = file.read().split("\n", 2)
+    words = rest.split()
+    width = 13 if head.startswith("HYBRID_CUSTOMIZED") else 12
+    rows = [words[i : i + width] for i in range(0, len(words), width)]
+    return sum(int(row[11]) * sum(row[i] != "NONE" for i in (3, 6, 9)) for row in rows)
+
+
+def text(program, folder, counts):
+    for want in counts["workloads"]:
+        path = os.path.join(folder, want["file"])
+        found = said(program, path)
+        if "error" in found:
+            yield want["file"], [found["error"]]
+            continue
+        colls = {}
+        for phase in ("fwd", "ig", "wg"):
+            for name, value in want[phase]["comm"].items():
+                row = colls.setdefault(TEXT_COLLS[name.split("_")[0]], {"count": 0, "bytes": 0})
+                row["count"] += value["count"]
+                row["bytes"] += value["bytes"]
+        wrong = [] if found["totals"]["collectives"] == colls else [f"found {found['totals']['collectives']}, expected {colls}"]
+        ns = sum(want[phase]["compute"] for phase in ("fwd", "ig", "wg")) + updates(path)
+        if kind(found["totals"], "compute", "ns") != ns:
+            wrong.append(f"found {kind(found['totals'], 'compute', 'ns')} ns of computation, expected {ns}")
+        layers = next((row["first"][0] for row in found["wrong"] if row["kind"] == "count"), "")
+        if (want["layers"] != want["layers_declared"]) != bool(layers):
+            wrong.append(f"found \"{layers}\" for {want['layers']} layers of {want['layers_declared']}")
+        yield want["file"], wrong
+
+
+READERS = {"htsim-cm": htsim, "text-workload": text, "goal": goal, "goal-coll": goal, "chakra-et": chakra, "chakra-json": chakra}
 
 
 def main():

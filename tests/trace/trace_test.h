@@ -4,8 +4,8 @@
 #define TESTS_TRACE_TRACE_TEST_H
 
 #include "trace/doctor.h"
-#include "trace/trace_load.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/trace_load.h"
+#include "trace/formats/trace_readers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

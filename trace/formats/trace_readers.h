@@ -3,8 +3,8 @@
  * Readers of formats: each fills a graph from a file. 0, or -errno with the reason in in->err. What can
  * be read but is wrong is noted among the graph's findings.
  */
-#ifndef TRIB_TRACE_TRACE_READERS_H
-#define TRIB_TRACE_TRACE_READERS_H
+#ifndef TRIB_TRACE_FORMATS_TRACE_READERS_H
+#define TRIB_TRACE_FORMATS_TRACE_READERS_H
 
 #include "trace/app_graph.h"
 #include "trace/trace_input.h"
@@ -13,6 +13,10 @@
 int goal_text_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
 int goal_binary_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
 int chakra_et_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
+int htsim_matrix_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
+/* Whether these first bytes are a workload's: the name of a policy. */
+bool text_workload_is(const char *at, size_t n);
+int text_workload_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
 /* {"NAME": [RANK, ..], ..}, before the ranks that name them. */
 int chakra_groups_read(struct app_graph *g, struct trace_input *in);
 /* Groups beside a schedule, one a line. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "trace/chakra_rank.h"
+#include "trace/formats/chakra_rank.h"
 
 #include "trace/grow.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/trace_readers.h"
 
 #include <errno.h>
 #include <inttypes.h>

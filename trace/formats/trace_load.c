@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "trace/trace_load.h"
+#include "trace/formats/trace_load.h"
 
 #include "trace/trace_files.h"
-#include "trace/trace_json.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/trace_json.h"
+#include "trace/formats/trace_readers.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -53,6 +53,29 @@ static bool json_is(const char *name, const char *at, size_t n)
     return i < n && at[i] == '{';
 }
 
+static bool workload_is(const char *name, const char *at, size_t n)
+{
+    (void)name;
+    return text_workload_is(at, n);
+}
+
+/* Nodes is its first word behind comments. */
+static bool htsim_is(const char *name, const char *at, size_t n)
+{
+    const char *end = at + n;
+
+    (void)name;
+    while (at && at < end) {
+        if (*at && strchr(" \t\r\n", *at))
+            at++;
+        else if (*at != '#')
+            return end - at > 6 && !memcmp(at, "Nodes ", 6);
+        else
+            at = memchr(at, '\n', (size_t)(end - at));
+    }
+    return false;
+}
+
 /* It has no magic number: its name says what it is. */
 static bool chakra_et_is(const char *name, const char *at, size_t n)
 {
@@ -73,6 +96,8 @@ static const struct trace_format {
     {"Chakra ET", chakra_et_is, chakra_et_read, false},
     {"GOAL text", goal_text_is, goal_text_read, true},
     {"Chakra JSON", json_is, trace_json_read, false},
+    {"htsim matrix", htsim_is, htsim_matrix_read, true},
+    {"text workload", workload_is, text_workload_read, true},
 };
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 

@@ -4,8 +4,8 @@
  * whatever the order in the file; collectives of a group are one over ranks by the order of
  * their ids.
  */
-#ifndef TRIB_TRACE_CHAKRA_RANK_H
-#define TRIB_TRACE_CHAKRA_RANK_H
+#ifndef TRIB_TRACE_FORMATS_CHAKRA_RANK_H
+#define TRIB_TRACE_FORMATS_CHAKRA_RANK_H
 
 #include "trace/app_graph.h"
 #include "trace/number_map.h"

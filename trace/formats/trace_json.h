@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Traces that are one JSON object: which keys it has says whose it is. */
-#ifndef TRIB_TRACE_TRACE_JSON_H
-#define TRIB_TRACE_TRACE_JSON_H
+#ifndef TRIB_TRACE_FORMATS_TRACE_JSON_H
+#define TRIB_TRACE_FORMATS_TRACE_JSON_H
 
 #include "trace/app_graph.h"
 #include "trace/trace_input.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups of GOAL's collectives: the members of one a line, whose index is the group's number. */
 #include "trace/grow.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/trace_readers.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
  *         u32 number and u32 first place in the appendix of nodes that wait for its end; the same for
  *         its start
  */
-#include "trace/goal_coll.h"
+#include "trace/formats/goal_coll.h"
 #include "trace/grow.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/trace_readers.h"
 
 #include <endian.h>
 #include <errno.h>

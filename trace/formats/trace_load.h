@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A trace of any format that is known, by the contents of its file. */
-#ifndef TRIB_TRACE_TRACE_LOAD_H
-#define TRIB_TRACE_TRACE_LOAD_H
+#ifndef TRIB_TRACE_FORMATS_TRACE_LOAD_H
+#define TRIB_TRACE_FORMATS_TRACE_LOAD_H
 
 #include "trace/app_graph.h"
 #include "trace/trace_input.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives of GOAL's extension: their words, in the order of their types in binary files from 10 on. */
-#ifndef TRIB_TRACE_GOAL_COLL_H
-#define TRIB_TRACE_GOAL_COLL_H
+#ifndef TRIB_TRACE_FORMATS_GOAL_COLL_H
+#define TRIB_TRACE_FORMATS_GOAL_COLL_H
 
 #include "trace/app_graph.h"
 

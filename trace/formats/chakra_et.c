@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chakra's execution traces: messages of protobuf, each behind its length as a varint. */
-#include "trace/chakra_rank.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/chakra_rank.h"
+#include "trace/formats/trace_readers.h"
 
-#include "trace/chakra.pb-c.h"
+#include "trace/formats/chakra.pb-c.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chakra's JSON: {"workload_graph": [{"Id", "NodeType", "data_deps", ..}, ..], ..}. Any key may lack. */
-#include "trace/chakra_rank.h"
-#include "trace/trace_json.h"
+#include "trace/formats/chakra_rank.h"
+#include "trace/formats/trace_json.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "trace/trace_json.h"
+#include "trace/formats/trace_json.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GOAL as text, with the operation `coll` of in-network reduction. Every statement ends its line. */
-#include "trace/goal_coll.h"
+#include "trace/formats/goal_coll.h"
 #include "trace/label_map.h"
 #include "trace/number_map.h"
-#include "trace/trace_readers.h"
+#include "trace/formats/trace_readers.h"
 
 #include <errno.h>
 #include <stdio.h>
