@@ -57,7 +57,7 @@ static int say_taken(const struct claim *c, pid_t holder)
         state[0] = 0;
     if (!strncmp(state, UP_WORD, sizeof(UP_WORD) - 1)) {
         if (procs_find(&p, c->path, false))
-            return say("out of memory");
+            return say(KEEP_NOT_KNOWN, c->path);
         none = !p.n;
         procs_free(&p);
         if (none)
@@ -143,7 +143,7 @@ int claim_take(struct claim *c)
     T_ASSERT(c->dir >= 0 && c->lock >= 0, "a claim has no directory or no lock");
     /* A fabric may run on without its keeper. */
     if (procs_find(&p, c->path, false))
-        return say("out of memory");
+        return say(KEEP_NOT_KNOWN, c->path);
     rc = p.n ? say("the fabric %s is up already (%s, run directory %s); trib down %sstops it",
                    fabric_name(c->path), who(p.at[0].pid), c->path,
                    p.at[0].pid == PROCESS_AWAY ? "there " : "")
@@ -163,6 +163,8 @@ void claim_abandon(struct claim *c)
 {
     if (c->dir >= 0 && dir_kind(c->dir) == DIR_EMPTY && own_dir_is(c->path, c->dir))
         dir_drop(c->path);
+    else if (c->dir < 0) /* the one above it may have been made */
+        dir_drop_base(c->path);
     claim_release(c);
 }
 

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "system/own_clear.h"
 #include "system/own_path.h"
+#include "system/temp_file.h"
 #include "host/keep/keep.h"
 #include "host/session/store_secret.h"
 
@@ -36,7 +37,7 @@ static bool is_dot(const char *name)
 /* Whether proc/ holds nothing but files that a fabric's processes leave there. */
 static bool only_ours(int fd)
 {
-    static const char *const ours[] = {".log", ".pid", ".ready", ".ended", ".page", NULL};
+    static const char *const ours[] = {".log", ".pid", ".ready", ".ended", ".page", ".tmp", NULL};
     int sub = openat(fd, "proc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = sub < 0 ? NULL : fdopendir(sub);
     bool only = true;
@@ -60,23 +61,44 @@ static bool dir_has_file(int fd, const char *name)
     return !faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
+/* Names of a run directory (machine/rundir.h), but for proc and the keeper's file. */
+static bool is_ours(const char *name)
+{
+    static const char *const ours[] = {"port",           "link",    "shared",   "fabric.conf",
+                                       "fabric.path",    "machine", "machines", "dpdk",
+                                       "dilation.fixed", "launch",  NULL};
+
+    for (unsigned i = 0; ours[i]; i++)
+        if (!strcmp(name, ours[i]))
+            return true;
+    return false;
+}
+
+/* Of one that is half removed some names are left, and proc/ or the keeper's file. */
 int dir_kind(int fd)
 {
     struct stat st;
-    bool proc = !fstatat(fd, "proc", &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode), rest = false;
+    bool proc = !fstatat(fd, "proc", &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
+    bool shared = dir_has_file(fd, "shared"), keeper = dir_has_file(fd, KEEP_FILE);
+    bool more = false, others = false;
     struct dirent *e;
     DIR *d;
 
-    if ((proc && (dir_has_file(fd, "shared") || dir_has_file(fd, KEEP_FILE))) ||
-        (dir_has_file(fd, "shared") && dir_has_file(fd, "fabric.path")))
+    if ((proc && (shared || keeper)) || (shared && dir_has_file(fd, "fabric.path")))
         return DIR_OURS;
     d = open_again(fd);
-    while (d && (e = readdir(d)))
-        rest = rest || (!is_dot(e->d_name) && strcmp(e->d_name, "proc") != 0 &&
-                        strcmp(e->d_name, KEEP_FILE) != 0);
+    while (d && (e = readdir(d))) {
+        bool ours = is_ours(e->d_name);
+
+        more |= ours;
+        others |= !ours && !is_dot(e->d_name) && strcmp(e->d_name, "proc") != 0 &&
+                  strcmp(e->d_name, KEEP_FILE) != 0;
+    }
     if (d)
         closedir(d);
-    return d && !rest && only_ours(fd) ? DIR_EMPTY : DIR_FOREIGN;
+    if (!d || others || !only_ours(fd) || (more && !proc && !keeper))
+        return DIR_FOREIGN;
+    return more ? DIR_OURS : DIR_EMPTY;
 }
 
 /* Removes the directory of the user's fabrics, with the ranks' secret (host/session), if no fabric
@@ -99,21 +121,26 @@ static void drop_base(const char *base)
     (void)own_rmdir(AT_FDCWD, base);
 }
 
-int dir_drop(const char *dir)
+void dir_drop_base(const char *dir)
 {
     char base[KEEP_PATH], *slash;
-    int rc = own_rmdir(AT_FDCWD, dir);
 
-    rc = rc == -ENOENT || rc == -ENOTEMPTY ? 0 : rc;
     snprintf(base, sizeof(base), "%s", dir);
     slash = strrchr(base, '/');
     if (!slash)
-        return rc;
+        return;
     *slash = 0;
     slash = strrchr(base, '/');
     if (slash && !strncmp(slash, "/tributary-", 11))
         drop_base(base);
-    return rc;
+}
+
+int dir_drop(const char *dir)
+{
+    int rc = own_rmdir(AT_FDCWD, dir);
+
+    dir_drop_base(dir);
+    return rc == -ENOENT || rc == -ENOTEMPTY ? 0 : rc;
 }
 
 int dir_remove(const char *dir, int fd)
@@ -123,8 +150,9 @@ int dir_remove(const char *dir, int fd)
     T_ASSERT(fd >= 0, "a directory is removed that is not open");
     rc = own_clear(fd, KEEP_FILE);
     /* Remove the lock file last. A command that claims the directory afterwards creates a new one,
-     * and then the directory cannot be removed. */
-    (void)own_unlink(fd, KEEP_FILE);
+     * and then the directory cannot be removed. If something stays, the file tells whose it is. */
+    if (!rc)
+        (void)own_unlink(fd, KEEP_FILE);
     if (own_dir_is(dir, fd)) {
         int dropped = dir_drop(dir);
 
@@ -135,13 +163,27 @@ int dir_remove(const char *dir, int fd)
 
 void dir_write(int fd, const char *name, const char *text)
 {
-    int file = own_file_open(fd, name, O_CREAT | O_TRUNC | O_WRONLY);
+    const char *last = strrchr(name, '/');
+    size_t n = strlen(text);
+    char folder[KEEP_NAME];
+    struct temp_file tmp;
+    int dir, file;
 
-    if (file < 0)
-        return;
-    if (write(file, text, strlen(text)) < 0)
-        (void)own_unlink(fd, name);
-    close(file);
+    snprintf(folder, sizeof(folder), "%.*s", last ? (int)(last - name) : 1, last ? name : ".");
+    dir = own_subdir_open(fd, folder);
+    name = last ? last + 1 : name;
+    file = dir < 0 ? dir : temp_file_open(&tmp, dir, name, 0600);
+    if (file >= 0) {
+        bool whole = write(file, text, n) == (ssize_t)n; /* a full file system takes a part */
+
+        close(file);
+        if (whole)
+            (void)temp_file_publish(&tmp, name, false);
+        else
+            temp_file_drop(&tmp);
+    }
+    if (dir >= 0)
+        close(dir);
 }
 
 bool dir_tail(int fd, const char *name)

@@ -303,6 +303,8 @@ static int keeper_main(struct keeper *k)
     char claimed = CLAIMED, byte = UP;
     int rc;
 
+    if (null < 0)
+        return say("cannot open /dev/null: %s", strerror(errno));
     setsid();
     dup2(null, STDIN_FILENO);
     k->partner = -1; /* until the fabric is up, the first process is its owner */
@@ -432,8 +434,12 @@ int keep_start(const struct keep_cfg *cfg)
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (cfg->lives_with)
         k.partner = (int)syscall(SYS_pidfd_open, cfg->with, 0);
+    /* A signalfd gives each process its own signals. */
+    k.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigdelset(&set, SIGCHLD);
+    s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     k.child = calloc(cfg->n_procs, sizeof(*k.child));
-    if (!k.child || (cfg->lives_with && k.partner < 0) ||
+    if (!k.child || k.signals < 0 || s.signals < 0 || (cfg->lives_with && k.partner < 0) ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
         return say("cannot start a fabric: %s", strerror(errno));
     fcntl(k.partner, F_SETFD, FD_CLOEXEC);
@@ -443,14 +449,13 @@ int keep_start(const struct keep_cfg *cfg)
         return say("cannot start a fabric: %s", strerror(errno));
     if (!s.keeper) {
         close(sv[0]);
+        close(s.signals);
         k.first = sv[1];
-        k.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-        _exit(k.signals < 0 ? 1 : keeper_main(&k));
+        _exit(keeper_main(&k));
     }
     close(sv[1]);
-    sigdelset(&set, SIGCHLD);
+    close(k.signals);
     s.sock = sv[0];
-    s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     wait_for_keeper(&s);
     if (!s.up)
         undo_killed(&s, cfg->dir);

@@ -20,6 +20,9 @@ struct keep_cfg {
 /* Starts a fabric and its keeper process. Returns the exit code once the fabric is up. */
 int keep_start(const struct keep_cfg *cfg);
 
+/* For say(): procs_find() has failed. */
+#define KEEP_NOT_KNOWN "cannot find out who lives in %s: no memory or no descriptor is left"
+
 /* ---- dir.c ---- */
 
 enum { DIR_OURS, DIR_EMPTY, DIR_FOREIGN };
@@ -31,9 +34,11 @@ int dir_kind(int fd);
 int dir_remove(const char *dir, int fd);
 /* Removes DIR if it is empty, and then the directory of all fabrics of this user. 0 or -errno. */
 int dir_drop(const char *dir);
+/* Removes the directory of all fabrics of this user, which DIR is in, if none is in it. */
+void dir_drop_base(const char *dir);
 /* Records for sysfs that the ports of the hosts of an ended trib-switch are down. */
 void keep_lose_ports(int dir, const char *proc);
-/* Replaces a small file; a failure leaves no file and no message. */
+/* Replaces a small file: it is whole, or as it was before. No message. */
 void dir_write(int fd, const char *name, const char *text);
 /* Copies the last lines of a file to stderr. false: the file is empty or missing. */
 bool dir_tail(int fd, const char *name);

@@ -15,6 +15,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Remembers that a look has failed for want of memory or descriptors: nobody was seen, and somebody may be there. */
+static int look(struct procs *p, int rc)
+{
+    if (p && (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE))
+        p->missed = rc;
+    return rc;
+}
+
 /* ---- one process ---- */
 
 uint64_t procs_start_time(pid_t pid)
@@ -37,16 +45,16 @@ static const char *base_name(const char *path)
 
 /* Reads the arguments of a process. A zombie has none. /proc/PID/exe will not do, because a process
  * of another user namespace cannot read it. */
-static ssize_t arguments(pid_t pid, char *buf, size_t size)
+static ssize_t arguments(struct procs *p, pid_t pid, char *buf, size_t size)
 {
-    return process_file(pid, "cmdline", buf, size);
+    return look(p, (int)process_file(pid, "cmdline", buf, size));
 }
 
-static bool runs_switch(pid_t pid)
+static bool runs_switch(struct procs *p, pid_t pid)
 {
     char args[KEEP_PATH];
 
-    return arguments(pid, args, sizeof(args)) > 0 && !strcmp(base_name(args), "trib-switch");
+    return arguments(p, pid, args, sizeof(args)) > 0 && !strcmp(base_name(args), "trib-switch");
 }
 
 /* The value behind --proc; "?": there is none. */
@@ -94,10 +102,10 @@ static bool same_dir(const char *a, const char *b)
     return la == lb && !memcmp(a, b, la);
 }
 
-static bool runs_in(pid_t pid, const char *dir, bool *keeper, const char **proc, char *args,
-                    size_t size)
+static bool runs_in(struct procs *p, pid_t pid, const char *dir, bool *keeper, const char **proc,
+                    char *args, size_t size)
 {
-    ssize_t n = arguments(pid, args, size);
+    ssize_t n = arguments(p, pid, args, size);
     const char *d = n > 0 ? dir_in(args, (size_t)n, keeper) : NULL;
 
     if (!d || !same_dir(d, dir))
@@ -106,9 +114,9 @@ static bool runs_in(pid_t pid, const char *dir, bool *keeper, const char **proc,
     return true;
 }
 
-static pid_t lock_holder(int dir, const char *name)
+static pid_t lock_holder(struct procs *p, int dir, const char *name)
 {
-    int fd = own_file_open(dir, name, O_RDONLY);
+    int fd = look(p, own_file_open(dir, name, O_RDONLY));
     pid_t pid;
 
     if (fd < 0)
@@ -148,9 +156,11 @@ static int procs_add(struct procs *p, const char *name, pid_t pid, int fd)
     return 0;
 }
 
-static int pidfd(pid_t pid)
+static int pidfd(struct procs *p, pid_t pid)
 {
-    return (int)syscall(SYS_pidfd_open, pid, 0);
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+    return look(p, fd < 0 ? -errno : fd);
 }
 
 /* Reads a pid file: pid and start time, a line each. Returns 0 if it has no pid. */
@@ -173,7 +183,7 @@ static void note_foreign(struct procs *p, const char *path, pid_t pid)
 {
     char args[KEEP_NAME];
 
-    if (pid == getpid() || arguments(pid, args, sizeof(args)) <= 0)
+    if (pid == getpid() || arguments(p, pid, args, sizeof(args)) <= 0)
         return;
     if (!p->foreign++)
         snprintf(p->first_foreign, sizeof(p->first_foreign),
@@ -210,7 +220,7 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
         snprintf(path, sizeof(path), "%s/proc/%s", dir, file) >= (int)sizeof(path))
         return 0;
     said = read_pid_file(at, file, &start);
-    pid = lock_holder(at, file);
+    pid = lock_holder(p, at, file);
     if (!pid) {
         if (said)
             note_foreign(p, path, said);
@@ -218,12 +228,12 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
     }
     if (pid == PROCESS_AWAY)
         return procs_add(p, name, pid, -1);
-    fd = pidfd(pid);
+    fd = pidfd(p, pid);
     if (fd < 0)
         return 0;
     /* Check the lock again: if the pid still holds it, the pidfd is of that process. The file is
      * empty (said is 0) between a process's claim and its first write. */
-    if (lock_holder(at, file) != pid || !runs_switch(pid) ||
+    if (lock_holder(p, at, file) != pid || !runs_switch(p, pid) ||
         (said && (said != own_number(pid) || procs_start_time(pid) != start))) {
         note_foreign(p, path, said && said != own_number(pid) ? said : pid);
         close(fd);
@@ -234,16 +244,20 @@ static int add_locked(struct procs *p, const char *dir, int at, const char *name
 
 static int add_keeper(struct procs *p, int at)
 {
-    pid_t pid = lock_holder(at, KEEP_FILE);
-    int fd = pid && pid != PROCESS_AWAY ? pidfd(pid) : -1;
+    pid_t pid = lock_holder(p, at, KEEP_FILE);
+    int fd = pid && pid != PROCESS_AWAY ? pidfd(p, pid) : -1;
     char args[KEEP_PATH];
+    bool keeper;
+    ssize_t n;
 
     if (pid == PROCESS_AWAY)
         return procs_add(p, "", pid, -1);
     if (fd < 0)
         return 0;
-    if (lock_holder(at, KEEP_FILE) != pid || arguments(pid, args, sizeof(args)) <= 0 ||
-        strcmp(base_name(args), "trib-keep") != 0) {
+    n = arguments(p, pid, args, sizeof(args));
+    /* trib-keep stop holds the lock, too, while it removes the directory. */
+    if (lock_holder(p, at, KEEP_FILE) != pid || n <= 0 || !dir_in(args, (size_t)n, &keeper) ||
+        !keeper) {
         close(fd);
         return 0;
     }
@@ -254,16 +268,20 @@ static int add_keeper(struct procs *p, int at)
 static int add_listed(struct procs *p, const char *dir, bool keeper)
 {
     char why[OWN_WHY], name[KEEP_NAME];
-    int at = own_dir_open(dir, false, why, sizeof(why)), sub, rc;
+    int at = look(p, own_dir_open(dir, false, why, sizeof(why))), sub, rc;
     struct dirent *e;
     DIR *d;
 
     if (at < 0)
         return 0;
     rc = keeper ? add_keeper(p, at) : 0;
-    sub = own_subdir_open(at, "proc");
+    sub = look(p, own_subdir_open(at, "proc"));
     close(at);
     d = sub < 0 ? NULL : fdopendir(sub);
+    if (!d && sub >= 0) {
+        look(p, -errno);
+        close(sub);
+    }
     while (d && !rc && (e = readdir(d))) {
         size_t len = strlen(e->d_name);
 
@@ -287,13 +305,13 @@ static pid_t pid_of(const char *name)
 
 /* The real user of a process. The owner of /proc/PID will not do: it is root if the process is not
  * dumpable. */
-static uid_t owner_of_pid(pid_t pid)
+static uid_t owner_of_pid(struct procs *p, pid_t pid)
 {
     char buf[4096], *line;
     unsigned uid;
 
-    if (process_file(pid, "status", buf, sizeof(buf)) <= 0 || !(line = strstr(buf, "\nUid:")) ||
-        sscanf(line, "\nUid: %u", &uid) != 1)
+    if (look(p, (int)process_file(pid, "status", buf, sizeof(buf))) <= 0 ||
+        !(line = strstr(buf, "\nUid:")) || sscanf(line, "\nUid: %u", &uid) != 1)
         return (uid_t)-1;
     return uid;
 }
@@ -307,18 +325,20 @@ static int add_unlisted(struct procs *p, const char *dir, bool keepers)
     int rc = 0;
     DIR *d = opendir("/proc");
 
+    if (!d)
+        look(p, -errno);
     while (d && !rc && (e = readdir(d))) {
         pid_t pid = pid_of(e->d_name);
         bool keeper;
         int fd;
 
-        if (!pid || pid == getpid() || procs_has(p, pid) || owner_of_pid(pid) != geteuid() ||
-            !runs_in(pid, dir, &keeper, &proc, args, sizeof(args)) || (keeper && !keepers))
+        if (!pid || pid == getpid() || procs_has(p, pid) || owner_of_pid(p, pid) != geteuid() ||
+            !runs_in(p, pid, dir, &keeper, &proc, args, sizeof(args)) || (keeper && !keepers))
             continue;
-        fd = pidfd(pid);
+        fd = pidfd(p, pid);
         if (fd < 0)
             continue;
-        if (runs_in(pid, dir, &keeper, &proc, args, sizeof(args)))
+        if (runs_in(p, pid, dir, &keeper, &proc, args, sizeof(args)))
             rc = procs_add(p, keeper ? "" : proc, pid, fd);
         else
             close(fd);
@@ -334,7 +354,11 @@ int procs_find(struct procs *p, const char *dir, bool keeper)
 
     memset(p, 0, sizeof(*p));
     rc = add_listed(p, dir, keeper);
-    return rc ? rc : add_unlisted(p, dir, keeper);
+    rc = rc ? rc : add_unlisted(p, dir, keeper);
+    rc = rc ? rc : p->missed;
+    if (rc)
+        procs_free(p);
+    return rc;
 }
 
 void procs_free(struct procs *p)
@@ -373,12 +397,12 @@ void procs_scan(procs_seen_fn fn, void *ctx)
 
     while (d && (e = readdir(d))) {
         pid_t pid = pid_of(e->d_name);
-        ssize_t n = pid ? arguments(pid, args, sizeof(args)) : 0;
+        ssize_t n = pid ? arguments(NULL, pid, args, sizeof(args)) : 0;
         const char *dir = n > 0 ? dir_in(args, (size_t)n, &f.keeper) : NULL;
 
         if (!dir)
             continue;
-        f.uid = owner_of_pid(pid);
+        f.uid = owner_of_pid(NULL, pid);
         f.pid = pid;
         f.start = procs_start_time(pid);
         snprintf(f.dir, sizeof(f.dir), "%s", dir);

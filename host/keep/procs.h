@@ -36,12 +36,13 @@ struct proc {
 struct procs {
     unsigned n, cap;
     struct proc *at;
+    int missed;       /* -errno of a look that failed for want of memory or descriptors */
     unsigned foreign; /* running processes that pid files name but that are not the fabric's */
     char first_foreign[KEEP_PATH]; /* a sentence about the first of them */
 };
 
 /* Finds the running processes. keeper: the keeper too; the keeper itself must pass false, because
- * closing its file would drop its lock. 0 or -ENOMEM. */
+ * closing its file would drop its lock. 0; or -ENOMEM, -EMFILE, -ENFILE: who lives is not known. */
 int procs_find(struct procs *p, const char *dir, bool keeper);
 void procs_free(struct procs *p);
 /* Number of processes in a PID namespace that cannot be seen from this one. */

@@ -111,8 +111,10 @@ static int keep_stop(const char *dir)
         fprintf(stderr, "trib: cannot use the run directory %s: %s\n", dir, why);
         return EXIT_NO;
     }
-    if (procs_find(&p, dir, true))
+    if (procs_find(&p, dir, true)) {
+        say(KEEP_NOT_KNOWN, dir);
         return EXIT_NO;
+    }
     any = p.n;
     tell_foreign(&p);
     if (procs_away(&p)) {
@@ -217,8 +219,12 @@ static int keep_list(const char *dir)
 
     if (owner_is_other(dir, false, false))
         return EXIT_OTHERS;
-    if (owner_become(dir) || procs_find(&p, dir, false))
+    if (owner_become(dir))
         return EXIT_NO;
+    if (procs_find(&p, dir, false)) {
+        say(KEEP_NOT_KNOWN, dir);
+        return EXIT_NO;
+    }
     at = own_dir_open(dir, false, why, sizeof(why));
     if (at == -EPERM)
         fprintf(stderr, "trib: cannot use the run directory %s: %s\n", dir, why);
@@ -290,9 +296,7 @@ static int wait_gone(const char *dir, const char *seconds)
     for (;;) {
         double past;
 
-        if (procs_find(&p, dir, false))
-            return EXIT_NO;
-        any = p.n;
+        any = procs_find(&p, dir, false) || p.n; /* who is not seen may live */
         procs_free(&p);
         clock_gettime(CLOCK_MONOTONIC, &t);
         past = (double)(t.tv_sec - t0.tv_sec) + (double)(t.tv_nsec - t0.tv_nsec) * 1e-9;

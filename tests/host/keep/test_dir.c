@@ -20,6 +20,11 @@ static void directories_are_of_three_kinds(void **state)
         {{"proc/", "keeper"}, DIR_OURS},
         {{"proc/", "shared"}, DIR_OURS},
         {{"shared", "fabric.path"}, DIR_OURS},
+        {{"proc/", "fabric.path"}, DIR_OURS},
+        {{"proc/a.log", "port/"}, DIR_OURS},
+        {{"keeper", "port/", "fabric.conf"}, DIR_OURS},
+        {{"port/", "link/"}, DIR_FOREIGN},
+        {{"keeper", "port/", "letter"}, DIR_FOREIGN},
         {{"shared"}, DIR_FOREIGN},
         {{"fabric.path"}, DIR_FOREIGN},
         {{"proc", "keeper"}, DIR_EMPTY}, /* no directory, and so nothing is in it */

@@ -213,7 +213,7 @@ static void a_keeper_is_found_by_its_lock(void **state)
     (void)state;
     put("kept/proc", NULL);
     lock_by(at("kept/keeper"), "none");
-    pid = start((const char *const[]){"trib-keep", "watch", NULL});
+    pid = start((const char *const[]){"trib-keep", "start", "/elsewhere", NULL});
     lock_by(NULL, "");
     assert_int_equal(find(at("kept"), false), 0);
     assert_int_equal(find(at("kept"), true), 1);
@@ -222,6 +222,11 @@ static void a_keeper_is_found_by_its_lock(void **state)
     finish(pid);
     lock_by(at("kept/keeper"), "none");
     other = start((const char *const[]){"other", NULL});
+    lock_by(NULL, "");
+    assert_int_equal(find(at("kept"), true), 0);
+    finish(other);
+    lock_by(at("kept/keeper"), "none"); /* while it removes the directory */
+    other = start((const char *const[]){"trib-keep", "stop", at("kept"), NULL});
     lock_by(NULL, "");
     assert_int_equal(find(at("kept"), true), 0);
     finish(other);
