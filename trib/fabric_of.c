@@ -205,20 +205,26 @@ bool fabric_of_same_conf(const struct fabric_of *f)
     return same_text(f->conf, text_of("%s/fabric.conf", f->dir));
 }
 
+void fabric_of_check_conf(const struct fabric_of *f)
+{
+    const char *from;
+
+    if (!strcmp(f->conf, text_of("%s/fabric.conf", f->dir)))
+        return;
+    from = fabric_of_file(f->dir, "fabric.path");
+    if (*from && strcmp(f->conf, from) != 0 && !fabric_of_same_conf(f))
+        die("the fabric %s that is up was started from another conf (%s) than %s; trib down %s "
+            "stops it",
+            fabric_of_name(f->dir), from, f->conf, fabric_of_name(f->dir));
+}
+
 struct fabric_of fabric_of_conf_up(const char *word)
 {
     struct fabric_of f = fabric_of_conf(word);
-    const char *from;
 
     if (!fabric_of_alive(f.dir))
         fabric_of_not_up(f.dir);
-    if (!strcmp(f.conf, text_of("%s/fabric.conf", f.dir)))
-        return f;
-    from = fabric_of_file(f.dir, "fabric.path");
-    if (*from && strcmp(f.conf, from) != 0 && !fabric_of_same_conf(&f))
-        die("the fabric %s that is up was started from another conf (%s) than %s; trib down %s "
-            "stops it",
-            fabric_of_name(f.dir), from, f.conf, fabric_of_name(f.dir));
+    fabric_of_check_conf(&f);
     return f;
 }
 

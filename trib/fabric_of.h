@@ -21,6 +21,8 @@ struct fabric_of fabric_of_conf(const char *word);
 /* The same, but the fabric must be up and started from this conf, as two confs may have one
  * name. */
 struct fabric_of fabric_of_conf_up(const char *word);
+/* Ends the command if the fabric was started from another conf of that name. */
+void fabric_of_check_conf(const struct fabric_of *f);
 /* Returns the fabric that is up. If this user has none: with remains, one that has died, else a
  * service's. Ends the command unless it is one. */
 struct fabric_of fabric_of_none(bool remains);

@@ -372,8 +372,8 @@ int command_down(int n, char **words)
         f = fabric_of_none(true);
     } else {
         f = fabric_of_conf(words[0]);
-        if (fabric_of_alive(f.dir))
-            f = fabric_of_conf_up(words[0]);
+        if (fabric_of_alive(f.dir)) /* once: its last process may end meanwhile */
+            fabric_of_check_conf(&f);
         else if (!where_is_dir(f.dir))
             fabric_of_not_up(f.dir);
     }
