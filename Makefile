@@ -14,6 +14,7 @@
 #   mutate ROOM=                            small bugs planted by a tool in a room: lists those that no test finds (N=, SEED=, UNIT=1)
 #   matrix kills clocks clock-faults chaos mutations threat-model protocol-mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   trunk-seeds                             trunks of several machines in virtual time: they die, stop, are parted and attacked (SEEDS=, SEED=)
+#   keep-seeds                              life cycles of fabrics in virtual time: processes die, hang and are stopped, all runs out (SEEDS=, SEED=)
 #   explain-real                            20 planted causes and 10 healthy runs in real time, explained (5 minutes)
 #   validate                                published measurements of real machines beside predictions
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
@@ -122,7 +123,7 @@ PROGS += $(if $(MPI_INCLUDE),$(BUILD)/openmpi/mca_coll_trib.so)
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
 PROGS += $(if $(PMIX_CFLAGS),$(BUILD)/pmix/store_pmix.so)
 
-RUN := static demo test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test docs-check docs-tables format lint trunk-seeds threat-model
+RUN := static demo test integration thirdparty unit e2e hostile matrix formulas kills clocks clock-faults chaos faults mutate mutations protocol-mutations rounding corruptions scale interop verbs-suite suites bench bench-quick fuzz asan tsan debug coverage determinism one-result explain-real validate gpu-nccl torch torch2 nixl python-test wheel deb deb-test container-test system-test docs-test docs-check docs-tables format lint trunk-seeds keep-seeds threat-model
 .PHONY: all programs test-programs unit-programs static-programs bench-programs fuzz-programs help install uninstall clean $(RUN)
 .SECONDARY:
 all:
@@ -333,7 +334,7 @@ endif
 
 # A test is linked to its room and what that uses, to tests/support, and to what rooms.mk lets tests of its folder join.
 test_libs = $(call archives,tests/support) $(call libs,$(1) $(JOIN) $(JOIN_$(1)))
-TEST_DIRS := $(filter-out fabric/wide trib include protocols plugins/% protocols/check,$(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TESTS)))))
+TEST_DIRS := $(filter-out fabric/wide trib trib/% include protocols plugins/% protocols/check,$(sort $(patsubst $(BUILD)/tests/%/,%,$(dir $(TESTS)))))
 tests_of = $(foreach t,$(filter-out %/test_metrics_http,$(filter $(BUILD)/tests/$(1)/test_%,$(TESTS))),$(if $(findstring /,$(t:$(BUILD)/tests/$(1)/%=%)),,$(t)))
 define test_rule
 $(call tests_of,$(1)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(call test_libs,$(1))
@@ -352,7 +353,7 @@ $(filter $(BUILD)/tests/fabric/wide/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lconfig -ljansson -lm -o $@
 
-$(filter $(BUILD)/tests/trib/test_%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/wide/tests/%.o $(TRIB_LIBS)
+$(filter $(BUILD)/tests/trib/%,$(TESTS)): $(BUILD)/tests/%: $(BUILD)/wide/tests/%.o $(TRIB_LIBS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(linked) -lcmocka -lconfig -ljansson -lm -o $@

@@ -71,6 +71,11 @@ trunk-seeds)
     in_mode checked tests/io/trunk/test_trunk_seeds
     SEED=${SEED:-1} SEEDS=${SEEDS:-1000} build-checked/tests/io/trunk/test_trunk_seeds
     ;;
+keep-seeds)
+    packages test
+    in_mode checked tests/trib/life/test_keep_seeds
+    SEED=${SEED:-1} SEEDS=${SEEDS:-1000} build-checked/tests/trib/life/test_keep_seeds
+    ;;
 faults) packages test && in_mode asan trib-sim trib-plan trib-model && BUILD=build-asan tests/faults.py ;;
 mutations | threat-model)
     packages test
