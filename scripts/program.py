@@ -15,7 +15,10 @@ COMMANDS = {
     "trib-report": "report.command",
     "trib-sweep": "sweeps.command",
     # of a checkout alone
+    "compare_protocols": "experiments.compare_protocols",
+    "make_schedule": "experiments.make_schedule",
     "nccl_tuner.py": "validate.tuner",
+    "plot_speedup": "experiments.plot_speedup",
     "validate": "validate.command",
 }
 

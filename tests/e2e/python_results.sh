@@ -17,4 +17,4 @@ has '^all right$' "$tmp/check.out"
 
 # The types, where mypy is.
 command -v /usr/bin/mypy >/dev/null || skip "all but the types: no mypy"
-(cd "$root/python" && /usr/bin/mypy --cache-dir="$tmp/mypy" -m tributary.conf -m tributary.results -m tributary.plot -p tributary.sweeps -p tributary.report -p tributary.explain -p tributary.capture -p tributary.machines -p tributary.importer -p tributary.calibrate -p tributary.nccl) >"$tmp/mypy.out" 2>&1 || fail "mypy"
+(cd "$root/python" && /usr/bin/mypy --cache-dir="$tmp/mypy" -m tributary.conf -m tributary.results -m tributary.plot -p tributary.sweeps -p tributary.report -p tributary.explain -p tributary.capture -p tributary.experiments -p tributary.machines -p tributary.importer -p tributary.calibrate -p tributary.nccl) >"$tmp/mypy.out" 2>&1 || fail "mypy"
