@@ -3,28 +3,12 @@
 
 #include "base/assert.h"
 
-#include <errno.h>
 #include <string.h>
 
 const struct narrow narrow_f16 = {5, 10, 0x7bff, 0x7c00, 0x7e00};
 const struct narrow narrow_bf16 = {8, 7, 0x7f7f, 0x7f80, 0x7fc0};
 const struct narrow narrow_e4m3 = {4, 3, 0x7e, 0x7f, 0x7f};
 const struct narrow narrow_e5m2 = {5, 2, 0x7b, 0x7c, 0x7e};
-
-static const char *const names[ROUND_COUNT] = {"nearest", "zero", "up", "down", "stochastic"};
-
-const char *rounding_name(enum rounding r)
-{
-    return (unsigned)r < ROUND_COUNT ? names[r] : "?";
-}
-
-int rounding_by_name(const char *s)
-{
-    for (int i = 0; i < ROUND_COUNT; i++)
-        if (!strcmp(s, names[i]))
-            return i;
-    return -EINVAL;
-}
 
 /* Whether q, from which `rest` of `unit` was cut off, is rounded up. */
 static bool goes_up(enum rounding mode, bool negative, uint32_t q, uint32_t rest, uint32_t unit,

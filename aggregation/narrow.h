@@ -10,8 +10,6 @@
 #include "aggregation/arith.h"
 
 enum rounding { ROUND_NEAREST, ROUND_ZERO, ROUND_UP, ROUND_DOWN, ROUND_STOCHASTIC, ROUND_COUNT };
-const char *rounding_name(enum rounding r); /* "nearest" "zero" "up" "down" "stochastic" */
-int rounding_by_name(const char *s);        /* -EINVAL */
 
 /* Shape of a small float. max: code of the largest finite one; beyond it `over` (infinity, or NaN
  * where there is none). */

@@ -168,8 +168,6 @@ void conf_transport(struct build *b, config_setting_t *s); /* conf_transport.c; 
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r);
 /* Values of `forwarding`, NULL ends them; index 1: switches cut through. */
 extern const char *const conf_forwardings[];
-/* Reads `forwarding` of a node; the file's after a mistake. */
-bool conf_forwarding(struct build *b, const config_setting_t *s);
 void conf_nodes(struct build *b, config_setting_t *s);
 
 /* conf_congestion.c: dcqcn, pfc_watchdog */

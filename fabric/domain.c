@@ -94,21 +94,6 @@ fab_id fabric_domain(const struct fabric *f, unsigned host_index)
     return host_index < f->n_hosts ? f->nodes[f->hosts[host_index]].domain : FAB_NONE;
 }
 
-unsigned fabric_domain_hosts(const struct fabric *f, fab_id domain, fab_id *host_index,
-                             unsigned max)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < f->n_hosts && domain != FAB_NONE; i++) {
-        if (f->nodes[f->hosts[i]].domain != domain)
-            continue;
-        if (n < max)
-            host_index[n] = (fab_id)i;
-        n++;
-    }
-    return n;
-}
-
 unsigned fabric_domain_planes(const struct fabric *f, fab_id domain, fab_id *node, unsigned max)
 {
     unsigned n = 0;

@@ -447,9 +447,6 @@ int64_t fab_noticed_ps(const struct fab_notice *n, uint64_t len, bool is_long, i
  * the path. */
 bool fab_notice_is_long(const struct fab_notice *n, uint64_t len);
 int64_t fabric_longest_notice_ps(const struct fabric *f); /* of any message at any port */
-/* Hosts of a GPU node, by host_index; returns their number, writes at most max. */
-unsigned fabric_domain_hosts(const struct fabric *f, fab_id domain, fab_id *host_index,
-                             unsigned max);
 /* NVSwitches of a GPU node (node indices), in order: its planes. */
 unsigned fabric_domain_planes(const struct fabric *f, fab_id domain, fab_id *node, unsigned max);
 

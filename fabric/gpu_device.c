@@ -93,14 +93,6 @@ const struct gpu_device *device_at(unsigned i)
     return i < N_DEVICES ? &devices[i] : NULL;
 }
 
-const struct gpu_device *device_find(const char *name)
-{
-    for (unsigned i = 0; i < N_DEVICES; i++)
-        if (!strcmp(devices[i].name, name))
-            return &devices[i];
-    return NULL;
-}
-
 double device_flops(const struct gpu_device *d, enum dev_type t)
 {
     switch (t) {
@@ -118,11 +110,6 @@ double device_flops(const struct gpu_device *d, enum dev_type t)
 double device_nvlink_Bps(const struct gpu_device *d)
 {
     return d->links * d->link_Bps;
-}
-
-double device_node_Bps(const struct gpu_device *d)
-{
-    return d->gpus * d->nic_Bps;
 }
 
 const char *dev_type_name(enum dev_type t)

@@ -34,13 +34,10 @@ struct gpu_device {
 
 /* Entry i, NULL beyond the last. */
 const struct gpu_device *device_at(unsigned i);
-const struct gpu_device *device_find(const char *name); /* NULL: none of this name */
 /* 0: the device has no such type. */
 double device_flops(const struct gpu_device *d, enum dev_type t);
 /* Bandwidth between a GPU and its NVSwitches, one direction. */
 double device_nvlink_Bps(const struct gpu_device *d);
-/* Bandwidth of a node into the scale-out network. */
-double device_node_Bps(const struct gpu_device *d);
 
 const char *dev_type_name(enum dev_type t); /* "bf16" */
 double dev_type_bytes(enum dev_type t);

@@ -63,12 +63,6 @@ void bell_wake(struct bell *b)
     bell_futex(&b->seq, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-void bell_ring(struct bell *b)
-{
-    bell_stamp(&b->rung_ns);
-    bell_wake(b);
-}
-
 uint32_t bell_prepare(struct bell *b)
 {
     uint32_t token = atomic_load_explicit(&b->seq, memory_order_acquire);
@@ -151,11 +145,6 @@ void loop_bell_sleep(struct switch_page *page, struct loop_bell *b, uint32_t tok
 }
 
 /* ---- which bell ---- */
-
-unsigned bell_of_proc(unsigned proc)
-{
-    return proc < BELL_HOST0 ? proc : BELL_HOST0 - 1;
-}
 
 static unsigned slots_of(const struct fabric *f)
 {

@@ -169,7 +169,6 @@ static inline uint32_t slot_name(unsigned port, unsigned slot)
     return (port << 16 | slot) + 1;
 }
 
-unsigned bell_of_proc(unsigned proc);
 /* Index of the bell of the process in a slot of a host's port; each port of a host has loops of its own.
  * BELLS - 1 if the fabric has too many (bell_room). */
 unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
@@ -198,7 +197,6 @@ int64_t clock_line_ps(const struct clock_state *s, int64_t mono_ns); /* fabric t
 void clock_set_policy(uint32_t dilation);
 
 /* bell.c */
-void bell_ring(struct bell *b);        /* call it after making a burst of frames visible */
 void bell_wake(struct bell *b);        /* rings without frames */
 uint32_t bell_prepare(struct bell *b); /* announces sleep; poll once more after it */
 void bell_sleep(struct bell *b, uint32_t token,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* IBTA table 45, in units of 10 us. */
-int64_t rnr_timer_ps(uint8_t code)
+static int64_t rnr_timer_ps(uint8_t code)
 {
     static const uint32_t t[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
                                    16,    24,   32,   48,    64,    96,    128,   192,

@@ -308,7 +308,6 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
 /* completer.c */
 enum roce_reason completer_input(struct qp *qp, const struct roce_pkt *k, int64_t now_ps);
 void completer_advance(struct qp *qp);
-int64_t rnr_timer_ps(uint8_t code);
 
 /* responder.c */
 enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,

@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 build=${1:-build} ruff=ruff==0.6.9 # by pip, 10 MB, in build/lint; mypy is Debian's
 
 if [ -f "$build/libbase.a" ]; then scripts/arrows.sh "$build"; else scripts/arrows.sh; fi
+[ ! -f "$build/man/trib.1" ] || scripts/unused.py "$build"
 scripts/spdx.sh
 scripts/shells.sh
 scripts/inputs.sh

@@ -37,7 +37,9 @@ static void lines_print(const char *left, const char *text, FILE *out)
     fputc('\n', out);
 }
 
-void usage_lines(const char *command, FILE *out)
+/* Prints the usage of all commands, or of one, in lines of 120 characters at most, each text
+ * indented as a block. */
+static void usage_lines(const char *command, FILE *out)
 {
     const struct command_row *row;
     bool first = true;

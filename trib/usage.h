@@ -5,9 +5,6 @@
 
 #include <stdio.h>
 
-/* Prints the usage of all commands, or of one, in lines of 120 characters at most, each text
- * indented as a block. */
-void usage_lines(const char *command, FILE *out);
 /* Prints the usage of all commands, and what CONF is. */
 void usage_all(FILE *out);
 /* Prints the help of one command, or becomes its program, which prints its own. Returns the exit

@@ -167,7 +167,8 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
 
 const char *const conf_forwardings[] = {"store-and-forward", "cut-through", NULL};
 
-bool conf_forwarding(struct build *b, const config_setting_t *s)
+/* Reads `forwarding` of a node; the file's after a mistake. */
+static bool conf_forwarding(struct build *b, const config_setting_t *s)
 {
     int k = keys_choice(b, s, conf_forwardings, 2);
 

@@ -117,12 +117,6 @@ static void add_missing(json_t **list, const struct row *r, int place)
                                     "in_place", place == IN_PLACE, "reason", r->run[place].cut));
 }
 
-int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
-                 const struct row *rows, unsigned n, const char *error)
-{
-    return report_write_more(path, o, nranks, rows, n, error, NULL, NULL, NULL);
-}
-
 json_t *report_granted(const struct coll_grant *g)
 {
     json_t *j = json_pack("{s:I}", "window_asked", (json_int_t)g->asked);

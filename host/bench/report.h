@@ -8,11 +8,8 @@
 #include "host/bench/perf_options.h"
 #include "host/bench/row.h"
 
-/* error: what ended the run early, or "". 0 or -errno. */
-int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
-                 const struct row *rows, unsigned n, const char *error);
-/* The same, with the switches' grants (NULL: unknown) and one more object under `key`, of which it
- * takes ownership. */
+/* With the switches' grants (NULL: unknown) and one more object under `key`, of which it takes
+ * ownership. error: what ended the run early, or "". 0 or -errno. */
 struct json_t;
 int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
                       const struct row *rows, unsigned n, const char *error,

@@ -65,7 +65,7 @@ static void count_waiting(struct hca_cq *cq)
     publish_waiting(cq->hca);
 }
 
-void cq_overrun(struct hca_cq *cq)
+static void cq_overrun(struct hca_cq *cq)
 {
     struct ibv_async_event e = {.element.cq = &cq->v, .event_type = IBV_EVENT_CQ_ERR};
 

@@ -138,7 +138,6 @@ int hca_dealloc_mw(struct ibv_mw *v);
 int hca_bind_mw(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 int mw_bind_from(struct wqe *w, const struct hca_qp *qp, const struct ibv_mw *mw, uint32_t rkey,
                  const struct ibv_mw_bind_info *info);
-void mw_close(struct hca_mw *mw);
 void mw_close_all_of(struct hca_qp *qp);
 void mw_free(struct hca_mw *mw);
 
@@ -158,7 +157,6 @@ static inline void slots_free(const struct hca_cqe *e)
 {
     *e->free = (uint16_t)(*e->free + e->slots);
 }
-void cq_overrun(struct hca_cq *cq);
 void cq_free(struct hca_cq *cq);
 struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch,
                          int vector);
@@ -194,7 +192,6 @@ int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr *
 int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int hca_post_srq_recv(struct ibv_srq *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 struct ibv_qp *hca_create_qp_ex(struct ibv_context *v, struct ibv_qp_init_attr_ex *a);
-void qp_ex_init(struct hca_qp *qp);
 int post_check(const struct hca_qp *qp, unsigned opcode);
 int post_engine(struct hca_qp *qp, const struct wqe *w); /* 0 or -errno */
 void post_say_stuck(const struct hca_qp *qp);            /* for a queue that no poll can empty */

@@ -224,7 +224,7 @@ static void wr_abort(struct ibv_qp_ex *v)
     of(v)->n_batch = 0;
 }
 
-void qp_ex_init(struct hca_qp *qp)
+static void qp_ex_init(struct hca_qp *qp)
 {
     struct ibv_qp_ex *x = &qp->ex;
 

@@ -113,7 +113,7 @@ static unsigned narrow(int v, unsigned e, unsigned m)
     return (at + (1u << (e - 1)) - 1) << m | (((unsigned)v << 16 >> at) & 0xffff) >> (16 - m);
 }
 
-void element_put(int type, void *to, size_t i, int v)
+static void element_put(int type, void *to, size_t i, int v)
 {
     uint8_t *at = (uint8_t *)to + i * element_size(type);
     int64_t whole = v;
@@ -166,7 +166,8 @@ int element_value(unsigned rank, size_t i)
     return rank == k % 5 || rank == k % 7 ? 2 : (int)(k % 3 == 0 ? rank == k % 4 : k % 2);
 }
 
-int element_reduced(const struct plugin_rank *r, int op, size_t i)
+/* What the contributions of all ranks are reduced to. */
+static int element_reduced(const struct plugin_rank *r, int op, size_t i)
 {
     int v = element_value(0, i);
 

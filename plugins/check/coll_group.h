@@ -35,11 +35,9 @@ size_t element_size(int type);
 const char *element_name(int type);
 const char *reduction_name(int op);
 /* v: a whole number that every type has exactly. */
-void element_put(int type, void *to, size_t i, int v);
 bool element_is(int type, const void *from, size_t i, int v);
-/* A rank's contribution, and what all of them are reduced to. */
+/* A rank's contribution. */
 int element_value(unsigned rank, size_t i);
-int element_reduced(const struct plugin_rank *r, int op, size_t i);
 /* Contributions, from element `from` of the vector on. */
 void elements_fill(const struct plugin_rank *r, int type, void *to, size_t from, size_t n);
 void elements_expect(struct plugin_rank *r, int type, int op, const void *at, size_t from, size_t n,

@@ -101,7 +101,7 @@ void memory_close(struct plugin_rank *r, const struct connection *c, struct plug
     free(m->all);
 }
 
-uint8_t memory_pattern(size_t i, unsigned seed)
+static uint8_t memory_pattern(size_t i, unsigned seed)
 {
     return (uint8_t)(i * 7 + i / 251 + seed * 31 + 1);
 }

@@ -35,7 +35,6 @@ void memory_open(struct plugin_rank *r, const struct connection *c, struct plugi
 void memory_close(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m);
 void memory_register(struct plugin_rank *r, const struct connection *c, void *data, size_t n,
                      void **mh);
-uint8_t memory_pattern(size_t i, unsigned seed);
 void memory_fill(struct plugin_memory *m, size_t at, size_t n, unsigned seed);
 /* It has the pattern; marks it again. what: of the message, for the text. */
 void memory_expect(struct plugin_rank *r, struct plugin_memory *m, size_t at, size_t n,

@@ -26,7 +26,7 @@ void rank_log(int level, unsigned long flags, const char *file, int line, const 
     fprintf(stderr, "%s\n", warning);
 }
 
-const char *rank_result(int rc)
+static const char *rank_result(int rc)
 {
     static const char *const names[NCCL_RESULTS] = {
         "success",          "a CUDA error",  "a system error", "an internal error",

@@ -64,6 +64,5 @@ void rank_barrier(struct plugin_rank *r);
 _Noreturn void rank_dies(struct plugin_rank *r);
 void rank_log(int level, unsigned long flags, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-const char *rank_result(int rc);
 
 #endif

@@ -137,7 +137,7 @@ void nccl_request_end(struct nccl_request *r)
 
 /* ---- completions ---- */
 
-int nccl_link_fail(struct nccl_link *l, int result, const char *why)
+static int nccl_link_fail(struct nccl_link *l, int result, const char *why)
 {
     const uint8_t *ip = &l->peer.gid.raw[12];
 

@@ -204,7 +204,6 @@ int nccl_link_poll(struct nccl_link *l);
 void nccl_link_ask(struct nccl_link *l);
 /* A work request of the send queue: 0 or a result. */
 int nccl_link_post(struct nccl_link *l, struct ibv_send_wr *wr);
-int nccl_link_fail(struct nccl_link *l, int result, const char *why);
 /* NULL: none is free. At most `most` at once. */
 struct nccl_request *nccl_request_new(struct nccl_link *l, unsigned most);
 void nccl_request_end(struct nccl_request *r);

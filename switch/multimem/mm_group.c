@@ -312,35 +312,8 @@ void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit
     SLIST_INSERT_HEAD(&g->mm->doomed, g, doomed_link);
 }
 
-void mm_group_tick(struct mm_group *g)
-{
-    struct mm *mm = g->mm;
-    char who[48] = "a member";
-
-    if (g->failed && mm->a->now >= g->deadline) {
-        mm_group_notify(g);
-        return;
-    }
-    if (g->failed || g->doomed)
-        return;
-    if (g->n_ready == g->n) {
-        g->deadline = PS_NEVER;
-    } else if (mm->a->now >= g->deadline) {
-        for (unsigned i = 0; i < g->n; i++)
-            if (g->edge[i].state != MM_READY)
-                snprintf(who, sizeof(who), "member %u", i);
-        mm_doom(g, AGG_E_MEMBER_LOST, NULL, "%s has not joined %s in time", who, mm->a->me->name);
-        return;
-    }
-    if (mm->a->now < g->look_ps)
-        return;
-    g->look_ps = mm->a->now + AN_LOOK_PS;
-    for (unsigned i = 0; i < g->n; i++)
-        if (g->edge[i].qp && !idle_look(mm->a, &g->edge[i].watch, g->edge[i].qp))
-            mm_gone(&g->edge[i], "does not answer any more");
-}
-
-bool mm_group_notify(struct mm_group *g)
+/* Sends ABORT to the members that have not acknowledged it. False: the group was freed. */
+static bool mm_group_notify(struct mm_group *g)
 {
     struct mm *mm = g->mm;
     bool any = false;
@@ -370,6 +343,34 @@ bool mm_group_notify(struct mm_group *g)
     }
     g->deadline = mm->a->now + an_backoff(g->tries++);
     return true;
+}
+
+void mm_group_tick(struct mm_group *g)
+{
+    struct mm *mm = g->mm;
+    char who[48] = "a member";
+
+    if (g->failed && mm->a->now >= g->deadline) {
+        mm_group_notify(g);
+        return;
+    }
+    if (g->failed || g->doomed)
+        return;
+    if (g->n_ready == g->n) {
+        g->deadline = PS_NEVER;
+    } else if (mm->a->now >= g->deadline) {
+        for (unsigned i = 0; i < g->n; i++)
+            if (g->edge[i].state != MM_READY)
+                snprintf(who, sizeof(who), "member %u", i);
+        mm_doom(g, AGG_E_MEMBER_LOST, NULL, "%s has not joined %s in time", who, mm->a->me->name);
+        return;
+    }
+    if (mm->a->now < g->look_ps)
+        return;
+    g->look_ps = mm->a->now + AN_LOOK_PS;
+    for (unsigned i = 0; i < g->n; i++)
+        if (g->edge[i].qp && !idle_look(mm->a, &g->edge[i].watch, g->edge[i].qp))
+            mm_gone(&g->edge[i], "does not answer any more");
 }
 
 void mm_group_abort(struct mm_group *g)

@@ -190,8 +190,6 @@ void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit
              ...) __attribute__((format(printf, 4, 5)));
 void mm_group_abort(struct mm_group *g);
 void mm_group_measure(struct mm_group *g); /* updates length[] after a member's change */
-/* Sends ABORT to the members that have not acknowledged it. False: the group was freed. */
-bool mm_group_notify(struct mm_group *g);
 const char *mm_who(const struct mm_edge *e, char *buf, size_t size); /* "member 3 (h3)" */
 bool mm_group_busy(const struct mm_group *g);
 /* At a deadline: ends a group that lost a member, or whose members are not all ready in time. */

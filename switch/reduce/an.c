@@ -108,6 +108,30 @@ static void post_buffer(struct an *a, uint32_t i)
     rq_post(a->ctl_rq, &w);
 }
 
+/* Finds the next deadline after a change of deadlines. */
+static void an_retime(struct an *a)
+{
+    struct an_group *g;
+
+    a->timer = PS_NEVER;
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
+        if (!g->doomed) {
+            int64_t t = RTE_MIN(group_expires(g), g->look_ps);
+
+            if (g->state == GROUP_ASKING)
+                t = RTE_MIN(t, g->deadline);
+            a->timer = RTE_MIN(a->timer, t);
+        }
+    for (unsigned i = 0; i < AN_TOMBSTONES; i++)
+        if (a->tombstones[i].used)
+            a->timer = RTE_MIN(a->timer, a->tombstones[i].deadline);
+    if (a->mm) {
+        int64_t t = mm_deadline(a->mm);
+
+        a->timer = RTE_MIN(a->timer, t);
+    }
+}
+
 /* Does the deferred work of callbacks. Doomed groups end before a control message can find them. */
 static void an_settle(struct an *a)
 {
@@ -203,29 +227,6 @@ static int64_t an_next(void *ctx)
     int64_t t = a->nic.next(a->nic.ctx);
 
     return RTE_MIN(t, RTE_MIN(a->timer, a->engine_due));
-}
-
-void an_retime(struct an *a)
-{
-    struct an_group *g;
-
-    a->timer = PS_NEVER;
-    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
-        if (!g->doomed) {
-            int64_t t = RTE_MIN(group_expires(g), g->look_ps);
-
-            if (g->state == GROUP_ASKING)
-                t = RTE_MIN(t, g->deadline);
-            a->timer = RTE_MIN(a->timer, t);
-        }
-    for (unsigned i = 0; i < AN_TOMBSTONES; i++)
-        if (a->tombstones[i].used)
-            a->timer = RTE_MIN(a->timer, a->tombstones[i].deadline);
-    if (a->mm) {
-        int64_t t = mm_deadline(a->mm);
-
-        a->timer = RTE_MIN(a->timer, t);
-    }
 }
 
 /* If the conf sets none: */

@@ -313,7 +313,6 @@ static inline uint32_t an_mbufs_left(const struct an *a)
 /* an.c */
 /* Sends a control message. Fills in all fields that do not depend on the group. */
 void an_send_control(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c);
-void an_retime(struct an *a); /* call it after a change of deadlines */
 int64_t an_backoff(unsigned tries);
 /* Moves a queue pair from INIT to RTS, with the peer at `to`; attr has QPNs, PSNs, MTU and
  * READs. */
@@ -340,7 +339,6 @@ enum agg_status stream_packet(struct an_stream *rx, const struct roce_pkt *k, un
 
 /* fanout.c */
 struct an_fanout fanout_of(struct an_group *g, const struct agg_hdr *h);
-bool fanout_sends(const struct an_fanout *c, unsigned i);
 /* Whether this edge may send a message with this header, as its root and elements require. */
 enum agg_status fanout_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
                              const char **what);

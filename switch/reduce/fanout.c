@@ -50,7 +50,7 @@ struct an_fanout fanout_of(struct an_group *g, const struct agg_hdr *h)
     return c;
 }
 
-bool fanout_sends(const struct an_fanout *c, unsigned i)
+static bool fanout_sends(const struct an_fanout *c, unsigned i)
 {
     return c->from == AN_FANOUT_ALL || c->from == i;
 }

@@ -21,8 +21,9 @@ static bool host_has_ip(const struct fab_node *h, uint32_t ip)
     return false;
 }
 
-bool join_is_child(const struct fabric *f, const struct fab_child *k, uint32_t ip,
-                   const struct agg_ctl *c)
+/* Whether the sender, at address ip, is this child according to the tree. */
+static bool join_is_child(const struct fabric *f, const struct fab_child *k, uint32_t ip,
+                          const struct agg_ctl *c)
 {
     const struct fab_node *n = &f->nodes[k->node];
     bool member = c->node == RTE_BE16(FAB_NONE);

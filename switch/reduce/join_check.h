@@ -20,9 +20,6 @@ const struct fab_tree *join_tree(const struct fabric *f, uint16_t id);
 /* Reads the list of members. AGG_OK if every one of them has a host and the sender is in the list. */
 enum agg_status join_members(const struct fabric *f, const struct agg_ctl *c, struct fab_members *m,
                              char *text);
-/* Whether the sender, at address ip, is this child of the tree. */
-bool join_is_child(const struct fabric *f, const struct fab_child *k, uint32_t ip,
-                   const struct agg_ctl *c);
 /* Finds the sender among the children of `node` in the group of its JOIN: *n children, *child. */
 enum agg_status join_child(const struct fabric *f, uint16_t node, const struct fab_tree *t,
                            const struct fab_members *m, uint32_t ip, const struct agg_ctl *c,

@@ -167,14 +167,6 @@ static void nearest_and_exact_types_take_the_kernels_bits(void **state)
         }
 }
 
-static void names_lead_back(void **state)
-{
-    (void)state;
-    for (int r = 0; r < ROUND_COUNT; r++)
-        assert_int_equal(rounding_by_name(rounding_name(r)), r);
-    assert_int_equal(rounding_by_name("even"), -EINVAL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,7 +175,6 @@ int main(void)
         cmocka_unit_test(beyond_the_largest_the_mode_decides),
         cmocka_unit_test(stochastic_rounding_is_right_in_the_mean_and_repeats),
         cmocka_unit_test(nearest_and_exact_types_take_the_kernels_bits),
-        cmocka_unit_test(names_lead_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

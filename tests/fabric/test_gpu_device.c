@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Figures of devices that are computed from those of their data sheets. */
 #include "fabric/gpu_device.h"
+#include "tests/fabric/device_named.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -47,7 +47,8 @@ bool process_link_is_up(const struct process_hca *p)
     return !atomic_load(p->link_down) && !(atomic_load(p->link_cut) & 1);
 }
 
-void process_wake_nic(struct process_hca *p)
+/* Wakes the NIC's loop, without new frames. */
+static void process_wake_nic(struct process_hca *p)
 {
     if (p->nic)
         loop_bell_ring(p->nic->page, p->nic->bell, &p->nic_rung);
@@ -66,7 +67,8 @@ void process_wake(struct process_hca *p)
         bell_wake(p->sleep_bell);
 }
 
-const char *process_nic_name(const struct process_hca *p)
+/* The trib-switch that runs the NIC; NULL: not known. */
+static const char *process_nic_name(const struct process_hca *p)
 {
     return p->nic                            ? p->nic->name
            : p->host->proc < p->fab->n_procs ? p->fab->procs[p->host->proc].name

@@ -119,13 +119,9 @@ struct hca_driver process_driver(struct process_hca *p);
 /* process_nic.c: waits until the NIC has accepted the connection; 0 or -errno with a message. */
 int process_wait_nic(struct process_hca *p);
 void process_nic_forked(void); /* in the child */
-/* process_ring_nic() stamps the bell for new frames and wakes the NIC's loop, process_wake_nic()
- * only wakes it. process_wake() wakes all threads of this process that sleep for this port. */
+/* process_ring_nic() stamps the bell for new frames and wakes the NIC's loop. process_wake() wakes all threads of this process that sleep for this port. */
 void process_ring_nic(struct process_hca *p);
-void process_wake_nic(struct process_hca *p);
 void process_wake(struct process_hca *p);
-/* The trib-switch that runs the NIC; NULL: not known. */
-const char *process_nic_name(const struct process_hca *p);
 /* process_deaths.c: the keeper looks for trib-switch processes that have died. A thread that has
  * the program's descriptors prints what it found, with the lock held. */
 void process_look_for_deaths(struct process_hca *p);
@@ -136,8 +132,6 @@ void process_find_nic(struct process_hca *p);
 /* Whether the NIC's process sees the link up: not taken down, and with a process at its other end.
  */
 bool process_link_is_up(const struct process_hca *p);
-/* Passes changes of port and link to the HCA, at intervals. With the lock held. */
-void process_check_port(struct process_hca *p, int64_t now_ns);
 
 /* Wall time in which the link sends a full ring of frames at the present dilation, clamped to
  * [min, max]. */

@@ -52,7 +52,8 @@ static int64_t until_next(struct process_hca *p, int64_t max_ns)
     return d < ns ? d : ns;
 }
 
-void process_check_port(struct process_hca *p, int64_t now_ns)
+/* Passes changes of port and link to the HCA, at intervals. With the lock held. */
+static void process_check_port(struct process_hca *p, int64_t now_ns)
 {
     if (p->up == p->connected && !p->lost && now_ns - p->checked_ns <= CHECK_NS)
         return;

@@ -36,7 +36,7 @@ int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, 
     return 0;
 }
 
-void mw_close(struct hca_mw *mw)
+static void mw_close(struct hca_mw *mw)
 {
     T_ASSERT(!mw->mr || mw->mr->windows, "an open window's region does not count it");
     T_ASSERT(!mw->qp || (mw->mr && mw->qp->windows), "a window's queue pair does not count it");

@@ -9,6 +9,7 @@
 #include "fabric/theory/cost.h"
 #include "fabric/theory/roofline.h"
 #include "tests/fabric/load.h"
+#include "tests/fabric/device_named.h"
 
 #include <math.h>
 

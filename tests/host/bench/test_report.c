@@ -15,6 +15,12 @@
 #include <cmocka.h>
 
 /* 16 MiB among 8 ranks at 400 Gb/s; ring 587 us, SHARP 336 us, both as predicted. */
+static int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
+                        const struct row *rows, unsigned n, const char *error)
+{
+    return report_write_more(path, o, nranks, rows, n, error, NULL, NULL, NULL);
+}
+
 static struct row make_row(enum coll_algo algo)
 {
     bool ring = algo == ALGO_RING;
