@@ -70,7 +70,7 @@ USES_switch/protocol := base fabric aggregation protocols/host roce switch/reduc
 # nodes and links in order of time
 USES_switch/net := base fabric fabric/routing switch/queue switch switch/reduce switch/protocol
 # predicted times over schedules and links, without a communicator: costs, choice of an algorithm
-USES_model := include/tributary base fabric fabric/routing aggregation protocols/host collective collective/file switch/queue
+USES_model := include/tributary base fabric fabric/routing aggregation protocols/host collective collective/file
 # a port of a process: memif or DPDK device
 USES_io/port := base system roce
 # memif, control channel and rings

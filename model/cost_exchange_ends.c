@@ -4,6 +4,7 @@
  * lose nothing; what an aggregator loses when another block gets it, ranks send again. A rank
  * has so many send buffers: what it owes as a server takes free ones first, then its parts.
  */
+#include "base/frame_size.h"
 #include "model/cost_exchange_priv.h"
 #include "protocols/host/protocol_wire.h"
 
@@ -12,8 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FRAME_LEAST 84u /* on a link */
-#define GAP         3u  /* later results after which a part is sent again (protocols/atp_rank.c) */
+#define FRAME_LEAST (FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD) /* on a link */
+#define GAP         3u /* later results after which a part is sent again (protocols/atp_rank.c) */
 
 unsigned exchange_server(const struct model_exchange *e, uint32_t block)
 {

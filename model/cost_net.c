@@ -5,17 +5,16 @@
  * where a switch cuts through. ACKs and requests are small and overtake queued messages: they
  * lengthen a busy link's queue, and do not wait.
  */
+#include "base/frame_size.h"
 #include "model/cost_model.h"
 
-#define HEADERS       58 /* Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4 */
-#define LINK_OVERHEAD 24 /* preamble, FCS, inter-frame gap */
-#define FRAME_MIN     60
+#define HEADERS 58 /* Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4 */
 
 static uint64_t frame_wire(uint64_t payload, bool imm)
 {
     uint64_t n = HEADERS + (payload + 3) / 4 * 4 + (imm ? 4 : 0);
 
-    return (n < FRAME_MIN ? FRAME_MIN : n) + LINK_OVERHEAD;
+    return (n < FRAME_MIN_BYTES ? FRAME_MIN_BYTES : n) + FRAME_LINK_OVERHEAD;
 }
 
 struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm)

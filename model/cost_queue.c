@@ -4,8 +4,9 @@
  * node when its first frame is. A host sends its ACKs before its data; in switches they wait in the
  * queue of the data. With PFC a switch pauses the link by which too much has come in.
  */
+#include "base/frame_size.h"
+#include "fabric/pfc_limits.h"
 #include "model/cost_model.h"
-#include "switch/queue/pfc.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -19,6 +19,7 @@
 #define TRIB_ROCE_FRAME_H
 
 #include "base/cacheline.h"
+#include "base/frame_size.h"
 #include "base/units.h"
 
 #include <rte_mbuf.h>
@@ -26,15 +27,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Preamble 8, FCS 4, inter-frame gap 12: what a frame occupies on a link beyond its layer-2 bytes.
- */
-#define FRAME_LINK_OVERHEAD 24
-#define FRAME_ETHERNET_MAX  1518u
-/* Headers from Ethernet to the last extended one, padding and ICRC: not included in the path
- * MTU. */
-#define FRAME_ROCE_MAX  112u
-#define FRAME_MIN_BYTES 60   /* layer 2 without FCS, IEEE 802.3 */
-#define FRAME_ROOM      4608 /* data room of a frame, besides RTE_PKTMBUF_HEADROOM */
+#define FRAME_ROOM 4608 /* data room of a frame, besides RTE_PKTMBUF_HEADROOM */
 /* Data room of a frame in a pool for length-only payloads: headers and control messages. Reads of
  * backed memory are limited to what such frames can carry (FRAME_CARRIED). */
 #define FRAME_ROOM_LENGTHS 640
@@ -63,12 +56,6 @@ struct frame_meta {
     struct rte_mbuf *behind;
     int64_t behind_ps;
 };
-
-/* Layer-2 bytes of the longest frame of a fabric with this path MTU. */
-static inline uint32_t frame_longest(uint32_t mtu)
-{
-    return mtu + FRAME_ROCE_MAX > FRAME_ETHERNET_MAX ? mtu + FRAME_ROCE_MAX : FRAME_ETHERNET_MAX;
-}
 
 static inline struct frame_meta *frame_meta(struct rte_mbuf *m)
 {

@@ -15,6 +15,7 @@
 #define TRIB_SWITCH_QUEUE_PFC_H
 
 #include "base/assert.h"
+#include "fabric/pfc_limits.h"
 #include "roce/frame.h"
 
 #include <stdbool.h>
@@ -34,17 +35,6 @@ struct pfc_wire {
 } __attribute__((packed));
 _Static_assert(sizeof(struct pfc_wire) == FRAME_MIN_BYTES, "shortest frame");
 
-struct pfc_cfg {
-    bool on;
-    uint64_t rate_bps;
-    int64_t latency_ps;
-    int64_t lag_ps;       /* delay of pauses and frames beyond the link's */
-    uint32_t max_frame;   /* layer-2 bytes */
-    uint64_t share_bytes; /* share of the buffers for this port: XOFF, or less if the link needs
-                             more headroom */
-    uint32_t share_pkts;
-};
-
 enum pfc_verdict { PFC_NONE, PFC_XOFF, PFC_XON };
 
 struct pfc {
@@ -60,26 +50,6 @@ struct pfc {
 };
 
 void pfc_init(struct pfc *p, const struct pfc_cfg *cfg);
-
-/* When a port pauses its neighbour and when it resumes it; also for models. */
-struct pfc_limits {
-    uint64_t xoff_bytes, xon_bytes;
-    uint32_t xoff_pkts, xon_pkts;
-};
-
-static inline struct pfc_limits pfc_limits(const struct pfc_cfg *cfg)
-{
-    uint32_t wire = cfg->max_frame + FRAME_LINK_OVERHEAD;
-    /* A round trip passes between XON and the first frame that follows it: the queue must not run
-     * empty meanwhile. */
-    uint64_t least =
-        (uint64_t)((unsigned __int128)(2 * cfg->latency_ps) * cfg->rate_bps / (8 * PS_PER_S)) +
-        6 * (uint64_t)wire;
-    uint64_t xoff = cfg->share_bytes > least ? cfg->share_bytes : least;
-    uint32_t pkts = cfg->share_pkts > 64 ? cfg->share_pkts : 64;
-
-    return (struct pfc_limits){xoff, xoff - 2 * (uint64_t)wire, pkts, pkts - 16};
-}
 
 static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t now_ps)
 {
