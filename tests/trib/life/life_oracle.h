@@ -8,6 +8,7 @@
  * - `trib up` ends with 0 when every process serves its ports; else it says why, and nothing of its start is left
  * - who is blamed has ended first, by itself, and as it is said; a state file is whole or is not there
  * - `trib down` ends with 0 when nobody of the fabric is left and the directory is gone
+ * - a fabric that lives with a process goes within ALONE_MOST of its end
  * - exit codes: 0, 1, and 128 with the number of the signal that asked for it
  * - nothing waits for ever: a command that nobody has stopped ends within COMMAND_MOST
  */
@@ -17,6 +18,7 @@
 #include "simulated_programs.h"
 
 #define COMMAND_MOST (200 * S)
+#define ALONE_MOST   (60 * S)
 #define ENDED        512u
 
 /* A process that has ended. */
@@ -104,8 +106,11 @@ static void oracle_runs(struct task *t)
         t->fabric = fabric_of_dir(t->argv[2]);
     if (is_stop(t))
         commands_are_asked(t->fabric);
-    if (is_keeper(t))
+    if (is_keeper(t)) {
         t->starter = t->id;
+        t->partner =
+            !strcmp(t->argv[3], "while") && task_of(t->parent) ? task_of(t->parent)->id : 0;
+    }
     if (!is_program(t, "trib-switch"))
         return;
     t->fabric = fabric_of_dir(value_behind(t->argv, "--run"));
@@ -199,8 +204,24 @@ static void check_blame(const struct command *c, int starter)
           first->name);
 }
 
+/* A start that is undone leaves nothing, unless another one has the directory by now. */
+static void check_undone(const struct command *c)
+{
+    char path[64];
+    bool others = false;
+
+    for (unsigned i = 0; i < sim->n_tasks; i++)
+        others |= task_lives(&sim->task[i]) && is_of_fabric(&sim->task[i], c->fabric);
+    snprintf(path, sizeof(path), BASE "/%s", fabrics[c->fabric]);
+    HOLDS(others || !file_of(path), "a start of fabric %s that is undone leaves its directory",
+          fabrics[c->fabric]);
+}
+
 static void up_ended(const struct command *c, int code)
 {
+    if (strstr(c->says.text, "did not come up") && !c->asked && !sim->faults &&
+        !oracle->mangled[c->fabric])
+        check_undone(c);
     oracle->ups += !code;
     HOLDS(code || up_is_there(c), "up of fabric %s ends with 0, and not all is ready",
           fabrics[c->fabric]);
@@ -307,13 +328,26 @@ static void check_ended_file(unsigned fabric, unsigned proc)
     HOLDS(any, "%s has '%.*s'", path, (int)f->size, f->data);
 }
 
+/* Nobody keeps a fabric for a process that is gone. */
+static void check_alone(struct task *t)
+{
+    if (!is_keeper(t) || !t->partner || t->stopped || task_lives(task_by_id(t->partner)))
+        t->alone_ns = 0;
+    else if (!t->alone_ns)
+        t->alone_ns = sim->now;
+    HOLDS(!t->alone_ns || sim->now - t->alone_ns < ALONE_MOST,
+          "process %d keeps fabric %s for one that is gone since %.3f s", t->pid,
+          fabrics[t->fabric], (double)t->alone_ns / 1e9);
+}
+
 static void oracle_look(void)
 {
     for (unsigned i = 0; i < sim->n_tasks; i++) {
-        const struct task *t = &sim->task[i];
+        struct task *t = &sim->task[i];
 
         if (!task_lives(t) || t->fabric < 0)
             continue;
+        check_alone(t);
         if (is_of_fabric(t, t->fabric))
             oracle->lived_ns[t->fabric] = sim->now;
         if (t->ready)

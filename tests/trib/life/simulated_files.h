@@ -207,7 +207,7 @@ static struct sim_file *file_put(const char *path, const char *text)
 }
 
 /* Of the test: all of it, as rm -rf does. */
-static void file_erase(struct sim_file *f)
+static inline void file_erase(struct sim_file *f)
 {
     while (f->children)
         file_erase(f->children);

@@ -105,7 +105,9 @@ struct task {
     int starter;   /* id of the first process of trib-keep start: all that it starts has it */
     int killed_by; /* the signal of a trouble */
     bool ready, keeper;
-    bool told; /* to end, by its keeper or by trib-keep stop */
+    int partner;      /* id of the process that the fabric of this keeper lives with; 0: none */
+    int64_t alone_ns; /* since when it is gone; 0: it is there, or the keeper was stopped */
+    bool told;        /* to end, by its keeper or by trib-keep stop */
     int64_t ended_ns;
 };
 

@@ -53,10 +53,11 @@ static void trouble_signal(void)
 {
     static const int sigs[] = {SIGKILL, SIGKILL, SIGTERM, SIGSTOP,
                                SIGCONT, SIGCONT, SIGINT,  SIGHUP};
-    struct task *t = somebody(true);
+    const struct command *c = &oracle->command[oracle->n_commands ? draw(oracle->n_commands) : 0];
+    struct task *t = draw(3) || c->status >= 0 ? somebody(true) : task_by_id(c->id);
     int sig = sigs[draw(8)];
 
-    if (!t)
+    if (!task_lives(t))
         return;
     commands_are_asked(t->fabric);
     if (sig == SIGKILL && !draw(3))
@@ -183,6 +184,7 @@ static void peace(void)
     for (unsigned i = 0; i < oracle->n_commands; i++)
         if (oracle->command[i].status < 0)
             command_wait(&oracle->command[i]);
+    sim_run(sim->now + (int64_t)draw(2) * (ALONE_MOST + S)); /* what is left comes to rest */
 }
 
 static bool runs_whole(unsigned f)
