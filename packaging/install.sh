@@ -5,9 +5,11 @@ set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-build} prefix=${PREFIX:-/usr/local} to=${DESTDIR:-}${PREFIX:-/usr/local}
 
-programs="trib trib-plan trib-model trib-trace trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults
-    trib-check-protocol trib-check-nccl-plugin"
-scripts="trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl trib-capture trib-machines"
+programs="trib trib-plan trib-model trib-trace trib-switch trib-perf trib-sim trib-check-protocol trib-check-nccl-plugin"
+scripts="trib-sweep trib-calibrate trib-explain trib-report trib-import trib-nccl"
+# What users do not call by name: trib does.
+helpers="trib-enter trib-keep trib-telemetry trib-status trib-metrics trib-top trib-faults"
+helper_scripts="trib-capture trib-machines"
 # Commands of which users read: each has a page.
 pages="trib trib-perf trib-sim trib-plan trib-model trib-trace trib-switch trib-telemetry trib-status trib-metrics trib-top trib-faults trib-sweep trib-calibrate
     trib-explain trib-report trib-import trib-nccl trib-check-protocol trib-check-nccl-plugin"
@@ -21,6 +23,8 @@ files() {
     local f
     for f in $programs; do echo "755 $build/$f bin/$f"; done
     for f in $scripts; do echo "755 scripts/$f bin/$f"; done
+    for f in $helpers; do echo "755 $build/$f libexec/tributary/$f"; done
+    for f in $helper_scripts; do echo "755 scripts/$f libexec/tributary/$f"; done
     for f in libtribverbs.so libtribhint.so libtribclock.so libnccl-net-tributary.so; do echo "755 $build/$f lib/tributary/$f"; done
     for f in openmpi/mca_coll_trib.so pmix/store_pmix.so; do # where their headers were
         [ "$1" = uninstall ] || [ -e "$build/$f" ] || continue
@@ -82,7 +86,7 @@ parents() { # of places, the inner ones first
 # Folders go where they are empty, but none that a system has below /usr and /usr/local itself.
 uninstall_all() {
     local place kept=''
-    case $prefix in /usr | /usr/local) kept=' bin include lib share share/doc share/man ' ;; esac
+    case $prefix in /usr | /usr/local) kept=' bin include lib libexec share share/doc share/man ' ;; esac
     places | while read -r place; do rm -f "$to/$place"; done
     places | parents | while read -r place; do
         case $place in "$package"*) rm -rf "$to/$place/__pycache__" ;; esac

@@ -32,7 +32,8 @@ def name_of(path: str) -> str:
 
 def main() -> int:
     here = os.path.dirname(os.path.realpath(__file__))
-    for at in (os.path.join(here, "..", "python"), os.path.join(here, "..", "lib", "python3", "dist-packages")):
+    installed = os.path.join("lib", "python3", "dist-packages")
+    for at in (os.path.join(here, "..", "python"), os.path.join(here, "..", installed), os.path.join(here, "..", "..", installed)):
         if os.path.isdir(os.path.join(at, "tributary")):
             sys.path.insert(0, os.path.realpath(at))
             break

@@ -72,6 +72,7 @@ const char *find_program_quietly(const char *name)
 
     for (unsigned i = 0; !found && i < heres.n; i++) {
         found = program_in(heres.at[i], name);
+        found = found ? found : program_in(text_of("%s/../libexec/tributary", heres.at[i]), name);
         found = found ? found : program_in(text_of("%s/../build", heres.at[i]), name);
         found = found ? found : program_in(text_of("%s/../scripts", heres.at[i]), name);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds the programs and files that come with trib. In a checkout programs are in build/ or
- * scripts/; when installed, all are beside trib. TRIB_BUILD and TRIB_LIB name other places.
+ * scripts/; when installed, those that users call are beside trib, the others in
+ * ../libexec/tributary. TRIB_BUILD and TRIB_LIB name other places.
  */
 #ifndef TRIB_TRIB_FIND_H
 #define TRIB_TRIB_FIND_H

@@ -109,19 +109,32 @@ static bool is_in(struct rundir *rd, const char *dir, const char *fabric, const 
     return yes;
 }
 
-/* Opens the output of `trib-keep fabrics`, of the trib-keep beside this program. */
-static FILE *list_fabrics(pid_t *pid)
+/* Finds trib-keep beside this program, or where it is installed. */
+static bool find_keep(char *keep, size_t size)
 {
-    char self[PATH_MAX], keep[PATH_MAX + 16];
+    static const char *const places[] = {"trib-keep", "../libexec/tributary/trib-keep"};
+    char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     char *slash;
-    int p[2];
 
     self[n > 0 ? n : 0] = 0;
     slash = strrchr(self, '/');
-    if (!slash || pipe2(p, O_CLOEXEC))
+    for (unsigned i = 0; slash && i < 2; i++) {
+        snprintf(keep, size, "%.*s/%s", (int)(slash - self), self, places[i]);
+        if (!access(keep, X_OK))
+            return true;
+    }
+    return false;
+}
+
+/* Opens the output of `trib-keep fabrics`. */
+static FILE *list_fabrics(pid_t *pid)
+{
+    char keep[PATH_MAX + 32];
+    int p[2];
+
+    if (!find_keep(keep, sizeof(keep)) || pipe2(p, O_CLOEXEC))
         return NULL;
-    snprintf(keep, sizeof(keep), "%.*s/trib-keep", (int)(slash - self), self);
     *pid = fork();
     if (!*pid) {
         dup2(p[1], STDOUT_FILENO);

@@ -35,7 +35,15 @@ has 'values : 0 OK' "$tmp/perf.out"
 installed up conf/two-hosts.conf >/dev/null || fail "up"
 installed exec two-hosts h0 -- ibv_devices >"$tmp/exec.out" 2>&1 || fail "exec"
 has trib0 "$tmp/exec.out"
+installed status two-hosts >"$tmp/status.out" 2>&1 || fail "status: $(tail -n 3 "$tmp/status.out")"
+has two-hosts "$tmp/status.out"
+installed top two-hosts --batch -n 1 >"$tmp/top.out" 2>&1 || fail "top: $(tail -n 3 "$tmp/top.out")"
+installed link two-hosts h0-switch0 down >"$tmp/link.out" 2>&1 || fail "link: $(tail -n 3 "$tmp/link.out")"
 installed down two-hosts >/dev/null || fail "down"
+# Users call what is in bin by name; of what trib alone calls nothing is there.
+for p in enter keep telemetry status metrics top faults capture machines; do
+    [ -x "$prefix/libexec/tributary/trib-$p" ] && [ ! -e "$prefix/bin/trib-$p" ] || fail "trib-$p is not in libexec alone"
+done
 [ ! -e "$run" ] || fail "left $run"
 
 # A protocol is built in a folder of its own against what is installed: pkg-config alone says where. It gives paths with blanks with

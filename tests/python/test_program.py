@@ -45,6 +45,10 @@ class Program(unittest.TestCase):
         self.assertEqual(self.says(self.copy("bin/trib-import"), "x", "y z"),
                          (7, "tributary.importer.command TOP/lib/python3/dist-packages/tributary/importer/command.py ['x', 'y z']", ""))
 
+    def test_a_copy_in_libexec_finds_it_too(self):
+        self.package("lib/python3/dist-packages", "capture")
+        self.assertIn("TOP/lib/python3/dist-packages/tributary/capture", self.says(self.copy("libexec/tributary/trib-capture"))[1])
+
     def test_links_are_followed_to_the_name_of_a_command(self):
         self.package("python", "report")
         self.copy("scripts/program.py")

@@ -32,7 +32,7 @@ static struct {
     struct rundir rd;
     struct page_server *pages;
     struct fabric *fab;
-    char base[64], dir[128], file[80], keep[PATH_MAX + 16];
+    char base[64], dir[128], file[80], keep[PATH_MAX + 48];
 } net;
 
 /* In the default place below base; it has a clock and no process of a switch. */
@@ -253,6 +253,29 @@ static void list_as(const char *lines)
     assert_int_equal(chmod(net.keep, 0755), 0);
 }
 
+/* Where trib-keep is installed: no user calls it by name. */
+static void an_installed_keep_says_where_it_is(void **state)
+{
+    char self[PATH_MAX] = "", lib[PATH_MAX + 16], own[PATH_MAX + 32], line[2 * PATH_MAX];
+
+    (void)state;
+    assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+    *strrchr(self, '/') = 0;
+    snprintf(lib, sizeof(lib), "%s/../libexec", self);
+    snprintf(own, sizeof(own), "%s/tributary", lib);
+    assert_int_equal(mkdir(lib, 0755) | mkdir(own, 0755), 0);
+    snprintf(net.keep, sizeof(net.keep), "%s/trib-keep", own);
+    setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
+    snprintf(line, sizeof(line), "me\\t%u\\t2\\t%s\\n", geteuid(), net.dir);
+    list_as(line);
+    start("faraway", "h1", NULL);
+    expect_rank(net.dir, "none");
+    say("exit 0\n");
+    ends(0);
+    assert_int_equal(unlink(net.keep) | rmdir(own) | rmdir(lib), 0);
+    setenv("XDG_RUNTIME_DIR", net.base, 1);
+}
+
 static void processes_say_where_it_is(void **state)
 {
     char self[PATH_MAX] = "", lines[3 * PATH_MAX], where[PATH_MAX];
@@ -292,6 +315,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(where_the_environment_says_it_is_looked_for_first),
         cmocka_unit_test(a_library_is_preloaded_or_refused),
         cmocka_unit_test(what_is_not_found_is_named),
+        cmocka_unit_test(an_installed_keep_says_where_it_is),
         cmocka_unit_test(processes_say_where_it_is),
     };
 
