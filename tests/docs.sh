@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs every command block of README.md, docs/, and scripts/docs_links.py. usage: tests/docs.sh [FILE...]
 #
-# A block fenced as ```sh is run by `bash -eu -o pipefail` with a time limit; it must exit with 0 and leave no fabric up. Its working
+# A block fenced as ```sh is run by `bash -eu -o pipefail` with a time limit; it must exit with 0 and leave no fabric up, and so must all
+# that it starts with & and waits for: `wait` alone fails where one of them did. Its working
 # directory has the checkout's files by link, so that files written there stay out of the checkout; `trib` is on the PATH and
 # XDG_RUNTIME_DIR is its own. ```sh skip: REASON marks a block that cannot be run here. A block of another kind must not begin with a
 # command.
@@ -66,6 +67,9 @@ check_output() { # check_output FILE LINE
 
 command='^[[:space:]]*(\$ +)?([A-Z_]+=[^ ]* +)*(make|trib|trib-[a-z]+|sudo|mpirun|srun|sbatch|mpicc|ib_[a-z_]+|ibv_[a-z_]+|ucx_[a-z]+|apt-get|git|cd|export|bash|sh|python3|tshark|\./[^ ]+|(scripts|tests|build)/[^ ]+)([[:space:]]|$)'
 
+# One line, so that it moves those of a block by one.
+waiting='wait() { if [ $# -gt 0 ]; then builtin wait "$@"; return; fi; local job rc=0; for job in $(jobs -p); do builtin wait "$job" || rc=$?; done; return $rc; }'
+
 # A checkout by links, and a run directory with a short path, as unix sockets want.
 run_block() { # run_block FILE LINE
     local dir=$tmp/w xdg rc t0 f left
@@ -75,9 +79,10 @@ run_block() { # run_block FILE LINE
         [[ "${f##*/}" == build* ]] || ln -s "$f" "$dir/"
     done
     ln -s "$build" "$dir/build"
+    { echo "$waiting"; cat "$tmp/block.$2"; } >"$tmp/script"
     t0=$(date +%s%N)
     (cd "$dir" && exec env -u TRIB_RUN -u TRIB_HOST -u TRIB_ALGO XDG_RUNTIME_DIR="$xdg" TRIB_BUILD="$build" PATH="$root/scripts:$PATH" \
-        timeout -k 5 "$limit" bash -eu -o pipefail "$tmp/block.$2") >"$tmp/out" 2>&1 </dev/null
+        timeout -k 5 "$limit" bash -eu -o pipefail "$tmp/script") >"$tmp/out" 2>&1 </dev/null
     rc=$?
     t0=$((($(date +%s%N) - t0) / 1000000))
     left=$(find "$xdg" -path '*/proc/*.pid' 2>/dev/null)

@@ -9,7 +9,7 @@
  *   columns  bit i: the rows have column i of the list below. Column 0 is always there; another is
  *            left out if it is 0 in all rows
  *
- * New columns are only appended. The rows of an answer have at most TELEMETRY_CELLS numbers.
+ * New columns are appended behind the last of PORT_COLUMNS; the reasons of drops follow, and move. The rows of an answer have at most TELEMETRY_CELLS numbers.
  */
 #ifndef TRIB_IO_TELEMETRY_TABLES_H
 #define TRIB_IO_TELEMETRY_TABLES_H
