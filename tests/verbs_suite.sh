@@ -18,7 +18,7 @@ for p in python3 /usr/bin/python3; do
 done
 [ -n "$python" ] || skip "no pyverbs for python3 (Debian: python3-pyverbs)"
 
-# Where Debian's package has the tests; documents may be left out of an installation, but not out of the package.
+# Prints the folder of the tests of Debian's package. An installation may lack documents; the package has them.
 packaged() {
     local d=/usr/share/doc/rdma-core/tests
     [ -e $d/run_tests.py ] && echo $d && return

@@ -70,8 +70,8 @@ start_testpmd() {
     forwarder_pid[testpmd]=$!
 }
 
-# Its own database, directory and sockets; no system service. Without huge pages EAL wants legacy memory, of which OVS must be told, or
-# it adds --in-memory, and the two exclude each other. Ports are by destination, as the switch's are.
+# Starts OVS with its own database, directory and sockets; no system service. Without huge pages EAL needs legacy memory: OVS must be told so, or it
+# adds --in-memory, which excludes that. Ports are by destination, as the switch's are.
 start_ovs() {
     local d=$dir/ovsdir i
     local -x OVS_RUNDIR=$d OVS_LOGDIR=$d OVS_DBDIR=$d OVS_SYSCONFDIR=$d RUNTIME_DIRECTORY=$d

@@ -120,7 +120,7 @@ dilation=1000
 trib up "$conf/single-switch-4.conf" --dilation $dilation >/dev/null || fail "up at $dilation"
 within sums "$want_sums" 8 || again=sums
 within stream "$want_stream" 4 || again="${again-} stream"
-# Where this machine does not keep up at 1,000, a slower fabric shows that it was the machine.
+# If this machine does not keep up at 1,000, a slower fabric shows that the machine was the cause.
 if [ -n "${again-}" ]; then
     trib down >/dev/null
     dilation=20000

@@ -39,9 +39,9 @@ sim leaf-spine-8.conf broadcast --algo tree --root 0 -b 256K -e 256K --place out
 has '^ +h7:0 +leaf1:3 .* [0-9]+ lost$' "$tmp/sim.out"
 has '^# and [0-9]+ that were no busier, without drops, pauses or marks' "$tmp/sim.out"
 
-# For each algorithm, with and without loss: the frames of the trace, and those that were lost, are what the whole run counted; the row's
-# link is the busiest of its counters. Without loss the row's one operation has all of the trace's frames of reliable connections, in every
-# direction, and at most the last datagrams of connecting (146 or 298 bytes each), which are still under way when it begins.
+# For each algorithm, with and without loss: the whole run has counted the frames of the trace, and those that were lost; the row's link is the
+# busiest of its counters. Without loss the row's one operation has all frames of reliable connections in the trace, in every direction, and at most
+# the last datagrams of connecting (146 or 298 bytes each), which are still under way when it begins.
 sums() { # FILTER: link, direction and link bytes, from the trace
     tshark -o infiniband.identify_payload:FALSE -r "$tmp/t.pcapng" -Y "$1" -T fields -e frame.interface_name -e frame.packet_flags_direction \
         -e frame.len 2>/dev/null | awk '{ b[$1 ($2 ~ /2$/ ? " a" : " b")] += ($3 < 60 ? 60 : $3) + 24 } END { for (k in b) print k, b[k] }' | sort

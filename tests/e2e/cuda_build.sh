@@ -15,7 +15,7 @@ nvcc=$(command -v "${CUDA_HOME:-/none}/bin/nvcc" nvcc /usr/local/cuda/bin/nvcc |
 known=$("$nvcc" --list-gpu-code | grep -cE '^sm_(75|80|90|100)$')
 [ "$targets" = "$known" ] || fail "kernels for $targets targets, expected the $known of sm_75, sm_80, sm_90 and sm_100 that nvcc knows"
 [ "$names" = 111 ] || fail "$names kernels, expected 111"
-# What the NVSwitches reduce for, for those targets alone that have the instructions.
+# Kernels of multimem are compiled only for targets that have its instructions.
 switches=$(grep -ho "entry function 'multimem_[a-z0-9_]*'" "$multimem" | sort -u | wc -l)
 later=$("$nvcc" --list-gpu-code | grep -cE '^sm_(90|100)$')
 has_not "for 'sm_[78]" "$multimem"

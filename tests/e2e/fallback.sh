@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A job goes on by the hosts, exactly, and says why, when the aggregation nodes refuse its group, and by the tree that is left when one
-# dies under it; so does the traffic of a switch process that dies where there is another way.
+# A job goes on exactly, and says why: by the hosts when the aggregation nodes refuse its group, and by the remaining tree when one dies under it.
+# Traffic of a switch process that dies takes another way, if there is one.
 # load: any
 . "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A trib-switch that dies is named by every rank, within 10 s; a job of hosts that are not next to it goes on; trib down clears what
-# is left. A job that starts without a spine sums in the trees of the others.
+# Every rank names a trib-switch that dies, within 10 s; a job of hosts that are not next to it goes on; trib down clears the remains. A job that
+# starts without a spine sums in the trees of the others.
 # tier: core
 . "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A connection of timeout 14 and retry 7, half a second in all, outlives what is no loss: a peer that is stopped for almost a second, a
-# switch that is, and a machine that has ten times as much to do as it can. A peer that is stopped for good ends it in bounded time.
+# A connection of timeout 14 and retry 7, half a second in all, survives delays that are no loss: a peer or a switch that is stopped for almost a
+# second, and a machine that has ten times as much to do as it can. A peer that is stopped for good ends it in bounded time.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_programs.sh"
 

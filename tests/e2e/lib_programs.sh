@@ -44,7 +44,7 @@ exact() {
     wait $pid || fail "exact, server $server: $(tail -n 1 "$tmp/exact_server.out")"
 }
 
-# What one kind of number adds up to in what `trib link` says of some links: link_count WHAT LINK...
+# Adds up one kind of number in the output of `trib link` for some links: link_count WHAT LINK...
 link_count() {
     local what=$1 link
     shift

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Whose a fabric is and who keeps it: another user's, a pid file that names somebody else's process, several `trib up` at once, a switch
-# that dies (how is said), a run directory that is half removed, a conf that is gone, and stopping while it starts.
+# Who owns a fabric and who keeps it: another user's fabric, a pid file that names somebody else's process, several `trib up` at once, a switch that
+# dies, and how, a run directory that is half removed, a conf that is gone, and stopping while it starts.
 . "$(dirname "$0")/lib.sh"
 
 dir=$run/two-hosts
 gone() { [ ! -e "$run" ]; }
 down() { trib down >/dev/null || fail "down"; gone || fail "down left $(find "$run")"; }
 
-# Of several at once one starts it; the others say that it is being started, or is up, and by which process.
+# One of several at once starts the fabric; the others say which process starts it, or has started it.
 for i in 1 2 3 4; do
     { trib up "$conf/two-hosts.conf" >"$tmp/up$i.out" 2>&1; echo "rc $?" >>"$tmp/up$i.out"; } &
 done

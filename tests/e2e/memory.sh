@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What needs more memory than there is, by the machine, a cgroup or ulimit -v, is refused at once with what it would need: in virtual
-# time, connections and schedules included, and by ranks of real time. What is told beforehand is what it takes, within half of it.
+# A job that needs more memory than the machine, a cgroup or ulimit -v has is refused at once, with the memory that it would need: in virtual time,
+# connections and schedules included, and by ranks in real time. The prediction is right within half of the memory that the job takes.
 . "$(dirname "$0")/lib.sh"
 sim=$TRIB_BUILD/trib-sim
 

@@ -56,7 +56,7 @@ PY
     has 'the ranks cannot meet: store: PMIx says .*, expected a launcher that serves it' "$tmp/alone.out"
 fi
 
-# What the hosts send for the same job falls: in the switches a vector is sent once, by Open MPI's own algorithms 2 (N - 1) / N times.
+# The hosts send less for the same job: a vector once with the switches, and 2 (N - 1) / N times with Open MPI's own algorithms.
 trib down leaf-spine-8 >/dev/null
 trib up leaf-spine-8 --dilation 100 >/dev/null || fail "up at 100"
 bytes=()

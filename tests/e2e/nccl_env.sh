@@ -27,7 +27,7 @@ NCCL_GIN_TYPE=4 TRIB_LOG=exec:info trib exec h1 -- true 2>"$tmp/log.out"
 has_not NCCL_GIN_TYPE "$tmp/log.out"
 trib exec h1 -- true 2>"$tmp/quiet.out"
 [ ! -s "$tmp/quiet.out" ] || fail "without TRIB_LOG: $(cat "$tmp/quiet.out")"
-# What NCCL is told is there: a device of that prefix, and a GID of RoCE v2 by that index.
+# The device that NCCL is told of is there, by its prefix, and so is the GID of RoCE v2, by its index.
 trib exec h1 -- ibv_devinfo -v >"$tmp/devinfo.out" 2>&1 || fail "ibv_devinfo"
 has 'hca_id:.*trib0' "$tmp/devinfo.out"
 has 'GID\[ *0\]:.*RoCE v2' "$tmp/devinfo.out"

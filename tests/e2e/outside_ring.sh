@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the ring of af_packet has no room for is counted, as a drop of the link from outside; and an interface whose senders leave checksums
-# to us is named, with the command that helps, until it does not.
+# Frames for which the ring of af_packet has no room are counted as drops of the link from outside. An interface whose senders leave checksums to us
+# is named, with the command that helps, until they no longer do.
 . "$(dirname "$0")/lib.sh"
 
 unshare -n true 2>/dev/null && command -v ip >/dev/null || skip "no network namespace for this user, or no ip"

@@ -51,7 +51,7 @@ reduced=$(trib telemetry leaf-spine-8 /trib/an,leaf0 | jq .fabric.bytes_in)
 ranks leaf-spine-8 8 "$check" sharp die 3 && fail "a rank was killed, and nobody saw it"
 [ "$(grep -c 'rank 3 (h3) missing' "$tmp/ranks.out")" = 7 ] || fail "a death: $(cat "$tmp/ranks.out")"
 
-# Without a switch that misses it: connections would find out after a minute of retries.
+# No switch misses the rank here: connections alone would find out after a minute of retries.
 trib down leaf-spine-8 >/dev/null
 trib up leaf-spine-8 --dilation 100 >/dev/null || fail "up at 100"
 ranks leaf-spine-8 4 "$check" ring die 3 && fail "a rank was killed, and nobody saw it"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What programs read of an emulated port beside libibverbs: live counters of the port, which outlive its processes and add up over them
-# (perftest -W reads them), and the interface that its GIDs are of.
+# The files that programs read of an emulated port beside libibverbs: live counters of the port, which outlive its processes and add up over them
+# (perftest -W reads them), and the interface of its GIDs.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_programs.sh"
 trib up "$conf/two-hosts.conf" --dilation 1 >/dev/null || fail "no fabric"
@@ -13,8 +13,8 @@ trib exec h0 -- sh -c "n=\$(cat $sys/ports/1/gid_attrs/ndevs/0); cat /sys/class/
 [ "$(head -n 1 "$tmp/net.out")" = 02:54:0a:00:00:01 ] || fail "$(cat "$tmp/net.out")"
 [ "$(sed 1d "$tmp/net.out" | grep -v '^trib')" = "$(ls /sys/class/net)" ] || fail "the machine's interfaces: $(cat "$tmp/net.out")"
 
-# As a PCI device, where NCCL looks for it: by the bus of its address, below a root port, with a link that carries its rate; the
-# machine's own devices stay, and a host within another has its own.
+# NCCL finds the port as a PCI device, by the bus of its address, below a root port, with a link that carries its rate. The machine's own devices
+# stay, and a host within another has its own.
 pci='d=$(realpath /sys/class/infiniband/$0/device); b=${d##*/}; [ "$(realpath /sys/class/pci_bus/${b%:*}/../../$b)" = "$d" ] || exit 1
     cd $d && echo $b $(basename $(realpath subsystem)) $(cat class ../class max_link_speed max_link_width ../max_link_width numa_node)'
 node=-1

@@ -31,7 +31,7 @@ both() {
     tee -a "$tmp/$name.rows" <"$tmp/rows"
 }
 
-# Of all runs of NAME, each algorithm and size: agrees (in a run that kept up), apart (in all that did), or lagged (none did).
+# Prints a verdict on all runs of NAME for each algorithm and size: agrees (in a run that kept up), apart (in all that did), or lagged (none did).
 verdicts() {
     awk '{ k = $2 " " $3; seen[k]; if ($NF == "ok") { ok[k]++; if ($7 >= 0.95 && $7 <= 1.05) good[k]++ } }
         END { for (k in seen) print (good[k] ? "agrees" : ok[k] ? "apart" : "lagged"), k }' "$tmp/$1.rows"

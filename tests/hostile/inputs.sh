@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What is in the place of a file that a program reads: FIFOs without a writer, devices, endless files, a conf that includes another, names and
-# values that a terminal obeys. Each is refused at once, by one line of printable characters; a pipe that somebody writes to is read.
+# Things in the place of a file that a program reads: FIFOs without a writer, devices, endless files, a conf that includes another, names and values
+# that a terminal obeys. Programs refuse each at once, with one line of printable characters, and read a pipe that somebody writes to.
 # clock: virtual
 . "$(dirname "$0")/../e2e/lib.sh"
 cd "$tmp" || exit 1

@@ -9,7 +9,7 @@ command -v ibv_rc_pingpong >/dev/null && command -v unshare >/dev/null || skip "
 install_in "$w"
 [ ! -e "$TRIB_BUILD/libtribhint.so" ] || cp "$TRIB_BUILD/libtribhint.so" "$w/"
 
-# What the program tries. $1: run directory, $2: pid of a process of the same user outside, $3: a second fabric's, $4: one elsewhere
+# The attacks that the program tries. $1: run directory, $2: pid of a process of the same user outside, $3: a second fabric's, $4: one elsewhere
 cat >"$w/attack" <<'SH'
 run=$1 victim=$2
 bad() { echo "BAD: $*"; }

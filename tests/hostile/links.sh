@@ -58,7 +58,7 @@ if trib exec --isolate two-hosts h0 -- true >/dev/null 2>&1; then
     trib exec --isolate two-hosts h0 -- ibv_devinfo >"$tmp/program.out" 2>&1
     kept
 fi
-# What trib itself reads there: nothing behind a link, and nothing that it would wait for.
+# trib itself reads nothing there that is behind a link, and nothing that it would wait for.
 what="in place of what trib reads"
 mkfifo "$d/launch" "$d/machine" "$tmp/fifo"
 timeout 60 "$root/scripts/trib" perf two-hosts -b 64K -e 64K -n 4 --algo ring >"$tmp/perf.out" 2>&1 || fail "$what: a FIFO: $(cat "$tmp/perf.out")"

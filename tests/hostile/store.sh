@@ -75,7 +75,8 @@ has 'hung up after [1-4]\.' "$tmp/stranger.out"
 elsewhere=0 meet 2 8 || fail "a byte now and then: $(cat "$tmp/zero.out" "$tmp/ranks.out")"
 wait $zero || fail "a byte now and then: $(cat "$tmp/zero.out")"
 
-# What a rank has sent proves nothing later, and what rank 0 has said proves nothing to a rank. Who captures it was at the port before rank 0.
+# Messages of a rank, captured, prove nothing later, and messages of rank 0 prove nothing to a rank. The one who captures them was at the port before
+# rank 0.
 "$program" relay "$port" "$tmp/captured" >"$tmp/relay.out" &
 relay=$!
 "$program" rank "127.0.0.1:$port" 1 2 8 >"$tmp/one.out" 2>&1 &
