@@ -28,7 +28,7 @@ static void heap_up(struct heap *h, uint32_t at, struct heap_item x)
     heap_put(h, at, x);
 }
 
-static void down(struct heap *h, uint32_t at, struct heap_item x)
+static void item_sift_down(struct heap *h, uint32_t at, struct heap_item x)
 {
     for (;;) {
         uint32_t first = WAYS * at + 1, c = first;
@@ -58,7 +58,7 @@ static void take_out(struct heap *h, uint32_t at)
     if (at && heap_item_before(last, h->a[(at - 1) / WAYS]))
         heap_up(h, at, last);
     else
-        down(h, at, last);
+        item_sift_down(h, at, last);
 }
 
 /* Checks that an entry is where its index says, and not earlier than its parent. */
@@ -93,7 +93,7 @@ void heap_set(struct heap *h, uint32_t i, int64_t t)
     } else if (t < h->a[at].t) {
         heap_up(h, at, x);
     } else {
-        down(h, at, x);
+        item_sift_down(h, at, x);
     }
 }
 

@@ -57,7 +57,7 @@ static int level_parse(enum log_level *level, const char *s, size_t len, char *e
     return 0;
 }
 
-static int parse(const char *text, char *err, unsigned size)
+static int levels_parse(const char *text, char *err, unsigned size)
 {
     enum log_level level[ROOMS];
 
@@ -78,16 +78,16 @@ static void from_environment(void)
 {
     char err[320];
 
-    if (parse(getenv("TRIB_LOG"), err, sizeof(err))) {
+    if (levels_parse(getenv("TRIB_LOG"), err, sizeof(err))) {
         fprintf(stderr, "%s\n", err);
-        parse(NULL, err, sizeof(err));
+        levels_parse(NULL, err, sizeof(err));
     }
 }
 
 int log_set(const char *text, char *err, unsigned size)
 {
     pthread_once(&once, from_environment);
-    return parse(text, err, size);
+    return levels_parse(text, err, size);
 }
 
 bool log_on(const char *room, enum log_level level)

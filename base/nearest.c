@@ -63,7 +63,7 @@ static bool simplify(const char *name, struct plain *p)
 }
 
 /* Edit distance: letters to change, insert, remove or exchange with the next one. */
-static unsigned distance(const char *a, const char *b)
+static unsigned word_distance(const char *a, const char *b)
 {
     unsigned row[3][NAME_SIZE + 1];
     size_t n = strlen(a), m = strlen(b);
@@ -106,7 +106,7 @@ int nearest_index(const char *found, nearest_next *next, const void *ctx)
 
         if (!simplify(name, &p))
             continue;
-        d = strcmp(f.sorted, p.sorted) ? distance(f.text, p.text) : 0;
+        d = strcmp(f.sorted, p.sorted) ? word_distance(f.text, p.text) : 0;
         if (d < least && d * 2 < n) {
             least = d;
             best = (int)i;

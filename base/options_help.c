@@ -54,7 +54,7 @@ static const char *next_line(const char *s)
 
 /* Wraps the words of s from column `at` on, later lines from column `indent`; "\n\n" separates
  * paragraphs. */
-static void wrap(FILE *out, const char *s, size_t at, size_t indent)
+static void text_wrap(FILE *out, const char *s, size_t at, size_t indent)
 {
     bool first = true;
 
@@ -91,7 +91,7 @@ static void print_left(FILE *out, const char *left, const char *text)
         n = 0;
     }
     fprintf(out, "%*s", LEFT - n, "");
-    wrap(out, text, LEFT, LEFT);
+    text_wrap(out, text, LEFT, LEFT);
 }
 
 static void print_notes(FILE *out, const char *heading, const struct option_note *n)
@@ -114,7 +114,7 @@ void options_help(const struct option_program *p, FILE *out)
     fputc(toupper((unsigned char)p->summary[0]), out);
     fprintf(out, "%s.\n\n", p->summary + 1);
     if (p->text)
-        wrap(out, p->text, 0, 0);
+        text_wrap(out, p->text, 0, 0);
     for (unsigned i = 0; option_word(p, i, &at); i++) {
         if (!i)
             fputs("\nArguments:\n", out);

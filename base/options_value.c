@@ -42,7 +42,7 @@ int options_size(const char *s, uint64_t *bytes)
 
 /* ---- values ---- */
 
-static int wrong(char *err, const char *label, const char *value, const char *expected)
+static int value_wrong(char *err, const char *label, const char *value, const char *expected)
 {
     snprintf(err, OPTIONS_ERR, "%s: found \"%.64s\", expected %s", label, value, expected);
     return -EINVAL;
@@ -60,14 +60,14 @@ static int take_number(const struct option_row *r, const char *label, const char
         return 0;
     snprintf(expected, sizeof(expected), "a whole number from %llu to %llu",
              (unsigned long long)r->min, (unsigned long long)max);
-    return wrong(err, label, value, expected);
+    return value_wrong(err, label, value, expected);
 }
 
 static int take_size(const struct option_row *r, const char *label, const char *value,
                      uint64_t *out, char *err)
 {
     if (options_size(value, out) || *out < r->min || (r->max && *out > r->max))
-        return wrong(err, label, value, "a size such as 4096, 4K, 64KiB or 16M");
+        return value_wrong(err, label, value, "a size such as 4096, 4K, 64KiB or 16M");
     return 0;
 }
 
@@ -88,7 +88,7 @@ static int take_seconds(const struct option_row *r, const char *label, const cha
     }
     snprintf(expected, sizeof(expected), "seconds, such as 0.5 or 500ms, up to %.0f",
              (double)r->max * 1e-6);
-    return wrong(err, label, value, expected);
+    return value_wrong(err, label, value, expected);
 }
 
 static int list_index(const struct option_row *r, const char *s, size_t n)
@@ -228,14 +228,15 @@ int options_take(void *into, const struct option_row *r, const char *label, cons
     case OPTION_SIZE:
         return take_size(r, label, value, at, err);
     case OPTION_TIME:
-        return parse_time(value, at) ? wrong(err, label, value, "a time such as 300ns or 2ms") : 0;
+        return parse_time(value, at) ? value_wrong(err, label, value, "a time such as 300ns or 2ms")
+                                     : 0;
     case OPTION_SECONDS:
         return take_seconds(r, label, value, at, err);
     case OPTION_RATE:
-        return parse_rate(value, at) ? wrong(err, label, value, "a rate such as 400Gb/s") : 0;
+        return parse_rate(value, at) ? value_wrong(err, label, value, "a rate such as 400Gb/s") : 0;
     case OPTION_PROBABILITY:
         return parse_probability(value, at)
-                   ? wrong(err, label, value, "a probability such as 0.001 or 0.1%")
+                   ? value_wrong(err, label, value, "a probability such as 0.001 or 0.1%")
                    : 0;
     case OPTION_TEXT:
         return take_text(r, label, value, at, err);

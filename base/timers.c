@@ -27,7 +27,7 @@ static void timers_up(struct timers *h, uint32_t at, struct timer_entry p)
     timers_put(h, at, p);
 }
 
-static void down(struct timers *h, uint32_t at, struct timer_entry p)
+static void entry_sift_down(struct timers *h, uint32_t at, struct timer_entry p)
 {
     for (uint32_t child; (child = 2 * at) <= h->n; at = child) {
         if (child < h->n && timer_entry_at(h, child + 1)->key < timer_entry_at(h, child)->key)
@@ -82,7 +82,7 @@ void timer_clear(struct timers *h, struct timer *t)
     if (at > 1 && last.key < timer_entry_at(h, at / 2)->key)
         timers_up(h, at, last);
     else
-        down(h, at, last);
+        entry_sift_down(h, at, last);
 }
 
 /* Brings the earliest deadline to the top. On the way, corrects keys that are too early. */
@@ -93,7 +93,7 @@ static void timers_settle(struct timers *h)
 
         T_ASSERT_HOT(p.key < p.deadline, "a deadline has moved earlier without its key");
         p.key = p.deadline;
-        down(h, 1, p);
+        entry_sift_down(h, 1, p);
     }
 }
 

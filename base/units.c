@@ -35,7 +35,7 @@ static const struct unit size_units[] = {
 };
 
 /* digits[.digits][blanks]unit with nothing before or after it. */
-static int parse(const char *s, const struct unit *u, uint64_t max, uint64_t *out)
+static int number_parse(const char *s, const struct unit *u, uint64_t max, uint64_t *out)
 {
     unsigned __int128 n = 0, scale = 1;
     bool point = false, digit = false;
@@ -68,13 +68,13 @@ static int parse(const char *s, const struct unit *u, uint64_t max, uint64_t *ou
 
 int parse_rate(const char *s, uint64_t *bps)
 {
-    return parse(s, rate_units, UINT64_MAX, bps);
+    return number_parse(s, rate_units, UINT64_MAX, bps);
 }
 
 int parse_time(const char *s, int64_t *ps)
 {
     uint64_t v;
-    int rc = parse(s, time_units, INT64_MAX, &v);
+    int rc = number_parse(s, time_units, INT64_MAX, &v);
 
     if (!rc)
         *ps = (int64_t)v;
@@ -83,7 +83,7 @@ int parse_time(const char *s, int64_t *ps)
 
 int parse_size(const char *s, uint64_t *bytes)
 {
-    return parse(s, size_units, UINT64_MAX, bytes);
+    return number_parse(s, size_units, UINT64_MAX, bytes);
 }
 
 /* By strtod, whatever the locale: "0.1%", "1e-6", not both at once. */

@@ -112,7 +112,7 @@ static void wait_for(void *arg, struct dep d)
     step_after(k->st, d);
 }
 
-static void ask(struct asker *k, struct ref r, bool write)
+static void track_ask_for(struct asker *k, struct ref r, bool write)
 {
     uint64_t at;
     struct track *t = k->st->len ? space_of(k->a, r, &at) : NULL;
@@ -137,10 +137,10 @@ static struct dep step_put(struct alg *a, unsigned lane, struct step *st, bool c
 
     if (a->s->rc)
         return (struct dep){0};
-    ask(&k, st->a, false);
-    ask(&k, st->b, false);
+    track_ask_for(&k, st->a, false);
+    track_ask_for(&k, st->b, false);
     if (!caused)
-        ask(&k, st->dst, true);
+        track_ask_for(&k, st->dst, true);
     T_ASSERT_HOT(a->n_fence <= ALG_FENCES, "more fences than there is room for");
     for (unsigned i = 0; i < a->n_fence; i++)
         wait_for(&k, a->fence[i]);
@@ -211,7 +211,7 @@ static uint32_t *slot_readers(struct alg *a, unsigned lane)
     return t->recv[lane].reader;
 }
 
-static void found(void *any, struct dep d)
+static void dep_found(void *any, struct dep d)
 {
     *(bool *)any |= d.count != 0;
 }
@@ -221,7 +221,7 @@ static bool is_fresh(struct alg *a, struct ref r, uint64_t len)
 {
     bool any = a->s->in.in_place || r.buf != BUF_OUT;
 
-    if (!any && track_ask(a->t->user, a->t->out_at + r.off, len, true, found, &any))
+    if (!any && track_ask(a->t->user, a->t->out_at + r.off, len, true, dep_found, &any))
         a->s->rc = -ENOMEM;
     return !any;
 }

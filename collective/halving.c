@@ -71,7 +71,7 @@ static void halve(struct alg *a, const struct halves *h, struct ref in, struct r
 }
 
 /* Each exchange doubles what a rank has. */
-static void twice(struct alg *a, const struct halves *h, struct ref at, bool caused)
+static void halves_double(struct alg *a, const struct halves *h, struct ref at, bool caused)
 {
     unsigned before = rank_of(h, h->me ^ 1);
 
@@ -102,7 +102,7 @@ int alg_halving_allreduce(struct alg *a)
     if (h.pair)
         alg_recv_reduce_all(a, rank - 1, out, in, bytes, false);
     halve(a, &h, h.pair ? out : in, out, NULL);
-    twice(a, &h, out, true);
+    halves_double(a, &h, out, true);
     if (h.pair)
         alg_send_all(a, rank - 1, out, bytes);
     return 0;
@@ -155,7 +155,7 @@ int alg_halving_allgather(struct alg *a)
     }
     if (h.pair)
         alg_recv_all(a, rank - 1, alg_plus(out, before), each, false);
-    twice(a, &h, out, false);
+    halves_double(a, &h, out, false);
     if (h.pair) {
         alg_send_all(a, rank - 1, out, before);
         alg_send_all(a, rank - 1, alg_plus(out, after), a->s->out_bytes - after);

@@ -72,8 +72,8 @@ static uint64_t port_bps(const struct fabric *f, uint16_t tree, const struct fab
     return proto_rate_bps(&w, &ranks_a_link);
 }
 
-static bool rates(const struct fabric *f, bool climbs, const uint16_t *tree, unsigned n,
-                  const struct fab_members *m, uint64_t *bps)
+static bool trees_rates(const struct fabric *f, bool climbs, const uint16_t *tree, unsigned n,
+                        const struct fab_members *m, uint64_t *bps)
 {
     if (climbs)
         return fabric_tree_rates(f, tree, n, m, bps);
@@ -130,20 +130,20 @@ static bool other_ports(const struct fabric *f, const struct protocol_trees *t, 
 }
 
 /* Whether all carry more with this one. */
-static bool gains(const struct fabric *f, struct protocol_trees *t, uint16_t tree,
-                  const struct fab_members *m)
+static bool tree_gains(const struct fabric *f, struct protocol_trees *t, uint16_t tree,
+                       const struct fab_members *m)
 {
     uint64_t bps[COLL_TREES], before;
 
     if (!t->climbs)
         return other_ports(f, t, tree, m);
-    if (!rates(f, true, t->tree, t->n, m, bps))
+    if (!trees_rates(f, true, t->tree, t->n, m, bps))
         return false;
     before = sum_of(bps, t->n);
     if (before + before / 64 >= bound_bps(f, m))
         return false;
     t->tree[t->n] = tree;
-    return rates(f, true, t->tree, t->n + 1, m, bps) &&
+    return trees_rates(f, true, t->tree, t->n + 1, m, bps) &&
            sum_of(bps, t->n + 1) > before + before / 64;
 }
 
@@ -156,7 +156,7 @@ struct protocol_trees protocol_choose_trees(const struct fabric *f, const struct
     most = most < COLL_TREES ? most : COLL_TREES;
     for (unsigned i = 0; i < n && t.n < most; i++)
         if (list[i] < f->n_trees && fab_group_top(f, &f->trees[list[i]], m) != FAB_NONE &&
-            (!t.n || gains(f, &t, list[i], m)))
+            (!t.n || tree_gains(f, &t, list[i], m)))
             t.tree[t.n++] = list[i];
     if (!t.n && !p->sw)
         t.tree[t.n++] = FAB_NONE;
@@ -176,7 +176,7 @@ struct sched_trees protocol_shares(const struct fabric *f, const struct protocol
     for (unsigned k = 0; k < t->n; k++)
         if (!(without >> k & 1))
             used[n++] = t->tree[k];
-    known = t->n > 1 && rates(f, t->climbs, used, n, m, bps);
+    known = t->n > 1 && trees_rates(f, t->climbs, used, n, m, bps);
     n = 0;
     for (unsigned k = 0; k < t->n; k++)
         if (!(without >> k & 1)) {

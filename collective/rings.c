@@ -39,8 +39,8 @@ static unsigned zigzag(unsigned c, unsigned j, unsigned n)
     return (j % 2 ? c + (j + 1) / 2 : c + n - j / 2) % n;
 }
 
-static void order(const struct alg *a, const struct nodes *g, unsigned c, uint16_t *rank,
-                  unsigned *me)
+static void ring_order(const struct alg *a, const struct nodes *g, unsigned c, uint16_t *rank,
+                       unsigned *me)
 {
     unsigned n = g->local;
 
@@ -73,7 +73,7 @@ static int rings_begin(struct alg *a, struct rings *r, uint64_t bytes)
 
         o->t = (struct team){
             .n = all, .rank = &r->rank[c * all], .steps = a->s->in.topo && a->s->in.topo->steps};
-        order(a, &r->g, c, &r->rank[c * all], &o->t.me);
+        ring_order(a, &r->g, c, &r->rank[c * all], &o->t.me);
         alg_ring_of(a, &o->t);
         ring_edge(a, &o->t, &o->e);
         sched_part(bytes, a->s->esize, r->n, c, &o->off, &o->len);

@@ -336,7 +336,7 @@ static bool is_of_file(const struct sched_in *in)
            (!coll_rooted(f->kind) || f->root == in->root);
 }
 
-static int check(const struct sched_in *in)
+static int in_check(const struct sched_in *in)
 {
     bool vector = in->kind == COLL_ALLREDUCE || in->kind == COLL_REDUCE ||
                   in->kind == COLL_BROADCAST || in->kind == COLL_SENDRECV;
@@ -365,7 +365,7 @@ static void copy_own(struct alg *a)
 int sched_init(struct sched *s, const struct sched_in *in)
 {
     struct alg a;
-    int rc = check(in);
+    int rc = in_check(in);
 
     memset(s, 0, sizeof(*s));
     if (rc)

@@ -16,7 +16,8 @@ unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct fab_
     return n < max ? n : max;
 }
 
-static unsigned rates(void *ctx, unsigned from, unsigned peer, uint64_t *rate_bps, unsigned max)
+static unsigned channels_rates(void *ctx, unsigned from, unsigned peer, uint64_t *rate_bps,
+                               unsigned max)
 {
     const struct topo *t = ctx;
     struct fab_channel ch[SCHED_MAX_CHANS];
@@ -130,7 +131,7 @@ int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned 
                        .host_of_rank = host_of_rank,
                        .domain = domain,
                        .sched = {.domain = domain,
-                                 .channels = rates,
+                                 .channels = channels_rates,
                                  .ctx = t,
                                  .trees = trees,
                                  .slots = slots_for(fab),

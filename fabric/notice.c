@@ -76,7 +76,7 @@ static const struct fab_short *faster(const struct fab_notice *n, const struct f
 }
 
 /* The short protocol that is fastest for a message; NULL: none. */
-static const struct fab_short *fastest(const struct fab_notice *n, uint64_t len)
+static const struct fab_short *short_fastest(const struct fab_notice *n, uint64_t len)
 {
     int64_t ps = n->step_ps;
 
@@ -86,7 +86,7 @@ static const struct fab_short *fastest(const struct fab_notice *n, uint64_t len)
 int64_t fab_noticed_ps(const struct fab_notice *n, uint64_t len, bool is_long, int64_t now_ps,
                        int64_t *free_ps)
 {
-    const struct fab_short *s = is_long ? NULL : fastest(n, len);
+    const struct fab_short *s = is_long ? NULL : short_fastest(n, len);
     int64_t start;
 
     if (!s)
@@ -98,7 +98,7 @@ int64_t fab_noticed_ps(const struct fab_notice *n, uint64_t len, bool is_long, i
 
 bool fab_notice_is_long(const struct fab_notice *n, uint64_t len)
 {
-    return (n->ll.rate_bps || n->ll128.rate_bps) && !fastest(n, part_of(n, len));
+    return (n->ll.rate_bps || n->ll128.rate_bps) && !short_fastest(n, part_of(n, len));
 }
 
 int64_t fabric_longest_notice_ps(const struct fabric *f)

@@ -106,7 +106,7 @@ static uint64_t leaves(const struct load *l, uint32_t d, uint32_t open, const ui
 }
 
 /* The open trees that cross this direction of a link. */
-static uint32_t crossing(const struct load *l, uint32_t d, uint32_t open)
+static uint32_t trees_crossing(const struct load *l, uint32_t d, uint32_t open)
 {
     uint32_t set = 0;
 
@@ -132,7 +132,7 @@ static bool load_fill(const struct load *l, const uint32_t *used, unsigned n_use
             if (most < least)
                 least = most, full = 0;
             if (most == least)
-                full |= crossing(l, used[i], open);
+                full |= trees_crossing(l, used[i], open);
         }
         if (!full || !least)
             return false;
@@ -156,7 +156,7 @@ bool fabric_tree_rates(const struct fabric *f, const fab_id *tree, unsigned n,
     for (unsigned k = 0; known && k < n; k++)
         known = tree[k] < f->n_trees && add_tree(&l, k, &f->trees[tree[k]], m, true);
     for (uint32_t d = 0; known && d < 2 * f->n_links; d++)
-        if (crossing(&l, d, UINT32_MAX))
+        if (trees_crossing(&l, d, UINT32_MAX))
             used[n_used++] = d;
     known = known && load_fill(&l, used, n_used, bps);
     free(used);

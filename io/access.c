@@ -49,7 +49,7 @@ struct giving {
     struct acl *acl; /* large enough for all of them and the four fixed entries */
 };
 
-static int failed(const char *what, const char *name, int err)
+static int access_failed(const char *what, const char *name, int err)
 {
     fprintf(stderr, "tributary: access: %s %s: %s\n", what, name, strerror(err));
     return -err;
@@ -152,7 +152,7 @@ static int giving_give(const struct giving *g, const char *file, int host, unsig
     acl_put(g->acl, &n, MASK, perm, UINT32_MAX);
     acl_put(g->acl, &n, OTHER, 0, UINT32_MAX);
     rc = set_list(path, g->acl, sizeof(*g->acl) + n * sizeof(g->acl->at[0]));
-    return rc && rc != -ENOENT ? failed("cannot give", path, -rc) : 0;
+    return rc && rc != -ENOENT ? access_failed("cannot give", path, -rc) : 0;
 }
 
 static int give_host(const struct giving *g, const char *name, int host)
@@ -166,7 +166,7 @@ static int give_host(const struct giving *g, const char *name, int host)
     if (rundir_path(g->rd, path, sizeof(path), "%s", file))
         return -ENAMETOOLONG;
     d = opendir(path);
-    rc = d ? 0 : failed("cannot open", path, errno);
+    rc = d ? 0 : access_failed("cannot open", path, errno);
     while (d && !rc && (e = readdir(d))) {
         size_t len = strlen(e->d_name);
         bool sock = len > 5 && !strcmp(e->d_name + len - 5, ".sock");
@@ -179,7 +179,7 @@ static int give_host(const struct giving *g, const char *name, int host)
         closedir(d);
     snprintf(file, sizeof(file), "port/%s", name);
     if (!rc && chmod(path, S_ISVTX | 0700))
-        rc = failed("cannot change", path, errno);
+        rc = access_failed("cannot change", path, errno);
     return rc ? rc : giving_give(g, file, host, R | W | X, R | W | X);
 }
 
@@ -222,9 +222,9 @@ int access_give_slot(const struct rundir *rd, const char *host, unsigned port, u
         return rc;
     n = getxattr(from, LIST, list, sizeof(list));
     if (n < 0)
-        return errno == ENODATA || errno == ENOTSUP ? 0 : failed("cannot read", from, errno);
+        return errno == ENODATA || errno == ENOTSUP ? 0 : access_failed("cannot read", from, errno);
     rc = set_list(to, list, (size_t)n);
-    return rc ? failed("cannot give", to, -rc) : 0;
+    return rc ? access_failed("cannot give", to, -rc) : 0;
 }
 
 static int give_all(const struct giving *g, const struct fabric *f, const bool *mine,

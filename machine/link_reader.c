@@ -14,7 +14,7 @@
 #define WAIT_S   2 /* timeout of an answer */
 #define QUESTION "/trib/link_bytes"
 
-static uint16_t sender(const struct fabric *f, unsigned d)
+static uint16_t direction_sender(const struct fabric *f, unsigned d)
 {
     return d & 1 ? f->links[d / 2].b : f->links[d / 2].a;
 }
@@ -100,7 +100,8 @@ int link_reader_read(const struct rundir *rd, const struct fabric *f, uint64_t *
     rc = read_processes(rd, f, sent, why, size);
     for (unsigned d = 0; !rc && d < 2u * f->n_links; d++)
         if (sent[d] == UNREAD) {
-            snprintf(why, size, "no process says what %s sends", f->nodes[sender(f, d)].name);
+            snprintf(why, size, "no process says what %s sends",
+                     f->nodes[direction_sender(f, d)].name);
             rc = -ENOENT;
         }
     return rc;

@@ -69,7 +69,7 @@ static off_t size_of(int fd, int need)
                : -1;
 }
 
-static void *map(int fd, size_t size, bool write)
+static void *pages_map(int fd, size_t size, bool write)
 {
     void *at = mmap(NULL, size, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
 
@@ -81,7 +81,7 @@ void *shared_map(int fd, size_t size, bool write)
 {
     int need = SIZE_SEALS | (write ? 0 : F_SEAL_FUTURE_WRITE);
 
-    return size_of(fd, need) == (off_t)size ? map(fd, size, write) : NULL;
+    return size_of(fd, need) == (off_t)size ? pages_map(fd, size, write) : NULL;
 }
 
 bool shared_is_safe(int fd, size_t size)
@@ -93,7 +93,7 @@ bool shared_is_safe(int fd, size_t size)
 
 void *shared_map_part(int fd, size_t size)
 {
-    return shared_is_safe(fd, size) ? map(fd, size, true) : NULL;
+    return shared_is_safe(fd, size) ? pages_map(fd, size, true) : NULL;
 }
 
 /* ---- the pages of trib-switch processes ---- */

@@ -164,8 +164,8 @@ static int64_t timeout_ps(const struct exchange_on *on, const struct trib_exchan
 
 /* The time of so many operations, one after the other, or -errno. -EDEADLK: they do not end.
  * end_ps: of each; or NULL. */
-static int64_t walk(const struct exchange_on *on, const struct trib_exchange *one, uint32_t ops,
-                    int64_t *end_ps, bool *waited)
+static int64_t exchange_walk(const struct exchange_on *on, const struct trib_exchange *one,
+                             uint32_t ops, int64_t *end_ps, bool *waited)
 {
     struct trib_exchange all = *one;
     struct model_exchange e = {.x = &all,
@@ -210,14 +210,14 @@ static uint64_t hops_of(const struct exchange_on *on, const struct trib_exchange
     return x->aggregators ? 2 * n + 2 * leaves * far : 2 * n * far;
 }
 
-/* As walk(), of blocks that are the last so many. */
+/* As exchange_walk(), of blocks that are the last so many. */
 static int64_t walk_some(const struct exchange_on *on, const struct trib_exchange *x,
                          uint64_t blocks, bool *waited)
 {
     struct trib_exchange some = *x;
 
     some.blocks = blocks;
-    return walk(on, &some, 1, NULL, waited);
+    return exchange_walk(on, &some, 1, NULL, waited);
 }
 
 /* What comes from protocols, plug-ins among them: whatever a walk divides by or allocates. */
@@ -241,7 +241,7 @@ int64_t exchange_predict(const struct exchange_on *on, const struct trib_exchang
     if (!can_walk(on, x))
         return 0;
     if (x->blocks <= most)
-        return walk(on, x, 1, NULL, waited);
+        return exchange_walk(on, x, 1, NULL, waited);
     windows = most / x->window;
     if (windows < 2 * STEADY + 1)
         return 0;
@@ -265,5 +265,5 @@ unsigned exchange_ops(const struct exchange_on *on, const struct trib_exchange *
         return 0;
     ops = most / 4 / x->blocks;
     ops = ops < 1 ? 1 : ops > EXCHANGE_OPS ? EXCHANGE_OPS : ops;
-    return walk(on, x, (uint32_t)ops, end_ps, &waited) > 0 ? (unsigned)ops : 0;
+    return exchange_walk(on, x, (uint32_t)ops, end_ps, &waited) > 0 ? (unsigned)ops : 0;
 }

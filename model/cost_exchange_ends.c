@@ -55,7 +55,7 @@ static struct model_path *path_new(struct model *m, unsigned from, unsigned to)
 }
 
 /* NULL: there is none, or no memory, which m->rc says. */
-static const struct model_path *way(struct model *m, unsigned from, unsigned to)
+static const struct model_path *path_find(struct model *m, unsigned from, unsigned to)
 {
     struct model_exchange *e = m->exchange;
     struct model_path **p = &e->path[(size_t)from * (e->on->nranks + e->n_leaves) + to];
@@ -86,7 +86,7 @@ struct model_part exchange_packet(struct model *m, enum exchange_kind kind, uint
                                .first = 1,
                                .packets = 1,
                                .msg = {wire, wire, wire},
-                               .path = way(m, from, to)};
+                               .path = path_find(m, from, to)};
 }
 
 int64_t exchange_noticed(const struct model *m, const struct model_part *p, int64_t at)

@@ -27,7 +27,7 @@ static void to_server(struct model *m, unsigned leaf, uint32_t block, uint32_t p
 }
 
 /* A rank's part of a block goes on as it is. */
-static void unsummed(struct model *m, unsigned rank, uint32_t block, int64_t now)
+static void block_pass(struct model *m, unsigned rank, uint32_t block, int64_t now)
 {
     struct exchange_rank *r = &m->exchange->rank[rank];
     bool first = !(r->of[block] & OF_PASSED);
@@ -100,11 +100,11 @@ void exchange_part_at_switch(struct model *m, unsigned rank, uint32_t block, boo
             to_server(m, leaf, block, take_parts(e, leaf, block, true), now);
             a->used = false;
         }
-        unsummed(m, rank, block, now);
+        block_pass(m, rank, block, now);
     } else if (!its && (has_passed(a, block) || stands_in_the_way(e, a, block, now))) {
         if (!has_passed(a, block))
             a->passed[a->n_passed++ % PASSED] = block;
-        unsummed(m, rank, block, now);
+        block_pass(m, rank, block, now);
     } else {
         add_part(m, a, rank, block, fan_in, now);
     }

@@ -358,8 +358,8 @@ static int predict_ranks(struct model *m, unsigned n, uint64_t count, struct mod
     return rc;
 }
 
-static int check(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
-                 const uint16_t *host_of_rank)
+static int args_check(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+                      const uint16_t *host_of_rank)
 {
     if (!nranks || nranks > FAB_MAX_MEMBERS || (unsigned)a->kind >= COLL_KINDS ||
         (unsigned)a->algo >= ALGO_COUNT || (unsigned)a->type >= DT_COUNT || a->root >= nranks)
@@ -379,7 +379,7 @@ static void use_trees(struct model *m)
     topo_use_trees(&m->topo, m->tree, m->n_trees, known ? &members : NULL);
 }
 
-static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
+static int model_begin(struct model *m, const struct coll_args *a, unsigned nranks)
 {
     int rc = topo_init(&m->topo, m->fab, 0, nranks, m->host_of_rank, m->n_trees);
 
@@ -446,7 +446,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
     struct quota_grant s;
     struct model_result o;
     int64_t least;
-    int rc = check(fab, a, nranks, host_of_rank);
+    int rc = args_check(fab, a, nranks, host_of_rank);
 
     memset(p, 0, sizeof(*p));
     for (unsigned i = 0; i < n_trees; i++)
@@ -462,7 +462,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
         p->next_ps += p->next_ps ? fab->costs.network.launch_ps : 0;
         return least < 0 ? (int)least : rc;
     }
-    rc = begin(&m, a, nranks);
+    rc = model_begin(&m, a, nranks);
     if (!rc)
         rc = quota_apply(&m, &s);
     if (!rc)

@@ -54,7 +54,7 @@ static int64_t notice_every_ps(const struct trib_model *m, uint32_t bytes)
     return every;
 }
 
-static double busiest(const struct trib_model *m, unsigned servers, bool back, double *one)
+static double asked_busiest(const struct trib_model *m, unsigned servers, bool back, double *one)
 {
     ((const struct asked *)m)->walked->between_ranks = true;
     return proto_busiest(&((const struct asked *)m)->ways, servers, back, m->rate_bps, one);
@@ -66,7 +66,7 @@ static double between(const struct trib_model *m, unsigned servers, double packe
     return proto_between(&((const struct asked *)m)->ways, servers, packets, m->rate_bps);
 }
 
-static int64_t exchange(const struct trib_model *m, const struct trib_exchange *x)
+static int64_t asked_exchange(const struct trib_model *m, const struct trib_exchange *x)
 {
     const struct asked *q = (const struct asked *)m;
     struct walked *w = q->walked;
@@ -133,7 +133,7 @@ static int64_t timeout_of(const struct trib_protocol *proto, const int64_t *key)
 }
 
 /* A vector up, a vector down, and as much again for what is not known. */
-static int64_t guess(const struct asked *q)
+static int64_t notice_guess(const struct asked *q)
 {
     double bytes = (double)q->m.count * dtype_size((enum dtype)q->m.type) + q->m.overhead;
 
@@ -142,8 +142,8 @@ static int64_t guess(const struct asked *q)
 }
 
 /* Its time, and how far the formula holds. */
-static void ask(struct asked *q, const struct trib_protocol *proto, const struct coll_args *a,
-                struct coll_prediction *p)
+static void protocol_ask(struct asked *q, const struct trib_protocol *proto,
+                         const struct coll_args *a, struct coll_prediction *p)
 {
     const struct walked *w = q->walked;
     unsigned percent = 0;
@@ -151,7 +151,7 @@ static void ask(struct asked *q, const struct trib_protocol *proto, const struct
     if (proto->model && coll_protocol_does(proto, a->type, a->op))
         p->time_ps = proto->model(&q->m);
     p->guessed = p->time_ps <= 0;
-    p->time_ps = p->guessed ? guess(q) : p->time_ps + noticed_ps(q);
+    p->time_ps = p->guessed ? notice_guess(q) : p->time_ps + noticed_ps(q);
     if (!p->guessed && w->ps > 0 && !w->waited)
         percent = in_a_row(q, &p->next_ps);
     if (!p->guessed && proto->within)
@@ -193,10 +193,10 @@ static int predict_on(const struct fabric *fab, const struct coll_args *a, unsig
                               .up_ps = up_ps,
                               .down_ps = down_ps,
                               .across_ps = across_ps,
-                              .busiest = busiest,
+                              .busiest = asked_busiest,
                               .between = between,
                               .message_ps = fab->costs.hca_ps,
-                              .exchange = exchange,
+                              .exchange = asked_exchange,
                               .notice_every_ps = notice_every_ps};
     q.m.notice_ps = proto_notice_ps(&q.ways, q.m.payload, NULL);
     if (q.ways.tree)
@@ -213,7 +213,7 @@ static int predict_on(const struct fabric *fab, const struct coll_args *a, unsig
         .notice_ps = q.m.notice_ps,
         .round_trip_ps = proto_round_trip_ps(&q.ways, q.m.payload)};
     *p = (struct coll_prediction){.handoffs = 2 + 2 * q.m.levels, .busiest_dirlink = UINT32_MAX};
-    ask(&q, proto, a, p);
+    protocol_ask(&q, proto, a, p);
     p->hashed = walked.between_ranks && model_is_hashed(fab, nranks, host_of_rank);
     return 0;
 }

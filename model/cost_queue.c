@@ -146,7 +146,7 @@ void queue_free(struct model *m)
     free(m->part);
 }
 
-static uint32_t take(struct model *m, uint32_t d, int64_t now)
+static uint32_t packet_take(struct model *m, uint32_t d, int64_t now)
 {
     struct model_queue *q = &m->queue[d];
     uint32_t k = NOBODY;
@@ -218,7 +218,7 @@ static void link_run(struct model *m, uint32_t d, int64_t now)
         model_event(m, EV_LINK, m->free_ps[d], 0, 0, d);
         return;
     }
-    k = take(m, d, now);
+    k = packet_take(m, d, now);
     if (k == NOBODY)
         return;
     p = &m->part[k];

@@ -107,7 +107,7 @@ static unsigned handoffs_before(const struct model_rank *r, const struct step *s
 }
 
 /* False: the lane waits for another one, which will try it again. */
-static bool ready(struct model_rank *r, unsigned lane, const struct step *st)
+static bool step_ready(struct model_rank *r, unsigned lane, const struct step *st)
 {
     struct model_lane *l = &r->lane[lane];
 
@@ -276,7 +276,7 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
     if (l->sending && !l->link_busy) /* other lanes have had their turn since the last part */
         next_part(m, rank, lane, now);
     if (l->begun == s->n || l->waiting || l->sending || l->link_busy ||
-        !ready(r, lane, lane_step(s, l->begun)))
+        !step_ready(r, lane, lane_step(s, l->begun)))
         return false;
     switch (s->kind) {
     case LANE_CPU:

@@ -49,8 +49,8 @@ static bool stands_in_the_way(struct trib_switch *s, const struct trib_job *job,
     return s->api->now(s) - a->slot.since_ps < OLD * (job->round_trip_ps + job->notice_ps);
 }
 
-static void unsummed(struct trib_switch *s, struct trib_job *job, const struct trib_packet *pkt,
-                     uint8_t flags)
+static void packet_pass(struct trib_switch *s, struct trib_job *job, const struct trib_packet *pkt,
+                        uint8_t flags)
 {
     struct atp_head h = *(const struct atp_head *)pkt->head;
 
@@ -82,7 +82,7 @@ static void atp_switch_pass(struct trib_switch *s, struct trib_job *job, struct 
         s->api->work(s, sizeof(a->passed), 0);
     }
     s->api->count(s, COLLISIONS, 1);
-    unsummed(s, job, pkt, COLLISION);
+    packet_pass(s, job, pkt, COLLISION);
 }
 
 static void atp_switch_begin(struct trib_switch *s, struct trib_job *job, struct atp_aggregator *a,
@@ -136,7 +136,7 @@ static void part(struct trib_switch *s, struct trib_job *job, struct atp_aggrega
             pass_on(s, job, a);
             trib_table_give(s, &a->slot);
         }
-        unsummed(s, job, pkt, 0);
+        packet_pass(s, job, pkt, 0);
     } else if (its) {
         sum(s, job, a, pkt);
     } else if (has_passed(job, a, h) || stands_in_the_way(s, job, a, h)) {

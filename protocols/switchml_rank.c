@@ -77,7 +77,7 @@ static int16_t *exponent(const struct switchml_rank_state *me, uint64_t seq)
 }
 
 /* What stands for 1 in data packet seq. */
-static double one(const struct switchml_rank_state *me, uint64_t seq)
+static double packet_one(const struct switchml_rank_state *me, uint64_t seq)
 {
     return ldexp(me->whole, -*exponent(me, seq));
 }
@@ -102,7 +102,7 @@ static bool rank_send(struct trib_rank *r, const struct trib_flight *f)
     if (announces(me, f->seq))
         h.ahead = exponent_of(me, f->seq + me->w.lead);
     if (h.count && me->w.lead) {
-        trib_to_fixed(me->values, data, h.count, one(me, f->seq), 0);
+        trib_to_fixed(me->values, data, h.count, packet_one(me, f->seq), 0);
         data = me->values;
     }
     if (f->tries)
@@ -150,7 +150,8 @@ static void switchml_rank_answer(struct trib_rank *r, const struct trib_packet *
     uint64_t k = h->seq - me->w.base;
 
     if (h->count && me->w.lead)
-        trib_from_fixed(trib_window_to(&me->w, h->seq), pkt->data, h->count, one(me, h->seq));
+        trib_from_fixed(trib_window_to(&me->w, h->seq), pkt->data, h->count,
+                        packet_one(me, h->seq));
     else if (h->count)
         memcpy(trib_window_to(&me->w, h->seq), pkt->data, h->count * 4ull);
     if (announces(me, h->seq)) {

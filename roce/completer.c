@@ -84,7 +84,7 @@ static void progressed(struct qp *qp, uint32_t una_before, int64_t now_ps)
     rnic_want_send(qp);
 }
 
-static void acknowledge(struct qp *qp, uint32_t psn, int64_t now_ps)
+static void psn_acknowledge(struct qp *qp, uint32_t psn, int64_t now_ps)
 {
     struct requester *q = &qp->rqr;
     uint32_t before = q->una;
@@ -184,13 +184,13 @@ static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64
         return ROCE_STALE;
     if ((k->syndrome & AETH_MASK) == AETH_ACK) {
         qp->r->cnt.acks_received++;
-        acknowledge(qp, k->psn, now_ps);
+        psn_acknowledge(qp, k->psn, now_ps);
         return ROCE_OK;
     }
     /* A NAK acknowledges the packets before it. A NAK for an acknowledged packet is stale. */
     if (psn_cmp(k->psn, q->una) < 0)
         return ROCE_STALE;
-    acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);
+    psn_acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);
     if (qp->state == QP_ERR || q->head == q->tail)
         return ROCE_OK;
     return nak(qp, k->syndrome, now_ps);
@@ -259,7 +259,7 @@ static enum roce_reason response_input(struct qp *qp, const struct roce_pkt *k, 
     if (psn_cmp(k->psn, q->max) >= 0)
         return ROCE_STALE;
     if (psn_cmp(k->psn, q->una) > 0) /* the peer has executed all requests before it */
-        acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);
+        psn_acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);
     if (qp->state == QP_ERR || q->head == q->tail || psn_cmp(k->psn, q->una) < 0)
         return ROCE_STALE;
     if (k->psn != q->una)
@@ -280,7 +280,7 @@ static enum roce_reason response_input(struct qp *qp, const struct roce_pkt *k, 
         if (q->una == psn_add(w->first_psn, w->n_pkts))
             q->n_rd--;
     }
-    acknowledge(qp, k->psn, now_ps);
+    psn_acknowledge(qp, k->psn, now_ps);
     progressed(qp, before, now_ps);
     return ROCE_OK;
 }

@@ -103,7 +103,7 @@ static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *ds
 /* Below this size a copy takes less time than two more mbufs. */
 #define SHARE_MIN 1024u
 
-static bool shares(const struct qp *qp, const struct swqe *w, uint32_t off, uint32_t len)
+static bool packet_shares(const struct qp *qp, const struct swqe *w, uint32_t off, uint32_t len)
 {
     const union sdata *d = w->data;
 
@@ -138,7 +138,7 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
     *m = frame_alloc(qp->r->cfg.pool);
     if (!*m)
         return BUILT_NO_MBUF;
-    if (shares(qp, w, off, k->len) && share_payload(qp, w, off, k, *m))
+    if (packet_shares(qp, w, off, k->len) && share_payload(qp, w, off, k, *m))
         return BUILT;
     payload = rte_pktmbuf_mtod_offset(*m, uint8_t *, hdr);
     if (copy_payload(qp, index, off, payload, k->len, &carried, &crc)) {

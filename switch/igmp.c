@@ -24,7 +24,7 @@ static bool is_group(uint32_t ip)
     return ip >> 28 == 14;
 }
 
-static uint16_t checksum(const uint8_t *p, uint32_t n)
+static uint16_t igmp_checksum(const uint8_t *p, uint32_t n)
 {
     uint32_t sum = 0;
 
@@ -84,7 +84,7 @@ int igmp_parse(struct rte_mbuf *m, const struct packet_class *k,
     uint32_t len = load_be16(ip + 2) - (uint32_t)(k->l4 - k->l3), group;
 
     T_ASSERT(k->kind == PACKET_IGMP, "a frame that is not IGMP is read as such");
-    if (len < 8 || m->data_len < k->l4 + len || checksum(p, len) != 0)
+    if (len < 8 || m->data_len < k->l4 + len || igmp_checksum(p, len) != 0)
         return -EINVAL;
     group = load_be32(p + 4);
     switch (p[0]) {
@@ -109,7 +109,7 @@ int igmp_parse(struct rte_mbuf *m, const struct packet_class *k,
     }
 }
 
-static void put32(uint8_t *p, uint32_t v)
+static void be32_put(uint8_t *p, uint32_t v)
 {
     p[0] = v >> 24, p[1] = v >> 16, p[2] = v >> 8, p[3] = v;
 }
@@ -134,18 +134,18 @@ struct rte_mbuf *igmp_build(struct rte_mempool *pool, enum igmp_what what, uint3
     p = rte_pktmbuf_mtod(m, uint8_t *);
     memset(p, 0, FRAME_MIN_BYTES);
     ip = p + 14, ig = ip + sizeof(ip_head);
-    put32(p + 2, dst & 0x7fffff);
+    be32_put(p + 2, dst & 0x7fffff);
     p[0] = 0x01, p[1] = 0x00, p[2] = 0x5e;
     memcpy(p + 6, src_mac, 6);
     p[12] = 0x08;
     memcpy(ip, ip_head, sizeof(ip_head));
-    put32(ip + 12, src_ip);
-    put32(ip + 16, dst);
-    sum = checksum(ip, sizeof(ip_head));
+    be32_put(ip + 12, src_ip);
+    be32_put(ip + 16, dst);
+    sum = igmp_checksum(ip, sizeof(ip_head));
     ip[10] = sum >> 8, ip[11] = (uint8_t)sum;
     ig[0] = type;
-    put32(ig + 4, group);
-    sum = checksum(ig, 8);
+    be32_put(ig + 4, group);
+    sum = igmp_checksum(ig, 8);
     ig[2] = sum >> 8, ig[3] = (uint8_t)sum;
     frame_meta(m)->cls = FRAME_CONTROL;
     frame_meta(m)->in_port = 0xffff;

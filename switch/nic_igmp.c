@@ -109,7 +109,7 @@ static void nic_igmp_join(struct nic_port *np, uint16_t slot, uint32_t group, in
     nic_igmp_answer(np, slot, IGMP_JOIN, group, now_ps);
 }
 
-static void left(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now_ps)
+static void slot_left_group(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now_ps)
 {
     node_event(&np->nic->nd, now_ps, NODE_EV_GROUP_LEFT, slot, group);
     if (!mcast_members(np->mc, group))
@@ -132,7 +132,7 @@ static void reported(void *ctx, enum igmp_what what, uint32_t group)
     if (what == IGMP_JOIN)
         nic_igmp_join(r->np, r->slot, group, r->now);
     else if (what == IGMP_LEAVE && mcast_leave(r->np->mc, group, r->slot))
-        left(r->np, r->slot, group, r->now);
+        slot_left_group(r->np, r->slot, group, r->now);
 }
 
 void nic_igmp_input(struct nic_port *np, unsigned slot, struct rte_mbuf *m,
@@ -184,7 +184,7 @@ static void forgotten(void *ctx, uint32_t group)
 {
     struct report *r = ctx;
 
-    left(r->np, r->slot, group, r->now);
+    slot_left_group(r->np, r->slot, group, r->now);
 }
 
 void nic_igmp_forget(struct nic_port *np, unsigned slot, int64_t now_ps)

@@ -188,7 +188,7 @@ static struct rte_mbuf *pull_next(struct nic_port *np, enum nic_way way, int64_t
     return NULL;
 }
 
-static struct rte_mbuf *pull(struct nic_port *np, enum nic_way way, int64_t now, bool paused)
+static struct rte_mbuf *port_pull(struct nic_port *np, enum nic_way way, int64_t now, bool paused)
 {
     struct rte_mbuf *m = pull_next(np, way, now, paused);
 
@@ -213,7 +213,7 @@ struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps, bool lossless_paused)
 {
     struct node_port *p = ctx;
     struct nic_port *np = &nic_of(p->nd)->p[p->port];
-    struct rte_mbuf *m = pull(np, NIC_UP, now_ps, lossless_paused);
+    struct rte_mbuf *m = port_pull(np, NIC_UP, now_ps, lossless_paused);
 
     np->owed_ps = PS_NEVER;
     if (!m)
@@ -227,5 +227,5 @@ struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps, bool lossless_paused)
 struct rte_mbuf *nic_pull_loop(void *ctx, int64_t now_ps, bool lossless_paused)
 {
     (void)lossless_paused;
-    return pull(ctx, NIC_LOOP, now_ps, false);
+    return port_pull(ctx, NIC_LOOP, now_ps, false);
 }

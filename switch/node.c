@@ -50,7 +50,7 @@ static void send_pause(struct node *nd, uint16_t port, uint16_t quanta, int64_t 
         nd->cnt[port].pauses_sent++;
 }
 
-static inline void account(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
+static inline void port_account(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
 {
     struct pfc *p = &nd->np[port].pfc;
 
@@ -80,7 +80,7 @@ void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
 {
     if (nd->np[port].pfc.on && frame_meta(m)->cls == FRAME_LOSSLESS) {
         frame_meta(m)->in_port = port;
-        account(nd, port, frame_bytes(m), now_ps);
+        port_account(nd, port, frame_bytes(m), now_ps);
     } else {
         frame_meta(m)->in_port = NODE_NO_PORT;
     }
@@ -185,7 +185,7 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     /* Account first: a frame that starts at once is released inside the push. */
     owns = !held && own->on && meta->cls == FRAME_LOSSLESS;
     if (held) {
-        account(nd, in, bytes, now_ps);
+        port_account(nd, in, bytes, now_ps);
     } else if (owns && unlikely(!own_room_take(own, bytes, 1))) {
         drop_full(nd, in, port, m);
         return;

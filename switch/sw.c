@@ -45,8 +45,8 @@ static inline bool bridge_reserved(const uint8_t *d)
 }
 
 /* Handles a frame that is not forwarded by its address alone. Takes ownership. */
-static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
-                    uint16_t port, int64_t now)
+static void frame_special(struct sw *s, uint16_t in, struct rte_mbuf *m,
+                          const struct packet_class *k, uint16_t port, int64_t now)
 {
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
 
@@ -67,7 +67,7 @@ static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
                   port == in && port < s->nd.n_ports ? DROP_REFLECTED : DROP_NO_ROUTE);
 }
 
-/* The egress port of a unicast frame. False: special() handles it. *any: the port is the same for every
+/* The egress port of a unicast frame. False: frame_special() handles it. *any: the port is the same for every
  * frame to that address. */
 static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m,
                              const struct packet_class *k, uint16_t *port, bool *any)
@@ -99,7 +99,7 @@ static void sw_take_frame(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t
     if (likely(passes_on(s, in, m, &k, &port, &any)))
         node_send(&s->nd, port, m, now);
     else
-        special(s, in, m, &k, port, now);
+        frame_special(s, in, m, &k, port, now);
 }
 
 /* ---- the endpoint behind the switch ---- */
@@ -212,7 +212,7 @@ struct known {
     bool local;   /* such frames go to the endpoint */
 };
 
-/* Classifies and looks up one frame. False: special() handles it. more: frames of the burst
+/* Classifies and looks up one frame. False: frame_special() handles it. more: frames of the burst
  * follow. */
 static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m, bool more,
                                    struct known *k, struct packet_class *p, uint16_t *port)
@@ -298,7 +298,7 @@ static __rte_noinline void take_burst(struct sw *s, uint16_t port, struct rte_mb
         frame_meta(m[i])->in_port = port;
         if (unlikely(!look_at(s, port, m[i], i + 1 < n, &k, &p, &out))) {
             bytes += run_end(s, &r, now_ps) + frame_bytes(m[i]);
-            special(s, port, m[i], &p, out, now_ps);
+            frame_special(s, port, m[i], &p, out, now_ps);
             continue;
         }
         frame_meta(m[i])->cls = k.cls;

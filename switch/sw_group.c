@@ -100,7 +100,7 @@ static void membership(const struct snoop *sn, uint32_t group, bool join)
     }
 }
 
-static void left(void *ctx, uint32_t group)
+static void port_left_group(void *ctx, uint32_t group)
 {
     const struct snoop *sn = ctx;
 
@@ -159,7 +159,7 @@ static void snooped(void *ctx, enum igmp_what what, uint32_t group)
         if (joined >= 0)
             membership(sn, group, true);
     } else if (mcast_leave(sn->s->mc, group, sn->port)) {
-        left(sn, group);
+        port_left_group(sn, group);
     }
 }
 
@@ -244,7 +244,7 @@ void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now)
     struct snoop sn = {s, port, false, now};
 
     if (!up)
-        mcast_forget_port(s->mc, port, left, &sn);
+        mcast_forget_port(s->mc, port, port_left_group, &sn);
     else if (s->flags[port] & PORT_BRIDGE)
         mcast_each(s->mc, announce_to_port, &sn);
 }
@@ -254,7 +254,7 @@ void sw_group_leave_tree(struct sw *s, uint16_t port, int64_t now)
     struct snoop sn = {s, port, false, now};
 
     T_ASSERT(s->flags[port] & PORT_TREE, "a port leaves the tree that is not on it");
-    mcast_forget_port(s->mc, port, left, &sn);
+    mcast_forget_port(s->mc, port, port_left_group, &sn);
 }
 
 void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now)

@@ -90,7 +90,7 @@ static int walk_refuse(const struct own_walk *w, const char *name, const struct 
     return -EPERM;
 }
 
-static int failed(const struct own_walk *w, const char *name, int err)
+static int walk_failed(const struct own_walk *w, const char *name, int err)
 {
     if (w->why && err != ENOENT)
         snprintf(w->why, w->size, "%.300s/%.64s: %s", strcmp(w->at, "/") ? w->at : "", name,
@@ -134,8 +134,8 @@ static int go(struct own_walk *w, const char *name)
     struct stat st;
 
     if (fd < 0)
-        return failed(w, name, errno);
-    rc = fstat(fd, &st) ? failed(w, name, errno) : check_dir(w, name, &st);
+        return walk_failed(w, name, errno);
+    rc = fstat(fd, &st) ? walk_failed(w, name, errno) : check_dir(w, name, &st);
     if (rc)
         close(fd);
     else
@@ -193,16 +193,16 @@ static int follow(struct own_walk *w, const char *name, const struct stat *st)
         return walk_refuse(w, name, st, "no link of another user");
     n = readlinkat(w->fd, name, to, sizeof(to) - 1);
     if (n <= 0 || ++w->links > LINKS)
-        return failed(w, name, n < 0 ? errno : ELOOP);
+        return walk_failed(w, name, n < 0 ? errno : ELOOP);
     to[n] = 0;
     snprintf(rest, sizeof(rest), "%s", w->rest);
     if (snprintf(w->rest, sizeof(w->rest), "%s%s", to, rest) >= (int)sizeof(w->rest))
-        return failed(w, name, ENAMETOOLONG);
+        return walk_failed(w, name, ENAMETOOLONG);
     if (*to != '/')
         return 0;
     fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return failed(w, name, errno);
+        return walk_failed(w, name, errno);
     moved(w, fd, "/");
     return 0;
 }
@@ -216,9 +216,9 @@ static int walk_step(struct own_walk *w, const char *name)
         return 0;
     if (fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
         if (errno != ENOENT || !w->make)
-            return failed(w, name, errno);
+            return walk_failed(w, name, errno);
         if (mkdirat(w->fd, name, 0700) && errno != EEXIST)
-            return failed(w, name, errno);
+            return walk_failed(w, name, errno);
     } else if (S_ISLNK(st.st_mode)) {
         return follow(w, name, &st);
     }
@@ -244,7 +244,7 @@ int own_dir_open(const char *path, bool make, char *why, size_t size)
         rc = walk_refuse(&w, "", &st, "a directory of this user to which nobody else can write");
     fd = rc ? rc : openat(w.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (!rc && fd < 0)
-        fd = failed(&w, ".", errno);
+        fd = walk_failed(&w, ".", errno);
     if (w.fd >= 0)
         close(w.fd);
     return fd;
@@ -416,7 +416,7 @@ int own_code_check(const char *path, char *why, size_t size)
         if (w.rest[strspn(w.rest, "/")]) /* more follow */
             rc = walk_step(&w, name);
         else if (fstatat(w.fd, name, &st, AT_SYMLINK_NOFOLLOW))
-            rc = failed(&w, name, errno);
+            rc = walk_failed(&w, name, errno);
         else
             rc = S_ISLNK(st.st_mode) ? follow(&w, name, &st) : check_code(&w, name, &st);
     }

@@ -18,7 +18,7 @@ struct trace_events {
     bool failed, separate; /* separate: the next event follows another one */
 };
 
-static double us(int64_t ps)
+static double trace_us(int64_t ps)
 {
     return (double)ps / (double)PS_PER_US;
 }
@@ -45,9 +45,9 @@ bool trace_events_add(struct trace_events *t, const struct trace_event *e, json_
     }
     t->n++;
     j = json_pack("{s:s, s:i, s:i, s:f, s:s, s:s}", "ph", ph, "pid", (int)e->pid, "tid",
-                  (int)e->tid, "ts", us(e->ps), "name", e->name, "cat", e->cat);
+                  (int)e->tid, "ts", trace_us(e->ps), "name", e->name, "cat", e->cat);
     if (e->ph == 'X')
-        json_object_set_new(j, "dur", json_real(us(e->dur_ps)));
+        json_object_set_new(j, "dur", json_real(trace_us(e->dur_ps)));
     if (e->ph == 'i')
         json_object_set_new(j, "s", json_string("t"));
     if (e->ph == 'f')

@@ -33,12 +33,12 @@ struct over {
     uint32_t reported; /* the line of the last report: one a step */
 };
 
-static uint64_t *bits(const struct over *o, uint64_t *of, uint32_t step)
+static uint64_t *step_bits(const struct over *o, uint64_t *of, uint32_t step)
 {
     return of + (size_t)step * o->words;
 }
 
-static void add(const struct over *o, uint64_t *to, const uint64_t *from)
+static void bits_add(const struct over *o, uint64_t *to, const uint64_t *from)
 {
     for (size_t i = 0; i < o->words; i++)
         to[i] |= from[i];
@@ -57,25 +57,25 @@ static void add_self(const struct over *o, uint64_t *to, uint32_t step)
 static void begin_step(const struct over *o, uint32_t i)
 {
     const struct file_step *s = &o->f->step[i];
-    uint64_t *at = bits(o, o->begin, i);
+    uint64_t *at = step_bits(o, o->begin, i);
 
     memset(at, 0, o->words * sizeof(*at));
     for (uint32_t k = 0; k < s->n_after; k++)
-        add(o, at, bits(o, o->end, file_after(o->f, s, k)));
+        bits_add(o, at, step_bits(o, o->end, file_after(o->f, s, k)));
     if (s->prev != FILE_NONE)
-        add(o, at, bits(o, file_is_local(s) ? o->end : o->begin, s->prev));
+        bits_add(o, at, step_bits(o, file_is_local(s) ? o->end : o->begin, s->prev));
 }
 
 static void end_step(const struct over *o, uint32_t i)
 {
     const struct file_step *s = &o->f->step[i];
-    uint64_t *at = bits(o, o->end, i);
+    uint64_t *at = step_bits(o, o->end, i);
 
-    memcpy(at, bits(o, o->begin, i), o->words * sizeof(*at));
+    memcpy(at, step_bits(o, o->begin, i), o->words * sizeof(*at));
     if (s->prev != FILE_NONE)
-        add(o, at, bits(o, o->end, s->prev));
+        bits_add(o, at, step_bits(o, o->end, s->prev));
     if (file_is_recv(s)) {
-        add(o, at, bits(o, o->begin, s->match));
+        bits_add(o, at, step_bits(o, o->begin, s->match));
         add_self(o, at, s->match);
     }
     add_self(o, at, i);
@@ -115,8 +115,8 @@ static void conflict(struct over *o, struct file_step *s, uint32_t i, uint32_t w
     const struct file_step *a = &o->f->step[with];
     bool named, sent;
 
-    named = is_over(o, with, bits(o, o->begin, i));
-    sent = file_is_recv(s) && is_over(o, with, bits(o, o->begin, s->match));
+    named = is_over(o, with, step_bits(o, o->begin, i));
+    sent = file_is_recv(s) && is_over(o, with, step_bits(o, o->begin, s->match));
     v->any = true;
     v->named |= named;
     v->sent &= sent;

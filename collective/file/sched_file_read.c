@@ -92,7 +92,7 @@ static uint32_t word_number(const char *w)
 }
 
 /* Splits the line at *s into words, and goes on behind it. Comments are no words. */
-static void split(struct file_reader *r, char **s)
+static void line_split(struct file_reader *r, char **s)
 {
     char *end = *s + strcspn(*s, "\n"), *p = *s, *save = NULL;
 
@@ -437,7 +437,7 @@ int file_read(struct sched_file *f, struct build *b, char *text)
     struct file_reader r = {.b = b, .f = f};
 
     while (*text && !r.rc) {
-        split(&r, &text);
+        line_split(&r, &text);
         if (!r.n_words)
             continue;
         if (!strcmp(r.word[0], "rank"))

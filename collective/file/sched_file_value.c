@@ -102,7 +102,7 @@ static const char *place_text(const struct machine *m)
 }
 
 /* The first rank that is in both sets; nranks: none. */
-static unsigned common(const struct machine *m, size_t x, size_t y)
+static unsigned set_common(const struct machine *m, size_t x, size_t y)
 {
     for (size_t i = 0; i < m->words; i++)
         if (set_of(m, x)[i] & set_of(m, y)[i])
@@ -111,7 +111,7 @@ static unsigned common(const struct machine *m, size_t x, size_t y)
     return m->f->nranks;
 }
 
-static unsigned missing(const struct machine *m, size_t x)
+static unsigned set_missing(const struct machine *m, size_t x)
 {
     for (unsigned r = 0; m->words && r < m->f->nranks; r++)
         if (!(set_of(m, x)[r / 64] >> r % 64 & 1))
@@ -151,11 +151,11 @@ static void chunk_put(struct machine *m, struct file_step *s, uint32_t k, size_t
               place_text(m), (unsigned long long)v.chunk, file_buf_name(s->dst.buf), at);
         return;
     }
-    if (y != NOTHING && common(m, x, y) < f->nranks) {
+    if (y != NOTHING && set_common(m, x, y) < f->nranks) {
         wrong(m, s,
               "%sfound the contribution of rank %u twice in a sum of chunk %llu, expected it "
               "once",
-              place_text(m), common(m, x, y), (unsigned long long)v.chunk);
+              place_text(m), set_common(m, x, y), (unsigned long long)v.chunk);
         return;
     }
     if (y != NOTHING)
@@ -165,7 +165,7 @@ static void chunk_put(struct machine *m, struct file_step *s, uint32_t k, size_t
     m->v[to] = v;
     m->line[to] = s->line;
     f->part[s->first_part + k] = (struct file_part){.chunk = (uint32_t)(v.chunk % f->chunks),
-                                                    .last = was && missing(m, to) == f->nranks};
+                                                    .last = was && set_missing(m, to) == f->nranks};
 }
 
 static void run_recv(struct machine *m, struct file_step *r)
@@ -225,7 +225,7 @@ static bool check_chunk(struct machine *m, unsigned rank, uint32_t k)
     size_t c = cell_of(m, rank, (struct file_ref){FILE_OUT, 0}, k);
     size_t like = cell_of(m, 0, (struct file_ref){FILE_OUT, 0}, k);
     uint64_t want = chunk_out(f, rank, k);
-    unsigned lacks = missing(m, c);
+    unsigned lacks = set_missing(m, c);
     int line = line_of(m, rank, c);
 
     if (m->v[c].chunk == NOTHING)

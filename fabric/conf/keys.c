@@ -44,7 +44,7 @@ void keys_default_name(const char *path, char name[FAB_NAME])
 }
 
 /* The value of a setting, as text for an error. */
-static const char *found(const config_setting_t *s, char *buf, size_t n)
+static const char *setting_text(const config_setting_t *s, char *buf, size_t n)
 {
     for (const config_setting_t *at = s; at; at = config_setting_parent(at))
         if (config_setting_name(at) && secret_named(config_setting_name(at))) {
@@ -83,7 +83,7 @@ void keys_expected(struct build *b, const config_setting_t *s, const char *expec
     char buf[80];
 
     build_error(b, (int)config_setting_source_line(s), "%s%sfound %s, expected %s",
-                name ? name : "", name ? ": " : "", found(s, buf, sizeof(buf)), expected);
+                name ? name : "", name ? ": " : "", setting_text(s, buf, sizeof(buf)), expected);
 }
 
 int keys_choice(struct build *b, const config_setting_t *s, const char *const *names, unsigned n)

@@ -23,7 +23,7 @@ struct cut_flow {
 enum { NOT_IN, SEND, RECEIVE };
 
 /* Whether the port belongs to the network that is measured. */
-static bool counts(const struct cut_flow *k, const struct fab_port *p)
+static bool port_counts(const struct cut_flow *k, const struct fab_port *p)
 {
     const struct fab_node *v = p->link == FAB_NONE ? NULL : &k->f->nodes[p->peer_node];
 
@@ -44,7 +44,7 @@ static bool may_pass(const struct cut_flow *k, fab_id u, const struct fab_port *
     if (p->link == FAB_NONE || *room_of(k, u, p) == 0)
         return false;
     v = &k->f->nodes[p->peer_node];
-    if (n->kind == FAB_HOST && (k->side[u] != SEND || !counts(k, p)))
+    if (n->kind == FAB_HOST && (k->side[u] != SEND || !port_counts(k, p)))
         return false;
     return v->kind == FAB_SWITCH || k->side[p->peer_node] != NOT_IN;
 }

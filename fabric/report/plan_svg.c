@@ -131,7 +131,7 @@ static unsigned lines_to_row(const struct drawing *d, unsigned box, unsigned row
 
 /* Prints above everything else how many links a line stands for: near the end with fewer lines, where lines
  * are apart. */
-static void counts(const struct fabric *f, const struct drawing *d, FILE *out)
+static void counts_print(const struct fabric *f, const struct drawing *d, FILE *out)
 {
     char rate[32];
 
@@ -361,7 +361,7 @@ int plan_svg(const struct fabric *f, bool with_trees, FILE *out)
     lines(f, d, out);
     for (unsigned k = 0; k < n; k++)
         tree(f, d, trees[k], k, out);
-    counts(f, d, out);
+    counts_print(f, d, out);
     boxes(f, d, out);
     fputs("</g>\n", out);
     tree_keys(f, trees, n, y + plan_svg_rates(f, d, y, out) * CAPTION, out);

@@ -30,7 +30,7 @@ static void add_cables(struct port_pair *k)
             port_pair_add(k, p, k->a->ports[p].peer_port);
 }
 
-static bool joined(const struct port_pair *k, unsigned p, unsigned q)
+static bool ports_joined(const struct port_pair *k, unsigned p, unsigned q)
 {
     fab_id port[FAB_MAX_HOST_PORTS];
     unsigned n =
@@ -56,8 +56,8 @@ struct channels_used {
 
 /* Finds the fastest pair of free ports that reach each other, the first of equal ones. Returns its rate; 0:
  * there is none. */
-static uint64_t fastest(const struct port_pair *k, bool planes, const struct channels_used *u,
-                        unsigned *pa, unsigned *pb)
+static uint64_t pair_fastest(const struct port_pair *k, bool planes, const struct channels_used *u,
+                             unsigned *pa, unsigned *pb)
 {
     uint64_t best = 0;
 
@@ -70,7 +70,7 @@ static uint64_t fastest(const struct port_pair *k, bool planes, const struct cha
             uint64_t rate = k->b->ports[q].rate_bps < most ? k->b->ports[q].rate_bps : most;
 
             if (u->b >> q & 1 || rate <= best || on_plane(k->f, &k->b->ports[q]) != planes ||
-                !joined(k, p, q))
+                !ports_joined(k, p, q))
                 continue;
             best = rate, *pa = p, *pb = q;
         }
@@ -86,7 +86,7 @@ static void add_ports(struct port_pair *k, bool planes)
     struct channels_used u = {0};
 
     _Static_assert(FAB_MAX_HOST_PORTS <= 32, "a bit per port");
-    while (fastest(k, planes, &u, &p, &q)) {
+    while (pair_fastest(k, planes, &u, &p, &q)) {
         T_ASSERT(!(u.a >> p & 1) && !(u.b >> q & 1),
                  "a port is in two channels of a pair of hosts");
         u.a |= 1u << p;

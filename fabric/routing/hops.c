@@ -21,7 +21,7 @@ static fab_id switch_of(const struct fabric *f, const struct fab_dest *d)
 }
 
 /* The number of ports, then the ports; NULL: no route. */
-static const fab_id *route(const struct fabric *f, fab_id from, fab_id to)
+static const fab_id *route_of(const struct fabric *f, fab_id from, fab_id to)
 {
     const struct fab_node *u = &f->nodes[from], *t = &f->nodes[to];
 
@@ -39,7 +39,7 @@ static unsigned of_host(const struct fabric *f, fab_id node, fab_id target, fab_
     for (unsigned p = 0; p < n->n_ports && target != FAB_NONE; p++) {
         fab_id v = peer_switch(f, &n->ports[p]);
 
-        if (v != FAB_NONE && (v == target || route(f, v, target)))
+        if (v != FAB_NONE && (v == target || route_of(f, v, target)))
             port[k++] = (fab_id)p;
     }
     return k;
@@ -65,7 +65,7 @@ unsigned hops_find(const struct fabric *f, fab_id node, unsigned dest,
     target = switch_of(f, d);
     if (f->nodes[node].kind == FAB_HOST)
         return of_host(f, node, target, buf);
-    r = target == FAB_NONE ? NULL : route(f, node, target);
+    r = target == FAB_NONE ? NULL : route_of(f, node, target);
     if (!r)
         return 0;
     T_ASSERT_HOT(r[0] && r[0] <= f->nodes[node].n_ports,

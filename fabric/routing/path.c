@@ -51,8 +51,8 @@ int fabric_link_by_name(const struct fabric *f, const char *name)
 }
 
 /* The links from src_node to dests[dest] for frames with a source address. */
-static unsigned walk(const struct fabric *f, fab_id src_node, int dest, uint32_t src_ip,
-                     uint32_t *dirlinks, unsigned max)
+static unsigned path_walk(const struct fabric *f, fab_id src_node, int dest, uint32_t src_ip,
+                          uint32_t *dirlinks, unsigned max)
 {
     unsigned n = 0;
 
@@ -81,8 +81,8 @@ unsigned fabric_path(const struct fabric *f, fab_id src_node, fab_id dst_node, u
         fab_id p;
 
         if (fabric_hops(f, src_node, dst->dest + q, &p, 1))
-            return walk(f, src_node, (int)(dst->dest + q),
-                        src->kind == FAB_HOST ? src->ip_of_port[p] : src->ip, dirlinks, max);
+            return path_walk(f, src_node, (int)(dst->dest + q),
+                             src->kind == FAB_HOST ? src->ip_of_port[p] : src->ip, dirlinks, max);
     }
     return 0;
 }
@@ -97,10 +97,10 @@ unsigned fabric_path_ports(const struct fabric *f, fab_id src_node, fab_id src_p
     if (src_node == dst_node || (dst->kind == FAB_HOST && dst_port >= dst->n_ports))
         return 0;
     if (src->kind == FAB_SWITCH)
-        return walk(f, src_node, (int)dest, src->ip, dirlinks, max);
+        return path_walk(f, src_node, (int)dest, src->ip, dirlinks, max);
     n = fabric_hops(f, src_node, dest, port, FAB_MAX_HOST_PORTS);
     for (unsigned i = 0; i < n; i++)
         if (port[i] == src_port)
-            return walk(f, src_node, (int)dest, src->ip_of_port[src_port], dirlinks, max);
+            return path_walk(f, src_node, (int)dest, src->ip_of_port[src_port], dirlinks, max);
     return 0;
 }

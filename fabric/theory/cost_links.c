@@ -411,7 +411,7 @@ void cost_raise(const struct cost_links *k, enum cost_flows flows, double bytes,
         cost_record(c, i, k->s[flows][i] * bytes);
 }
 
-static double way(const struct cost_route *w, double bytes)
+static double route_seconds(const struct cost_route *w, double bytes)
 {
     return w->s + w->byte_s * bytes;
 }
@@ -427,8 +427,8 @@ double cost_wire(const struct cost_links *k, enum cost_flows flows, const struct
     double wait = 0;
 
     if (flows == COST_FLOWS_PXN && k->local)
-        wait = way(&k->plane, frame) - c->s * stretch / k->local;
+        wait = route_seconds(&k->plane, frame) - c->s * stretch / k->local;
     else if (k->rails > 2 && far > 0)
         wait = (k->rails - 2) * c->level_s[k->spine] * stretch / far * frame / wire;
-    return c->s * stretch + way(w, frame) + way(w, ACK) + (wait > 0 ? wait : 0);
+    return c->s * stretch + route_seconds(w, frame) + route_seconds(w, ACK) + (wait > 0 ? wait : 0);
 }

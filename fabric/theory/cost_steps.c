@@ -18,8 +18,8 @@
 
 /* ---- paths ---- */
 
-static struct cost_route route(const struct fabric *f, unsigned from, fab_id port_a, unsigned to,
-                               fab_id port_b)
+static struct cost_route route_cost(const struct fabric *f, unsigned from, fab_id port_a,
+                                    unsigned to, fab_id port_b)
 {
     struct cost_route w = {0, 0, 0};
     uint32_t d[HOPS];
@@ -39,7 +39,7 @@ struct cost_route cost_way_of(const struct fabric *f, unsigned from, unsigned to
 
     if (from == to || !fabric_channels(f, from, to, &ch, 1))
         return (struct cost_route){0, 0, 0};
-    return route(f, from, ch.port_a, to, ch.port_b);
+    return route_cost(f, from, ch.port_a, to, ch.port_b);
 }
 
 /* Adds an edge to the ring. False: there is no path, or there are too many kinds. */
@@ -55,7 +55,7 @@ static bool edge_add(const struct fabric *f, unsigned from, unsigned to, struct 
     n = n < FAB_MAX_HOST_PORTS ? n : FAB_MAX_HOST_PORTS;
     for (unsigned c = 0; c < n; c++)
         rate += (double)ch[c].rate_bps;
-    e.way = route(f, from, ch[0].port_a, to, ch[0].port_b);
+    e.way = route_cost(f, from, ch[0].port_a, to, ch[0].port_b);
     e.share = rate > 0 ? (double)ch[0].rate_bps / rate : 1;
     while (i < r->n && (fabs(r->edge[i].way.s - e.way.s) > 1e-15 ||
                         fabs(r->edge[i].way.byte_s - e.way.byte_s) > 1e-18 ||

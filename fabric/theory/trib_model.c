@@ -232,8 +232,8 @@ static int model_check(struct model_asked *a)
 }
 
 /* The members of the requested collectives; 0 or -EINVAL. */
-static int members(const struct model_asked *a, const struct fabric *f, const struct cost_levels *l,
-                   struct model_ask *ask)
+static int members_ask(const struct model_asked *a, const struct fabric *f,
+                       const struct cost_levels *l, struct model_ask *ask)
 {
     uint64_t gpus = a->gpus ? a->gpus : f->n_hosts;
     char text[64];
@@ -311,7 +311,7 @@ static int model_fabric(const struct model_asked *a, json_t *json)
         return 1;
     }
     cost_levels(f, &l);
-    if (!a->workload && members(a, f, &l, &ask))
+    if (!a->workload && members_ask(a, f, &l, &ask))
         rc = 2;
     if (!rc && !a->workload && cost_links(f, &l, ask.axis, &links)) {
         fprintf(stderr, "trib-model: no memory\n");

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ascending(const void *a, const void *b)
+static int time_compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -39,7 +39,7 @@ int op_times_set(struct op_times *t, const int64_t *ends_ps, unsigned n)
     for (unsigned i = 0; i < n; i++)
         us[i] = (double)(ends_ps[i] - (i ? ends_ps[i - 1] : 0)) * 1e-6;
     memcpy(sorted, us, n * sizeof(*us));
-    qsort(sorted, n, sizeof(*sorted), ascending);
+    qsort(sorted, n, sizeof(*sorted), time_compare);
     *t = (struct op_times){.n = n,
                            .us = us,
                            .min_us = sorted[0],

@@ -227,7 +227,7 @@ static void print_fell_back(FILE *out, const struct row *r, bool wide)
     }
 }
 
-static uint64_t counted(const struct row_counters *c, const char *name, bool *there)
+static uint64_t counter_find(const struct row_counters *c, const char *name, bool *there)
 {
     for (unsigned i = 0; i < c->n; i++)
         if (!strcmp(c->c[i].name, name)) {
@@ -243,8 +243,8 @@ static void print_unsummed(FILE *out, const struct row *r, bool wide)
     for (int p = 0; p < PLACES; p++) {
         const struct run_result *run = &r->run[p];
         bool sums = false, over = false;
-        uint64_t parts = counted(&run->counted, "overflows", &over);
-        bool none = !counted(&run->counted, "switch_sums", &sums) && sums;
+        uint64_t parts = counter_find(&run->counted, "overflows", &over);
+        bool none = !counter_find(&run->counted, "switch_sums", &sums) && sums;
 
         if (!run->valid || r->nranks < 2 || (!parts && !none))
             continue;

@@ -100,7 +100,7 @@ static int predict(struct sweep *s, struct row *r)
     return rc;
 }
 
-static void busiest(const struct sweep *s, struct row *r)
+static void row_set_busiest(const struct sweep *s, struct row *r)
 {
     if (r->pred.busiest_dirlink / 2 < s->fab->n_links)
         r->link_bps = s->fab->links[r->pred.busiest_dirlink / 2].rate_bps;
@@ -117,7 +117,7 @@ int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct col
     *p = like.pred;
     if (!rc && !r->run[OUT_OF_PLACE].valid) {
         r->pred = like.pred;
-        busiest(s, r);
+        row_set_busiest(s, r);
     }
     return rc;
 }
@@ -199,7 +199,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     int rc = predict(s, r);
     if (rc)
         return rc;
-    busiest(s, r);
+    row_set_busiest(s, r);
     r->bound = row_tolerance(s->fab, r);
     r->until = sums_in_switches(r) ? s->fab->costs.agg_until_bytes : 0;
     s->n_rows++;

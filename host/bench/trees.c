@@ -21,7 +21,7 @@ static bool trees_choice_reaches(const struct trees_choice *c, const struct fab_
 
 /* A group takes a place of an aggregation node's quota for each of its trees: no more trees than
  * there can be places. */
-static bool fits(const struct trees_choice *c, const struct fab_tree *t)
+static bool tree_fits(const struct trees_choice *c, const struct fab_tree *t)
 {
     const struct fabric *f = c->f;
 
@@ -45,7 +45,7 @@ static uint64_t rate_of(const struct trees_choice *c, unsigned n, const struct f
 
 /* Another tree of a root whose first one is selected: only where all trees together carry more with
  * it, so that it does not take slots from them for nothing. */
-static bool gains(struct trees_choice *c, unsigned tree)
+static bool choice_gains(struct trees_choice *c, unsigned tree)
 {
     struct fab_members m;
     uint64_t before, with;
@@ -64,7 +64,7 @@ static void trees_choice_take(struct trees_choice *c, bool all, bool scale_out)
         const struct fab_tree *t = &c->f->trees[i];
 
         if ((t->domain == FAB_NONE) == scale_out && (!all || trees_choice_reaches(c, t)) &&
-            (!all || fits(c, t)) && (!t->turn || (all && gains(c, i))))
+            (!all || tree_fits(c, t)) && (!t->turn || (all && choice_gains(c, i))))
             c->tree[c->n++] = (uint16_t)i;
     }
 }

@@ -52,7 +52,7 @@ int64_t program_clock_ns(const struct shared *sh, enum program_clock clock)
 }
 
 /* |a - b|. Unsigned subtraction does not overflow for any pair. */
-static uint64_t distance(int64_t a, int64_t b)
+static uint64_t time_distance(int64_t a, int64_t b)
 {
     return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 }
@@ -61,8 +61,8 @@ enum program_clock program_clock_guess(const struct shared *sh, int64_t deadline
 {
     int64_t fabric_ns = clock_fabric_ps(sh) / 1000;
 
-    return distance(start_of(sh, PROGRAM_MONOTONIC) + fabric_ns, deadline_ns) <
-                   distance(start_of(sh, PROGRAM_REALTIME) + fabric_ns, deadline_ns)
+    return time_distance(start_of(sh, PROGRAM_MONOTONIC) + fabric_ns, deadline_ns) <
+                   time_distance(start_of(sh, PROGRAM_REALTIME) + fabric_ns, deadline_ns)
                ? PROGRAM_MONOTONIC
                : PROGRAM_REALTIME;
 }

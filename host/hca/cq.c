@@ -27,7 +27,7 @@ static const uint8_t wc_opcode_of[] = {
     [WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
-static void notify(struct hca_cq *cq, bool solicited)
+static void cq_notify(struct hca_cq *cq, bool solicited)
 {
     if (cq->armed == CQ_IDLE || (cq->armed == CQ_SOLICITED && !solicited))
         return;
@@ -75,7 +75,7 @@ static void cq_overrun(struct hca_cq *cq)
     events_add(&cq->hca->events, cq->hca->now_ps, HCA_EV_CQ_OVERRUN, cq->cap, cq->refs);
     publish_waiting(cq->hca);
     async_push(cq->ctx, &e);
-    notify(cq, true);
+    cq_notify(cq, true);
     hlist_add(&cq->hca->overrun_cqs, &cq->overrun_link);
     cq->hca->deferred = true;
 }
@@ -93,7 +93,7 @@ void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
     cq->ring[cq->tail++ & (cq->cap - 1)].solicited = solicited;
     cq->hca->completions++;
     count_waiting(cq);
-    notify(cq, solicited);
+    cq_notify(cq, solicited);
 }
 
 bool cq_pop(struct hca_cq *cq, struct hca_cqe *e)
@@ -206,7 +206,7 @@ static void notify_unseen(struct hca_cq *cq)
         return;
     for (uint32_t i = cq->head; i != cq->tail && !solicited; i++)
         solicited = cq->ring[i & (cq->cap - 1)].solicited;
-    notify(cq, solicited);
+    cq_notify(cq, solicited);
 }
 
 int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)

@@ -21,7 +21,7 @@
 enum igmp_answer { IGMP_ASKED, IGMP_GRANTED, IGMP_REFUSED };
 enum { IGMP_REPORT_V2 = 0x16, IGMP_LEAVE = 0x17 };
 
-static uint16_t checksum(const uint8_t *p, size_t n)
+static uint16_t report_checksum(const uint8_t *p, size_t n)
 {
     uint32_t sum = 0;
 
@@ -37,7 +37,7 @@ static void put16(uint8_t *p, uint16_t v)
     p[0] = v >> 8, p[1] = (uint8_t)v;
 }
 
-static void put32(uint8_t *p, uint32_t v)
+static void word_put(uint8_t *p, uint32_t v)
 {
     put16(p, v >> 16), put16(p + 2, (uint16_t)v);
 }
@@ -55,13 +55,13 @@ static void igmp_build_frame(struct rte_mbuf *m, uint32_t src, uint32_t group, b
     ip[0] = 0x46, ip[1] = 0xc0;
     put16(ip + 2, IP_BYTES + IGMP_BYTES);
     ip[8] = 1, ip[9] = 2; /* one hop; IGMP */
-    put32(ip + 12, src);
-    put32(ip + 16, dst);
-    put32(ip + 20, 0x94040000);
-    put16(ip + 10, checksum(ip, IP_BYTES));
+    word_put(ip + 12, src);
+    word_put(ip + 16, dst);
+    word_put(ip + 20, 0x94040000);
+    put16(ip + 10, report_checksum(ip, IP_BYTES));
     igmp[0] = leave ? IGMP_LEAVE : IGMP_REPORT_V2;
-    put32(igmp + 4, group);
-    put16(igmp + 2, checksum(igmp, IGMP_BYTES));
+    word_put(igmp + 4, group);
+    put16(igmp + 2, report_checksum(igmp, IGMP_BYTES));
     frame_meta(m)->cls = FRAME_CONTROL;
 }
 

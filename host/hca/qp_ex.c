@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static struct hca_qp *of(struct ibv_qp_ex *v)
+static struct hca_qp *hca_qp_of(struct ibv_qp_ex *v)
 {
     return (struct hca_qp *)v;
 }
@@ -22,7 +22,7 @@ static void fail(struct hca_qp *qp, int err)
 /* A new request. In a full batch it overwrites the last one, and wr_complete reports ENOMEM. */
 static struct wqe *qp_ex_begin(struct ibv_qp_ex *v, enum wr_op op)
 {
-    struct hca_qp *qp = of(v);
+    struct hca_qp *qp = hca_qp_of(v);
     uint32_t max = qp->cap.max_send_wr ? qp->cap.max_send_wr : 1;
     int rc = post_check(qp, op);
     struct wqe *w;
@@ -45,7 +45,7 @@ static struct wqe *qp_ex_begin(struct ibv_qp_ex *v, enum wr_op op)
 
 static struct wqe *last(struct ibv_qp_ex *v)
 {
-    struct hca_qp *qp = of(v);
+    struct hca_qp *qp = hca_qp_of(v);
 
     if (qp->n_batch)
         return &qp->batch[qp->n_batch - 1];
@@ -128,8 +128,8 @@ static void wr_bind_mw(struct ibv_qp_ex *v, struct ibv_mw *mw, uint32_t rkey,
 {
     struct wqe *w = qp_ex_begin(v, WR_BIND_MW);
 
-    if (!mw || mw->type != IBV_MW_TYPE_2 || mw_bind_from(w, of(v), mw, rkey, info))
-        fail(of(v), EINVAL);
+    if (!mw || mw->type != IBV_MW_TYPE_2 || mw_bind_from(w, hca_qp_of(v), mw, rkey, info))
+        fail(hca_qp_of(v), EINVAL);
 }
 
 /* ---- addresses and data ---- */
@@ -138,21 +138,21 @@ static void wr_set_ud_addr(struct ibv_qp_ex *v, struct ibv_ah *ah, uint32_t qpn,
 {
     struct wqe *w = last(v);
 
-    if (!ah_usable(of(v), ah)) {
-        fail(of(v), EINVAL);
+    if (!ah_usable(hca_qp_of(v), ah)) {
+        fail(hca_qp_of(v), EINVAL);
         return;
     }
     w->ud = to_ah(ah)->to;
     w->ud.qpn = qpn;
-    w->ud.qkey = qkey >> 31 ? of(v)->attr.qkey : qkey;
+    w->ud.qkey = qkey >> 31 ? hca_qp_of(v)->attr.qkey : qkey;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *v, size_t n, const struct ibv_sge *list)
 {
     struct wqe *w = last(v);
 
-    if (n > of(v)->cap.max_send_sge) {
-        fail(of(v), EINVAL);
+    if (n > hca_qp_of(v)->cap.max_send_sge) {
+        fail(hca_qp_of(v), EINVAL);
         return;
     }
     if (n)
@@ -174,8 +174,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *v, size_t n, const struct 
 
     w->flags |= WR_F_INLINE;
     for (size_t i = 0; i < n; i++) {
-        if (buf[i].length > of(v)->cap.max_inline_data - w->len) {
-            fail(of(v), EINVAL);
+        if (buf[i].length > hca_qp_of(v)->cap.max_inline_data - w->len) {
+            fail(hca_qp_of(v), EINVAL);
             return;
         }
         if (buf[i].length)
@@ -195,13 +195,13 @@ static void wr_set_inline_data(struct ibv_qp_ex *v, void *addr, size_t length)
 
 static void wr_start(struct ibv_qp_ex *v)
 {
-    of(v)->n_batch = 0;
-    of(v)->batch_err = hca_dead(of(v)->ctx->hca);
+    hca_qp_of(v)->n_batch = 0;
+    hca_qp_of(v)->batch_err = hca_dead(hca_qp_of(v)->ctx->hca);
 }
 
 static int wr_complete(struct ibv_qp_ex *v)
 {
-    struct hca_qp *qp = of(v);
+    struct hca_qp *qp = hca_qp_of(v);
     struct hca *h = qp->ctx->hca;
     int rc = qp->batch_err;
 
@@ -221,7 +221,7 @@ static int wr_complete(struct ibv_qp_ex *v)
 
 static void wr_abort(struct ibv_qp_ex *v)
 {
-    of(v)->n_batch = 0;
+    hca_qp_of(v)->n_batch = 0;
 }
 
 static void qp_ex_init(struct hca_qp *qp)

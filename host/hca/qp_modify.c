@@ -156,7 +156,7 @@ static void to_engine(struct hca *h, const struct ibv_qp_attr *a, int mask, stru
 
 /* ---- transitions ---- */
 
-static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+static int attr_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
     struct hca *h = qp->ctx->hca;
     enum qp_state from = qp_state_of(qp->qp), to;
@@ -212,7 +212,7 @@ EXPORT int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *attr, int mask)
     if ((mask & IBV_QP_AV) && addr_resolve(c->hca, &attr->ah_attr) == -EHOSTUNREACH)
         return EHOSTUNREACH;
     hca_lock(c->hca);
-    rc = apply(to_qp(v), attr, mask);
+    rc = attr_apply(to_qp(v), attr, mask);
     hca_kick(c->hca);
     hca_unlock(c->hca);
     return rc;

@@ -140,7 +140,7 @@ static int start_switches(struct keeper *k)
 /* ---- events ---- */
 
 /* Records in the directory how a child ended, for trib status. Returns the child, or NULL. */
-static const struct kept_child *reap(struct keeper *k, char *how, size_t size)
+static const struct kept_child *child_reap(struct keeper *k, char *how, size_t size)
 {
     char name[KEEP_NAME + 16], text[256];
     int status;
@@ -225,7 +225,7 @@ static int wait_ready(struct keeper *k)
                        fabric_name(k->cfg->dir));
         if (k->gone)
             return 1;
-        while ((ch = reap(k, how, sizeof(how))))
+        while ((ch = child_reap(k, how, sizeof(how))))
             return failed_start(k, ch, how);
         if (waited > READY_MS)
             return failed_start(k, &k->child[i], "was not ready within a minute");
@@ -252,7 +252,7 @@ static void end_children(struct keeper *k)
             poll(&p, 1, POLL_MS);
             while (read(k->signals, &si, sizeof(si)) == sizeof(si))
                 ;
-            while (reap(k, how, sizeof(how)))
+            while (child_reap(k, how, sizeof(how)))
                 ;
         }
     }
@@ -285,7 +285,7 @@ static int keeper_keep(struct keeper *k)
 
     T_ASSERT(k->first < 0 && lives_with == (k->partner >= 0), "a fabric is up and has its starter");
     for (;;) {
-        while (reap(k, how, sizeof(how)))
+        while (child_reap(k, how, sizeof(how)))
             ;
         if (k->stopped || k->gone || (!k->running && !lives_with))
             break;

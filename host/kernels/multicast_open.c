@@ -119,8 +119,8 @@ static int multicast_open_create(struct multicast *m)
     return 0;
 }
 
-static int map(struct multicast *m, struct device *d, CUmemGenericAllocationHandle what,
-               CUdeviceptr *address)
+static int multicast_map(struct multicast *m, struct device *d, CUmemGenericAllocationHandle what,
+                         CUdeviceptr *address)
 {
     const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->dev},
                                     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -144,7 +144,7 @@ static int bind(struct multicast *m, struct multicast_member *g)
                    "binding memory to the multicast"))
         return -EIO;
     g->bound = true;
-    return map(m, g->d, g->memory, &g->own);
+    return multicast_map(m, g->d, g->memory, &g->own);
 }
 
 static int open_member(struct multicast *m, unsigned i, char *err)
@@ -175,7 +175,7 @@ static int set_up(struct multicast *m, char *err)
     for (unsigned i = 0; !rc && i < m->n; i++)
         rc = bind(m, &m->member[i]);
     for (unsigned i = 0; !rc && i < m->n; i++)
-        rc = map(m, m->member[i].d, m->object, &m->member[i].all);
+        rc = multicast_map(m, m->member[i].d, m->object, &m->member[i].all);
     first = m->member[0].d;
     if (!rc)
         rc = device_use(first) ||

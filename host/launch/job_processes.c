@@ -120,7 +120,7 @@ static void rank_ended(struct job_processes *j, unsigned r, pid_t pid, int statu
     j->bad_exits += status != 0;
 }
 
-static void reap(struct job_processes *j)
+static void ranks_reap(struct job_processes *j)
 {
     for (unsigned r = 0; r < j->nranks; r++) {
         int status;
@@ -277,7 +277,7 @@ static void job_processes_turn(struct job_processes *j, int ms, const struct gat
             if (j->pfd[r].revents)
                 take_input(j, r, g);
     }
-    reap(j);
+    ranks_reap(j);
     watch_switches(j);
     if (j->held_since && now_ms() - j->held_since > GRACE_MS &&
         !(j->watch && process_monitor_waits(j->watch)))

@@ -22,7 +22,7 @@
 #define REST_MAX_NS 999999999LL
 
 /* Sleeps until the next reading. False: the row has no time left for it. */
-static bool rest(const struct sweep *s)
+static bool links_rest(const struct sweep *s)
 {
     int64_t half_ns = s->fab->transport.round_trip_ps / (2 * PS_PER_NS);
     int64_t ns = RTE_MAX(half_ns * clock_dilation(s->rd->sh), REST_MIN_NS);
@@ -41,7 +41,7 @@ static int read_at_rest(const struct sweep *s, struct ranks_links *m, uint64_t *
     uint64_t *last = malloc(bytes + 1);
     int rc = last ? link_reader_read(s->rd, s->fab, sent, m->why, sizeof(m->why)) : -ENOMEM;
 
-    for (unsigned i = 1; !rc && i < READINGS && rest(s); i++) {
+    for (unsigned i = 1; !rc && i < READINGS && links_rest(s); i++) {
         memcpy(last, sent, bytes);
         rc = link_reader_read(s->rd, s->fab, sent, m->why, sizeof(m->why));
         if (!rc && !memcmp(last, sent, bytes))

@@ -62,7 +62,7 @@ static uint64_t ranks_timeline_ports_number(const json_t *j, const char *name)
 }
 
 /* The sending node and port of a direction, as the telemetry commands name them. */
-static uint16_t sender(const struct fabric *f, unsigned d, uint16_t *port)
+static uint16_t sender_port(const struct fabric *f, unsigned d, uint16_t *port)
 {
     const struct fab_link *l = &f->links[d / 2];
 
@@ -76,7 +76,7 @@ static void read_process(const struct sweep *s, unsigned proc, struct ports_read
     int fd = telemetry_client_open(s->rd->path, f->procs[proc].name, ANSWER_S);
 
     for (unsigned d = 0; fd >= 0 && d < 2u * f->n_links; d++) {
-        uint16_t port, node = sender(f, d, &port);
+        uint16_t port, node = sender_port(f, d, &port);
         char name[FAB_NAME + 16];
         json_t *j;
 
@@ -149,7 +149,8 @@ static json_t *line_json(const struct fabric *f, unsigned d, const struct ports_
                          const struct ports_counts *b, const struct timeline *t)
 {
     const struct fab_link *l = &f->links[d / 2];
-    uint16_t from_port, to_port, from = sender(f, d, &from_port), to = sender(f, d ^ 1, &to_port);
+    uint16_t from_port, to_port, from = sender_port(f, d, &from_port),
+                                 to = sender_port(f, d ^ 1, &to_port);
     uint64_t bytes = since(b->egress_link_bytes, a->egress_link_bytes);
     uint64_t peak = b->egress_peak_bytes > a->egress_peak_bytes ? b->egress_peak_bytes : 0;
 
@@ -199,7 +200,7 @@ static bool is_sure(const struct fabric *f, unsigned dir, uint16_t to)
     uint16_t port, hops[2];
 
     return f->ecmp == FAB_ECMP_BALANCED ||
-           fabric_hops(f, sender(f, dir, &port), f->nodes[to].dest, hops, 2) == 1;
+           fabric_hops(f, sender_port(f, dir, &port), f->nodes[to].dest, hops, 2) == 1;
 }
 
 static json_t *path_json(const struct fabric *f, uint16_t from, uint16_t to)

@@ -279,7 +279,7 @@ static int check_room(const struct sweep *s, char *err)
 }
 
 /* Refuses what cannot work before anything runs. */
-static int plan(struct sweep *s, char *err)
+static int perf_plan(struct sweep *s, char *err)
 {
     int rc = sweep_plan(s, err);
 
@@ -303,7 +303,7 @@ static int perf_main(const struct perf_opts *o)
     }
     s->rd = &rd;
     s->terminal = isatty(STDERR_FILENO);
-    if (plan(s, err)) {
+    if (perf_plan(s, err)) {
         fprintf(stderr, "trib-perf: %s\n", err);
         code = EXIT_USAGE;
     } else if (!hca_real && find_preload(preload, sizeof(preload))) {
@@ -348,7 +348,7 @@ static int check_options(const struct perf_opts *o)
     } else {
         s->o = o;
         s->fab = f;
-        if (plan(s, err)) {
+        if (perf_plan(s, err)) {
             fprintf(stderr, "trib-perf: %s\n", err);
             code = EXIT_USAGE;
         }

@@ -66,7 +66,7 @@ static int isolated_view_show(const char *from, const char *to, bool is_dir)
     return mount(from, to, NULL, MS_BIND | MS_REC, NULL) ? -errno : 0;
 }
 
-static int cover(const char *dir, const char *mode)
+static int view_cover(const char *dir, const char *mode)
 {
     return mount("tributary", dir, "tmpfs", MS_NOSUID | MS_NODEV, mode) ? -errno : 0;
 }
@@ -158,7 +158,7 @@ static int cover_base(const char *parent, const char *but)
     if (rundir_default(base, sizeof(base), parent, NULL) || !strcmp(base, but) ||
         lstat(base, &st) || !S_ISDIR(st.st_mode))
         return 0;
-    return cover(base, "mode=700,size=64k");
+    return view_cover(base, "mode=700,size=64k");
 }
 
 /*
@@ -186,7 +186,7 @@ static int hide_run(const struct rundir *rd, const char *host, const char **what
     rc = cover_base("/tmp", base);
     if (!rc && xdg && *xdg && strcmp(xdg, "/tmp") != 0)
         rc = cover_base(xdg, base);
-    rc = rc ? rc : cover(base, "mode=700,size=4m");
+    rc = rc ? rc : view_cover(base, "mode=700,size=4m");
     if (!rc && strcmp(base, rd->path) != 0)
         rc = mkdir(rd->path, 0700) ? -errno : 0;
     rc = rc ? rc : show_run(fd, rd->path, host);
@@ -211,7 +211,7 @@ int isolated_mounts(const struct rundir *rd, const struct fab_node *host, const 
     rc = show_host(rd, host, lib, pid, what);
     if (!rc) {
         *what = "a /dev/shm of its own";
-        rc = cover("/dev/shm", "mode=1777");
+        rc = view_cover("/dev/shm", "mode=1777");
         rc = rc == -ENOENT ? 0 : rc;
     }
     rc = rc ? rc : hide_run(rd, host->name, what);

@@ -38,7 +38,7 @@ static int new_namespace(bool *user_too, const char **what)
     return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) ? -errno : 0;
 }
 
-static int cover(const char *dir)
+static int dir_cover(const char *dir)
 {
     return mount("tributary", dir, "tmpfs", MS_NOSUID, "mode=755,size=4m") ? -errno : 0;
 }
@@ -90,7 +90,7 @@ static int make_dirs(const char *dir, const char *const names[2])
     if (!d)
         return -errno;
     fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    rc = fd < 0 ? -errno : cover(dir);
+    rc = fd < 0 ? -errno : dir_cover(dir);
     while (!rc && (e = readdir(d))) {
         bool ours = (names[0] && !strcmp(e->d_name, names[0])) ||
                     (names[1] && !strcmp(e->d_name, names[1]));
@@ -125,8 +125,8 @@ static int show_sys(const struct rundir *rd, const struct fab_node *host, const 
 
     *what = "/sys/class/infiniband";
     if (there) {
-        rc = cover("/sys/class/infiniband");
-        rc = rc ? rc : cover("/sys/class/infiniband_verbs");
+        rc = dir_cover("/sys/class/infiniband");
+        rc = rc ? rc : dir_cover("/sys/class/infiniband_verbs");
     } else {
         rc = make_dirs("/sys/class", names);
     }
@@ -171,7 +171,7 @@ static int show_dev(const struct fab_node *host, const char **what)
     int rc;
 
     *what = "/dev/infiniband";
-    rc = is_dir("/dev/infiniband") ? cover("/dev/infiniband") : make_dirs("/dev", names);
+    rc = is_dir("/dev/infiniband") ? dir_cover("/dev/infiniband") : make_dirs("/dev", names);
     for (unsigned p = 0; p < host->n_ports && !rc; p++) {
         snprintf(path, sizeof(path), "/dev/infiniband/trib%u", p);
         rc = mknod(path, S_IFREG | 0600, 0) || mount("/dev/null", path, NULL, MS_BIND, NULL)

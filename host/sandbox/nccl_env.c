@@ -18,7 +18,7 @@
 #define OURS                                                                                       \
     "TRIB_NCCL_HOSTID" /* the host id that an outer trib exec set, which may be replaced here */
 
-static int set(const char *name, const char *value)
+static int variable_set(const char *name, const char *value)
 {
     if (getenv(name))
         return 0;
@@ -41,18 +41,18 @@ static int set_host_id(const struct fabric *f, const char *host)
         unsetenv(HOSTID);
     if (getenv(HOSTID))
         return 0;
-    return setenv(OURS, id, 1) ? -errno : set(HOSTID, id);
+    return setenv(OURS, id, 1) ? -errno : variable_set(HOSTID, id);
 }
 
 int nccl_env_set(const struct fabric *f, const char *host)
 {
     int rc = set_host_id(f, host);
 
-    rc = rc ? rc : set("NCCL_IB_HCA", "trib"); /* a prefix: all NICs of the host */
-    rc = rc ? rc : set("NCCL_IB_GID_INDEX", "0");
+    rc = rc ? rc : variable_set("NCCL_IB_HCA", "trib"); /* a prefix: all NICs of the host */
+    rc = rc ? rc : variable_set("NCCL_IB_GID_INDEX", "0");
     if (!f->n_machines) /* with several machines, "lo" does not reach all ranks */
-        rc = rc ? rc : set("NCCL_SOCKET_IFNAME", "lo");
+        rc = rc ? rc : variable_set("NCCL_SOCKET_IFNAME", "lo");
     /* 2 is the proxy. Without this, NCCL 2.28 and 2.29 read a stray pointer if no NIC supports the
      * other kind; only mlx5 does. */
-    return rc ? rc : set("NCCL_GIN_TYPE", "2");
+    return rc ? rc : variable_set("NCCL_GIN_TYPE", "2");
 }

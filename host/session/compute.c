@@ -36,14 +36,14 @@ static void compute_join(void)
         fabric = NULL;
 }
 
-static bool joined(void)
+static bool compute_joined(void)
 {
     return !pthread_once(&once, compute_join) && fabric;
 }
 
 int trib_compute_begin(void)
 {
-    if (!joined())
+    if (!compute_joined())
         return -ENODEV;
     begin_ps = clock_fabric_ps(fabric);
     return 0;
@@ -68,7 +68,7 @@ int64_t trib_compute(double us)
 
     if (!(us >= 0 && us <= US_MAX))
         return -EINVAL;
-    if (!joined())
+    if (!compute_joined())
         return -ENODEV;
     ps = (int64_t)(us * 1e6);
     until = (begin_ps < 0 ? clock_fabric_ps(fabric) : begin_ps) + ps;

@@ -107,7 +107,7 @@ struct meet_door {
 };
 
 /* Reports the ranks that have not come. */
-static int missing(const struct meet_door *d, char *err)
+static int missing_report(const struct meet_door *d, char *err)
 {
     const struct tcp_store *s = d->s;
     char text[96] = "";
@@ -165,7 +165,7 @@ static enum verdict verdict_of(const struct tcp_store *s, const struct stranger 
 
 /* Sends the verdict on a rank that has proved the secret, and accepts or closes it. A duplicate
  * rank or a wrong size is an error at both ends; a rank that somebody passed on is not. */
-static int judge(struct meet_door *d, const struct stranger *of, char *err)
+static int stranger_judge(struct meet_door *d, const struct stranger *of, char *err)
 {
     struct tcp_store *s = d->s;
     uint32_t rank = le32toh(of->answer.rank), size = le32toh(of->answer.size);
@@ -194,7 +194,7 @@ static int judge(struct meet_door *d, const struct stranger *of, char *err)
                : 0;
 }
 
-/* Reads the answer of stranger i, and judges it once it is complete. -errno: judge() found an
+/* Reads the answer of stranger i, and judges it once it is complete. -errno: stranger_judge() found an
  * error. */
 static int meet_door_hear(struct meet_door *d, unsigned i, char *err)
 {
@@ -221,7 +221,7 @@ static int meet_door_hear(struct meet_door *d, unsigned i, char *err)
     }
     known = *of;
     meet_door_forget(d, i);
-    return judge(d, &known, err);
+    return stranger_judge(d, &known, err);
 }
 
 /* Accepts a connection and sends its challenge. 1: no connection waits. */
@@ -302,7 +302,7 @@ int store_serve(struct tcp_store *s, const struct addrinfo *a, const struct stor
         wait_at(&d, until_ms);
         rc = meet_door_look(&d, err);
         if (!rc && d.missing && store_now_ms() >= until_ms)
-            rc = missing(&d, err);
+            rc = missing_report(&d, err);
     }
     while (d.n)
         hang_up(&d, 0);

@@ -77,7 +77,7 @@ static void store_close(struct trib_store *store)
     free(s);
 }
 
-static struct tcp_store *make(uint32_t rank, uint32_t size, double timeout_s)
+static struct tcp_store *store_make(uint32_t rank, uint32_t size, double timeout_s)
 {
     struct tcp_store *s = calloc(1, sizeof(*s));
     int *fd = calloc(size, sizeof(*fd));
@@ -131,7 +131,7 @@ int trib_store_open(struct trib_store **store, const char *address, uint32_t ran
         return rc;
     }
     until = store_now_ms() + (int64_t)(timeout_s * 1000);
-    s = make(rank, size, timeout_s);
+    s = store_make(rank, size, timeout_s);
     rc = !s          ? session_say(err, -ENOMEM, "store: out of memory")
          : size == 1 ? 0
          : rank      ? store_reach(s, list, &secret, until, err)

@@ -237,7 +237,7 @@ static int read_proc(struct live_reading *r, unsigned what)
 }
 
 /* Connects to a process, or checks the connection: the server may have closed it while it was idle. */
-static bool reach(struct live_reading *r)
+static bool process_reach(struct live_reading *r)
 {
     if (r->p->fd >= 0 && !read_dilation(r))
         return true;
@@ -252,7 +252,7 @@ static void live_read_ask(struct live_fabric *x, struct live_proc *p, unsigned w
 
     if (p->state == LIVE_STARTING || (p->patience && --p->patience))
         return;
-    if (reach(&r) && !read_proc(&r, what)) {
+    if (process_reach(&r) && !read_proc(&r, what)) {
         p->state = LIVE_READY;
         return;
     }

@@ -76,7 +76,7 @@ static void group_row(const struct live_fabric *x, const struct live_group *g, s
     table_cell(t, "%s", nodes);
 }
 
-static void groups(const struct live_fabric *x)
+static void groups_print(const struct live_fabric *x)
 {
     static const char *const heads[] = {"job",     "kind",  "tree",    "group",
                                         "owner",   "state", "members", "slots used",
@@ -103,7 +103,7 @@ void live_text(const struct live *l, unsigned parts)
         if (parts & LIVE_LINKS)
             live_text_links(l->fab[i]);
         if (parts & LIVE_GROUPS)
-            groups(l->fab[i]);
+            groups_print(l->fab[i]);
     }
     if (!l->n)
         puts("no fabric is up");

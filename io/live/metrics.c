@@ -168,7 +168,7 @@ static void drops(const struct family *m, const struct live_fabric *x, FILE *out
     (unsigned long long)(g)->job, live_kind((x), (g)->kind), (unsigned long long)(g)->tree,        \
         (unsigned long long)(g)->id, (g)->owner == FAB_NONE ? "" : (x)->f->nodes[(g)->owner].name
 
-static void members(const struct family *m, const struct live_fabric *x, FILE *out)
+static void members_sample(const struct family *m, const struct live_fabric *x, FILE *out)
 {
     for (unsigned i = 0; i < x->now.n_groups; i++) {
         const struct live_group *g = &x->now.group[i];
@@ -241,7 +241,7 @@ static const struct family families[] = {
     LINK("queue_peak_bytes", "gauge", "bytes", queue_peak_bytes, 1, "Most that have waited."),
     LINK("ecn_marks", "counter", "", ecn_marks, 1, "Frames that were marked in the queue."),
     {"link_drops", "counter", "", "Frames dropped, by reason.", drops, 0, 1, NULL},
-    {"group_members", "gauge", "", "Members of an aggregation group.", members, 0, 1, NULL},
+    {"group_members", "gauge", "", "Members of an aggregation group.", members_sample, 0, 1, NULL},
     {"group_slots", "gauge", "", "Slots that an aggregation node has granted.", group_slots,
      GROUP_slots, 1, NULL},
     {"group_slots_used", "gauge", "", "Of these, slots that wait for a child.", group_slots,

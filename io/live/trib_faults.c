@@ -74,7 +74,7 @@ static void on_signal(int sig)
     stop = sig;
 }
 
-static void reach(struct player *p, const char *dir)
+static void processes_reach(struct player *p, const char *dir)
 {
     char path[2 * RUN_PATH], name[FAB_NAME];
     struct dirent *e;
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
         return 1;
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
-    reach(&p, o.dir);
+    processes_reach(&p, o.dir);
     p.path = o.plan;
     if (!p.n)
         fprintf(stderr, "trib-faults: found no switch process that answers in %s\n", o.dir);

@@ -112,7 +112,7 @@ static void status_show(const struct live *l, const struct status_opts *o, unsig
 }
 
 /* Sleeps until the next look; looks are due at whole intervals since the first. */
-static void rest(struct timespec *due, double seconds)
+static void watch_rest(struct timespec *due, double seconds)
 {
     int64_t ns = due->tv_nsec + (int64_t)(seconds * 1e9);
 
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
         fflush(stdout);
         if (!(o.watch > 0) || n + 1 == o.looks)
             break;
-        rest(&due, o.watch);
+        watch_rest(&due, o.watch);
     }
     rc = l.n ? 0 : 1;
     live_end(&l);

@@ -134,7 +134,7 @@ static void *receiver(void *arg)
 
 /* ---- begin ---- */
 
-static int agree(struct trunk *t, struct clock_state *line, volatile sig_atomic_t *stop)
+static int trunk_agree(struct trunk *t, struct clock_state *line, volatile sig_atomic_t *stop)
 {
     struct trunk_inbox *in = calloc(1, sizeof(*in));
     bool done = false;
@@ -208,7 +208,7 @@ int trunk_begin(struct trunk **out, struct page_server **pages, const struct tru
         fprintf(stderr, "trib-switch: the trunk cannot start: %s\n", strerror(-rc));
     rc = rc ? rc : open_socket(t);
     rc = rc ? rc : rundir_set_machine(cfg->rd, t->fab->machines[t->me].name);
-    rc = rc ? rc : agree(t, &line, stop);
+    rc = rc ? rc : trunk_agree(t, &line, stop);
     return rc ? rc : share(t, pages, &line);
 }
 

@@ -86,8 +86,8 @@ bool carrier_takes(struct trunk *t, unsigned to, int64_t now_ns)
 
 /* ---- frames ---- */
 
-static struct rte_mbuf *wrap(const struct carrier *c, const struct trunk_peer *p, const uint8_t *m,
-                             size_t bytes)
+static struct rte_mbuf *frame_wrap(const struct carrier *c, const struct trunk_peer *p,
+                                   const uint8_t *m, size_t bytes)
 {
     struct rte_mbuf *f = frame_alloc(c->pool);
     struct ethernet e = {.type = htobe16(ETHERTYPE), .bytes = htobe16((uint16_t)bytes)};
@@ -111,7 +111,7 @@ unsigned carrier_send(struct trunk *t, unsigned to, const struct iovec *v, unsig
     unsigned k = 0, sent;
 
     for (unsigned i = 0; i < RTE_MIN(n, TRUNK_BURST); i++)
-        if ((f[k] = wrap(t->carrier, p, v[i].iov_base, v[i].iov_len)))
+        if ((f[k] = frame_wrap(t->carrier, p, v[i].iov_base, v[i].iov_len)))
             k++;
     sent = io_port_tx(t->carrier->port, 0, f, (uint16_t)k);
     rte_pktmbuf_free_bulk(f + sent, k - sent);

@@ -164,7 +164,7 @@ static void trunk_ends_ask(struct trunk *t, struct trunk_end *e)
 
 /* ---- from other machines ---- */
 
-static void drain(struct trunk_end *e)
+static void backlog_drain(struct trunk_end *e)
 {
     while (e->wait_n) {
         uint16_t run = RTE_MIN(e->wait_n, (uint16_t)(TRUNK_BACKLOG - e->wait_head)), k;
@@ -286,7 +286,7 @@ int64_t ends_flush(struct trunk *t, int64_t now_ns)
 
         if (!e->up)
             continue;
-        drain(e);
+        backlog_drain(e);
         if (flow_in_ack(&e->in, now_ns, &a))
             say_ack(t, e, &a);
         if (flow_out_asks(&e->out, now_ns))

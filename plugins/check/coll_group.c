@@ -212,7 +212,7 @@ bool group_supports(struct plugin_rank *r, int type, int op)
 
 /* ---- operations ---- */
 
-static bool started(struct plugin_rank *r, void *req, const char *call)
+static bool request_started(struct plugin_rank *r, void *req, const char *call)
 {
     EXPECT(r, req != RANK_POISON, "%s: it has left the request unset, expected NULL or one", call);
     if (!req)
@@ -227,7 +227,7 @@ static bool started(struct plugin_rank *r, void *req, const char *call)
     do {                                                                                           \
         req = RANK_POISON;                                                                         \
         MUST(r, call, what);                                                                       \
-    } while (!started(r, req, call));                                                              \
+    } while (!request_started(r, req, call));                                                      \
     return req
 
 void *group_allreduce(struct plugin_rank *r, struct coll_group *g, const void *send, void *recv,

@@ -105,7 +105,7 @@ static struct group group_of(unsigned number, unsigned n, bool larger)
     return g;
 }
 
-static void groups(struct plugin_rank *r, bool larger)
+static void groups_check(struct plugin_rank *r, bool larger)
 {
     struct connection c;
     struct plugin_memory m;
@@ -126,12 +126,12 @@ static void groups(struct plugin_rank *r, bool larger)
 
 void net_groups(struct plugin_rank *r)
 {
-    groups(r, false);
+    groups_check(r, false);
 }
 
 void net_groups_larger(struct plugin_rank *r)
 {
-    groups(r, true);
+    groups_check(r, true);
 }
 
 /* Groups with the same tags: messages go to the oldest one that waits. */

@@ -23,7 +23,7 @@
 
 /* GPU memory is none of ours. The plug-in does not say in an all-gather of which memory its buffers are,
  * so what does not say host is tried. */
-static bool readable(const void *p)
+static bool pointer_readable(const void *p)
 {
     char byte;
     struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)p, 1};
@@ -56,15 +56,16 @@ static int check_bytes(const struct sharp_coll_comm *c, const struct sharp_coll_
     if (bytes && (!p || (uintptr_t)p + bytes < (uintptr_t)p))
         return sharp_refuse(SHARP_COLL_EINVAL, "%s: found %zu bytes at %p", what, bytes,
                             (const void *)p);
-    if (bytes && d->mem_type != SHARP_MEM_TYPE_HOST && (!readable(p) || !readable(p + bytes - 1)))
+    if (bytes && d->mem_type != SHARP_MEM_TYPE_HOST &&
+        (!pointer_readable(p) || !pointer_readable(p + bytes - 1)))
         return sharp_refuse(SHARP_COLL_ENOT_SUPP, "%s: found memory at %p that is not the host's",
                             what, (const void *)p);
     return sharp_mem_check(c->ctx, d->buffer.mem_handle, p, bytes, what);
 }
 
 /* *r is the only one that is not set on failure. */
-static int make(struct sharp_coll_comm *c, enum sharp_kind kind, unsigned n, uint64_t bytes,
-                struct sharp_req **r)
+static int call_make(struct sharp_coll_comm *c, enum sharp_kind kind, unsigned n, uint64_t bytes,
+                     struct sharp_req **r)
 {
     *r = sharp_req_new(c, kind, n);
     if (!*r)
@@ -101,7 +102,7 @@ static int check_reduction(const struct sharp_coll_reduce_spec *s, const char *w
 
 static int sharp_call_barrier(struct sharp_coll_comm *c, const void *spec, struct sharp_req **r)
 {
-    int rc = make(c, SHARP_BARRIER, 1, 0, r);
+    int rc = call_make(c, SHARP_BARRIER, 1, 0, r);
 
     (void)spec;
     if (!rc)
@@ -142,7 +143,7 @@ static int reduce_to(struct sharp_coll_comm *c, const struct sharp_coll_reduce_s
     if (!rc && gets)
         rc = check_bytes(c, &s->rbuf_desc, bytes, what);
     if (!rc)
-        rc = make(c, a.kind, 1, bytes, r);
+        rc = call_make(c, a.kind, 1, bytes, r);
     if (rc)
         return rc;
     a.send = s->sbuf_desc.buffer.ptr;
@@ -188,7 +189,7 @@ static int bcast(struct sharp_coll_comm *c, const void *spec, struct sharp_req *
     if (!rc)
         rc = check_bytes(c, &s->buf_desc, s->size, "bcast");
     if (!rc)
-        rc = make(c, SHARP_BCAST, 1, s->size, r);
+        rc = call_make(c, SHARP_BCAST, 1, s->size, r);
     if (!rc)
         sharp_call_add(*r, (struct sharp_call){.kind = SHARP_BCAST,
                                                .recv = s->buf_desc.buffer.ptr,
@@ -237,7 +238,7 @@ static int allgather(struct sharp_coll_comm *c, const void *spec, struct sharp_r
     if (!rc && in != out + at && sharp_call_overlap(in, own, out, bytes))
         rc = sharp_refuse(SHARP_COLL_EINVAL, "allgather: send and receive buffers overlap");
     if (!rc)
-        rc = make(c, SHARP_ALLGATHER, c->size, bytes, r);
+        rc = call_make(c, SHARP_ALLGATHER, c->size, bytes, r);
     if (rc)
         return rc;
     if (!s->offset && bytes == block * c->size) {
@@ -366,7 +367,7 @@ static int reduce_scatter(struct sharp_coll_comm *c, const void *spec, struct sh
     int rc = rs_check(c, s, &a, &asking);
 
     if (!rc)
-        rc = make(c, SHARP_REDUCE_SCATTER, c->size, s->sbuf_desc.buffer.length, r);
+        rc = call_make(c, SHARP_REDUCE_SCATTER, c->size, s->sbuf_desc.buffer.length, r);
     if (rc)
         return rc;
     if (!asking) {

@@ -25,7 +25,7 @@ static const struct var {
 
 extern char **environ;
 
-static bool one(const struct var *v, const char *text, int *value)
+static bool var_read(const struct var *v, const char *text, int *value)
 {
     static const char *const no[] = {"n", "no", "off"}, *const yes[] = {"y", "yes", "on"};
     char *end;
@@ -55,7 +55,7 @@ int sharp_conf_read(struct sharp_conf *conf, char *why)
 
         snprintf(name, sizeof(name), PREFIX "%s", var[i].name);
         text = getenv(name);
-        if (text && *text && !one(&var[i], text, &conf->value[i])) {
+        if (text && *text && !var_read(&var[i], text, &conf->value[i])) {
             snprintf(why, SHARP_TEXT, "%s: found '%.40s', expected 0 to %d", name, text,
                      var[i].most);
             return SHARP_COLL_EINVAL;

@@ -48,7 +48,7 @@ struct sharp_hello {
     char why[104];
 };
 
-static void judge(struct sharp_hello *all, uint32_t n, struct sharp_hello *verdict)
+static void hellos_judge(struct sharp_hello *all, uint32_t n, struct sharp_hello *verdict)
 {
     for (uint32_t r = 0; r < n && !verdict->status; r++) {
         if (all[r].status) {
@@ -67,7 +67,7 @@ static void judge(struct sharp_hello *all, uint32_t n, struct sharp_hello *verdi
 }
 
 /* The same status at all, or this rank's own. */
-static int agree(const struct sharp_coll_init_spec *spec, int status, char *why)
+static int status_agree(const struct sharp_coll_init_spec *spec, int status, char *why)
 {
     uint32_t n = (uint32_t)spec->world_size;
     struct sharp_hello mine = {.status = status,
@@ -86,7 +86,7 @@ static int agree(const struct sharp_coll_init_spec *spec, int status, char *why)
         return SHARP_COLL_EOOB;
     }
     if (!spec->world_rank)
-        judge(all, n, &verdict);
+        hellos_judge(all, n, &verdict);
     free(all);
     if (spec->oob_colls.bcast(spec->oob_ctx, &verdict, sizeof(verdict), 0)) {
         snprintf(why, SHARP_TEXT, "init: the out-of-band broadcast has failed");
@@ -146,7 +146,7 @@ int sharp_coll_init(struct sharp_coll_init_spec *spec, struct sharp_coll_context
         .hide =
             spec->config.flags & SHARP_COLL_HIDE_ERRORS && !sharp_conf_said(SHARP_VAR_LOG_LEVEL),
     };
-    rc = agree(spec, sharp_init_prepare(ctx, spec, why), why);
+    rc = status_agree(spec, sharp_init_prepare(ctx, spec, why), why);
     if (rc) {
         sharp_say(ctx->hide ? SHARP_LOG_DEBUG : SHARP_LOG_ERROR, 0, "init: %s", why);
         free(ctx);

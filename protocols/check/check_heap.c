@@ -26,7 +26,7 @@ void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 void __libc_free(void *);
 
-static void *counted(void *p)
+static void *block_count(void *p)
 {
     live += p ? malloc_usable_size(p) : 0;
     return p;
@@ -34,12 +34,12 @@ static void *counted(void *p)
 
 PUBLIC void *malloc(size_t n)
 {
-    return counted(__libc_malloc(n));
+    return block_count(__libc_malloc(n));
 }
 
 PUBLIC void *calloc(size_t n, size_t size)
 {
-    return counted(__libc_calloc(n, size));
+    return block_count(__libc_calloc(n, size));
 }
 
 PUBLIC void *realloc(void *p, size_t n)
@@ -49,22 +49,22 @@ PUBLIC void *realloc(void *p, size_t n)
 
     if (q || !n)
         live -= before;
-    return counted(q);
+    return block_count(q);
 }
 
 PUBLIC void *memalign(size_t align, size_t n)
 {
-    return counted(__libc_memalign(align, n));
+    return block_count(__libc_memalign(align, n));
 }
 
 PUBLIC void *aligned_alloc(size_t align, size_t n)
 {
-    return counted(__libc_memalign(align, n));
+    return block_count(__libc_memalign(align, n));
 }
 
 PUBLIC int posix_memalign(void **p, size_t align, size_t n)
 {
-    void *q = counted(__libc_memalign(align, n));
+    void *q = block_count(__libc_memalign(align, n));
 
     if (!q)
         return ENOMEM;

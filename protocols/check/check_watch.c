@@ -41,7 +41,7 @@ static struct {
     struct watch_seen seen;
 } w;
 
-static void wrong(const char *what, const struct array *a, uint32_t i, const char *more)
+static void slot_wrong(const char *what, const struct array *a, uint32_t i, const char *more)
 {
     if (!w.seen.why[0])
         snprintf(w.seen.why, sizeof(w.seen.why), "%s slot %u of array \"%s\"%s", what, i, a->name,
@@ -97,7 +97,7 @@ static void check_watch_forget(struct trib_switch *s, const struct trib_job *job
         }
         for (uint32_t i = 0; w.guard && i < a->n; i++)
             if (!guard_holds(w.host->at(s, a->a, i), a->bytes))
-                wrong("a write behind the end of", a, i, "");
+                slot_wrong("a write behind the end of", a, i, "");
     }
     w.n_arrays = left;
 }
@@ -110,7 +110,7 @@ static void *watch_at(struct trib_switch *s, struct trib_array *a, uint32_t i)
 
     /* The host names it where there is a job to end. */
     if (known && i >= known->n && !w.in_packet)
-        wrong("there is no", known, i, "");
+        slot_wrong("there is no", known, i, "");
     if (!w.in_packet || !known || i >= known->n || w.n_touched == TOUCHED)
         return slot;
     for (unsigned k = 0; k < w.n_touched; k++)
@@ -158,10 +158,10 @@ static void check_watch_settle(void)
             snprintf(more, sizeof(more),
                      " has changed in %u bytes; work on this packet is declared as %u bytes",
                      changed - before, w.bytes);
-            wrong("work:", t->array, t->i, more);
+            slot_wrong("work:", t->array, t->i, more);
         }
         if (w.guard && !guard_holds(t->at, t->array->bytes))
-            wrong("a write behind the end of", t->array, t->i, "");
+            slot_wrong("a write behind the end of", t->array, t->i, "");
         free(t->copy);
     }
     w.n_touched = 0;

@@ -18,7 +18,7 @@ struct path {
     unsigned n;
 };
 
-static void over(struct path *p, struct wire *l)
+static void path_append(struct path *p, struct wire *l)
 {
     p->link[p->n++] = l;
 }
@@ -88,10 +88,10 @@ static void path_to_rank(struct check_fabric *f, unsigned job, unsigned sw, unsi
     unsigned leaf = fabric_leaf(f, job, rank);
 
     if (sw != leaf && sw != ROOT)
-        over(path, &f->sw[sw].up);
+        path_append(path, &f->sw[sw].up);
     if (sw != leaf)
-        over(path, &f->sw[leaf].down);
-    over(path, &f->job[job].rank[rank].down);
+        path_append(path, &f->sw[leaf].down);
+    path_append(path, &f->job[job].rank[rank].down);
 }
 
 static void to_child(struct check_fabric *f, const struct at *a, unsigned child, struct packet *p)
@@ -102,9 +102,9 @@ static void to_child(struct check_fabric *f, const struct at *a, unsigned child,
     p->node = a->child[child].node;
     p->from = p->to_rank ? TRIB_SWITCH : TRIB_PARENT;
     if (p->to_rank)
-        over(&path, &f->job[a->job].rank[p->node].down);
+        path_append(&path, &f->job[a->job].rank[p->node].down);
     else
-        over(&path, &f->sw[p->node].down);
+        path_append(&path, &f->sw[p->node].down);
     carry(f, &path, p);
 }
 
@@ -160,7 +160,7 @@ void links_emit(void *ctx, void *job, int to, const void *head, uint32_t head_by
 
         p->node = (unsigned)a->parent;
         p->from = TRIB_CHILD(a->child_of_parent);
-        over(&path, &f->sw[a->sw].up);
+        path_append(&path, &f->sw[a->sw].up);
         carry(f, &path, p);
     } else if (to == TRIB_CHILDREN) {
         for (unsigned i = 0; i < a->n_children; i++)
@@ -205,7 +205,7 @@ bool links_send(void *ctx, int to, int target, const void *head, uint32_t head_b
     if (!p)
         return true;
     p->target = target;
-    over(&path, &r->up);
+    path_append(&path, &r->up);
     if (TRIB_IS(to, TRIB_RANK(0))) {
         p->to_rank = true;
         p->node = (unsigned)to;
@@ -215,8 +215,8 @@ bool links_send(void *ctx, int to, int target, const void *head, uint32_t head_b
         if (TRIB_IS(to, TRIB_SWITCH_OF(0)))
             sw = fabric_leaf(f, s->job, (unsigned)TRIB_INDEX(to));
         if (sw != leaf) {
-            over(&path, &f->sw[leaf].up);
-            over(&path, &f->sw[sw].down);
+            path_append(&path, &f->sw[leaf].up);
+            path_append(&path, &f->sw[sw].down);
         }
         p->node = sw;
         p->from = known_as(f, s->job, sw, s->rank);

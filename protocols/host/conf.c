@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "protocols/host/conf.h"
 
-static void apply(const struct fab_protocol *c, const struct trib_protocol *p,
-                  int64_t key[TRIB_KEYS])
+static void keys_apply(const struct fab_protocol *c, const struct trib_protocol *p,
+                       int64_t key[TRIB_KEYS])
 {
     for (unsigned i = 0; i < c->n_keys; i++) {
         int k = proto_key(p, c->key[i].name);
@@ -19,7 +19,7 @@ void proto_conf(const struct fabric *f, const struct trib_protocol *p, int64_t k
         const struct fab_protocol *c = f->nodes[n].reduce.protocol;
 
         if (c && c->seat >= 0 && proto_at((unsigned)c->seat) == p) {
-            apply(c, p, key);
+            keys_apply(c, p, key);
             return;
         }
     }

@@ -25,7 +25,7 @@ struct proto_rank {
 #define CALL(r, function, call)                                                                    \
     PROTO_CALL((r)->cfg.protocol->name, function " of its rank half", call)
 
-static struct proto_rank *of(struct trib_rank *r)
+static struct proto_rank *proto_rank_of(struct trib_rank *r)
 {
     return (struct proto_rank *)r;
 }
@@ -77,18 +77,19 @@ static bool send_to(struct proto_rank *r, int to, int target, const void *head, 
 static bool api_send(struct trib_rank *pub, int to, const void *head, uint32_t head_bytes,
                      const void *data, uint32_t data_bytes)
 {
-    return send_to(of(pub), to, -1, head, head_bytes, data, data_bytes);
+    return send_to(proto_rank_of(pub), to, -1, head, head_bytes, data, data_bytes);
 }
 
 static bool api_send_through(struct trib_rank *pub, unsigned target, const void *head,
                              uint32_t head_bytes, const void *data, uint32_t data_bytes)
 {
-    return send_to(of(pub), TRIB_SWITCH, (int)target, head, head_bytes, data, data_bytes);
+    return send_to(proto_rank_of(pub), TRIB_SWITCH, (int)target, head, head_bytes, data,
+                   data_bytes);
 }
 
 static void api_done(struct trib_rank *pub)
 {
-    struct proto_rank *r = of(pub);
+    struct proto_rank *r = proto_rank_of(pub);
 
     if (!r->running)
         fail(r, "protocol %s: ends an operation that has not begun", r->cfg.protocol->name);
@@ -97,7 +98,7 @@ static void api_done(struct trib_rank *pub)
 
 static void api_fail(struct trib_rank *pub, const char *why)
 {
-    fail(of(pub), "%s", why);
+    fail(proto_rank_of(pub), "%s", why);
 }
 
 static void api_reduce(struct trib_rank *pub, void *dst, const void *src, uint64_t n,
@@ -111,13 +112,13 @@ static void api_reduce(struct trib_rank *pub, void *dst, const void *src, uint64
     if (kernel)
         kernel(dst, in, 2, n);
     else
-        fail(of(pub), "protocol %s: reduction %d of type %d", of(pub)->cfg.protocol->name, (int)op,
-             (int)type);
+        fail(proto_rank_of(pub), "protocol %s: reduction %d of type %d",
+             proto_rank_of(pub)->cfg.protocol->name, (int)op, (int)type);
 }
 
 static void api_timer(struct trib_rank *pub, int64_t at_ps)
 {
-    of(pub)->timer = at_ps;
+    proto_rank_of(pub)->timer = at_ps;
 }
 
 static int64_t api_now(const struct trib_rank *pub)
@@ -127,7 +128,7 @@ static int64_t api_now(const struct trib_rank *pub)
 
 static void api_count(struct trib_rank *pub, unsigned counter, uint64_t n)
 {
-    struct proto_rank *r = of(pub);
+    struct proto_rank *r = proto_rank_of(pub);
     const unsigned has = proto_counters(r->cfg.protocol->rank->counters);
 
     if (counter < has)

@@ -67,7 +67,7 @@ static const char *text(struct case_reader *r, config_setting_t *g, const char *
 }
 
 /* Reads a string such as "0x123": 64 unsigned bits, which libconfig's numbers do not have. */
-static uint64_t bits(struct case_reader *r, config_setting_t *g, const char *key)
+static uint64_t bits_read(struct case_reader *r, config_setting_t *g, const char *key)
 {
     const char *v = text(r, g, key);
     char *end;
@@ -199,7 +199,7 @@ static void read_ranks(struct case_reader *r, config_setting_t *g, struct chaos_
     if (!j->bytes)
         j->bytes = CHAOS_BUFFER;
     j->group = (uint32_t)case_reader_number(r, g, "group", UINT32_MAX);
-    j->key = bits(r, g, "key");
+    j->key = bits_read(r, g, "key");
     j->tree = (uint16_t)case_reader_number(r, g, "first_tree", UINT16_MAX);
     j->n_trees = (unsigned)case_reader_number(r, g, "trees", COLL_TREES);
     j->window = (uint32_t)case_reader_number(r, g, "window", UINT32_MAX);
@@ -233,7 +233,7 @@ static void read_op(struct case_reader *r, config_setting_t *g, const struct cha
     op->root = (unsigned)case_reader_number(r, g, "root", n - 1);
     op->sparse = (unsigned)case_reader_number(r, g, "sparse", n);
     op->skew_ps = (int64_t)case_reader_number(r, g, "skew_ps", PS_PER_S);
-    op->seed = bits(r, g, "seed");
+    op->seed = bits_read(r, g, "seed");
     op->in_place = flag(g, "in_place");
     op->mm_self = flag(g, "mm_self");
     if (r->rc)
@@ -270,11 +270,11 @@ static void read_jobs(struct case_reader *r, config_setting_t *root)
     config_setting_t *s = config_setting_get_member(root, "jobs");
     int n = s ? config_setting_length(s) : 0;
 
-    r->k->seed = bits(r, root, "seed");
+    r->k->seed = bits_read(r, root, "seed");
     if (config_setting_get_member(root, "multicast"))
-        r->k->mcast = bits(r, root, "multicast");
+        r->k->mcast = bits_read(r, root, "multicast");
     if (config_setting_get_member(root, "slices"))
-        r->k->slices = bits(r, root, "slices");
+        r->k->slices = bits_read(r, root, "slices");
     if (n >= (int)CHAOS_JOBS)
         mistake(r, line_of(s), "jobs: found %d, expected at most %u", n, CHAOS_JOBS - 1);
     for (int i = -1; !r->rc && i < n; i++) {

@@ -366,7 +366,7 @@ static int exhaustion(struct chaos_case *k)
 
 /* Two failures in the switches' paths, at any moments: the second may come before, during or after
  * the failover that the first causes. */
-static int twice(struct chaos_case *k)
+static int faults_draw_two(struct chaos_case *k)
 {
     int rc = 0;
 
@@ -403,7 +403,7 @@ int chaos_draw_faults(struct chaos_case *k)
     if (!rc && !case_draw_below(k, 8))
         rc = death(k);
     if (!rc && switches && !case_draw_below(k, 6)) /* last, to leave the draws above unchanged */
-        rc = twice(k);
+        rc = faults_draw_two(k);
     fault_plan_sort(&k->plan);
     return rc;
 }

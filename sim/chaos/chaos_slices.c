@@ -24,7 +24,7 @@ static uint32_t value(unsigned rank, size_t i)
     return (uint32_t)(i * 2654435761u) ^ rank * 0x01000193u;
 }
 
-static void args(void *ctx, unsigned rank, struct coll_args *a)
+static void slices_args(void *ctx, unsigned rank, struct coll_args *a)
 {
     const struct slices *s = ctx;
 
@@ -79,7 +79,7 @@ static uint64_t count_wrong(struct slices *s)
 void chaos_run_slices(struct chaos_case *k, struct job *j)
 {
     struct slices s = {.j = j, .n = k->job[0].nranks};
-    struct job_loop l = {.n = OPS, .args = args, .ctx = &s, .limit_ps = PS_PER_S};
+    struct job_loop l = {.n = OPS, .args = slices_args, .ctx = &s, .limit_ps = PS_PER_S};
     uint64_t random = k->slices;
 
     if (!slices_choose(&s, &k->job[0], &random))

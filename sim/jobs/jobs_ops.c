@@ -67,7 +67,7 @@ void jobs_ops_free(struct jobs_ops *o)
     o->rank = NULL;
 }
 
-static char *buffer(const struct jobs_ops *o, unsigned rank, unsigned k, unsigned which)
+static char *buffer_of(const struct jobs_ops *o, unsigned rank, unsigned k, unsigned which)
 {
     return (char *)job_buffer(o->j, rank, which) + o->at[k];
 }
@@ -88,7 +88,7 @@ static void jobs_ops_prepare(struct jobs_ops *o, unsigned rank, unsigned k)
 
     if (o->lengths)
         return;
-    pattern_prepare(pattern_of(o, &l, k), &l, buffer(o, rank, k, 0), buffer(o, rank, k, 1));
+    pattern_prepare(pattern_of(o, &l, k), &l, buffer_of(o, rank, k, 0), buffer_of(o, rank, k, 1));
 }
 
 static void jobs_ops_check(struct jobs_ops *o, unsigned rank, unsigned k)
@@ -98,7 +98,7 @@ static void jobs_ops_check(struct jobs_ops *o, unsigned rank, unsigned k)
     if (o->lengths || o->job->op[k].kind == COLL_BARRIER)
         return;
     o->wrong +=
-        pattern_check(pattern_of(o, &l, k), &l, buffer(o, rank, k, 0), buffer(o, rank, k, 1));
+        pattern_check(pattern_of(o, &l, k), &l, buffer_of(o, rank, k, 0), buffer_of(o, rank, k, 1));
     o->checked++;
 }
 
@@ -118,8 +118,8 @@ static struct coll_args args_of(const struct jobs_ops *o, unsigned rank, unsigne
 
     return (struct coll_args){.kind = op->kind,
                               .algo = op->algo,
-                              .send = buffer(o, rank, k, 0),
-                              .recv = buffer(o, rank, k, 1),
+                              .send = buffer_of(o, rank, k, 0),
+                              .recv = buffer_of(o, rank, k, 1),
                               .count = op->count,
                               .type = op->type,
                               .op = op->op,

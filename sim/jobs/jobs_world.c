@@ -36,7 +36,7 @@ static void cut_loops(struct jobs_world *r)
 
 /* ---- time ---- */
 
-static bool over(const struct jobs_world *r)
+static bool world_over(const struct jobs_world *r)
 {
     for (unsigned i = 0; i < r->n; i++)
         if (!jobs_over(r, &r->of[i]))
@@ -106,7 +106,7 @@ static void run_jobs(struct jobs_world *r)
         counters_begin(r->cfg->counters, world_net(r->w));
     for (unsigned i = 0; i < r->n && goes_on(r); i++)
         jobs_advance(r, &r->of[i]);
-    while (goes_on(r) && !over(r)) {
+    while (goes_on(r) && !world_over(r)) {
         jobs_world_step(r);
         for (unsigned i = 0; i < r->n && goes_on(r); i++)
             jobs_advance(r, &r->of[i]);

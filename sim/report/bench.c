@@ -109,7 +109,7 @@ static bool bench_never(void *ctx)
 
 /* Until no link carries anything of the connecting: a first operation that is short, without one to
  * warm up, would wait behind that. */
-static void drain(struct bench *b)
+static void bench_drain(struct bench *b)
 {
     int64_t round_trip = b->cfg.fab->transport.round_trip_ps;
     uint64_t before;
@@ -143,7 +143,7 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
     else
         rc = connect_all(b, err);
     if (!rc)
-        drain(b);
+        bench_drain(b);
     if (!rc && cfg->background)
         rc = background_flow_create(&b->background, cfg->fab, b->w, cfg->background, cfg->nranks,
                                     err);

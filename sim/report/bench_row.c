@@ -100,7 +100,7 @@ static struct layout layout_of(const struct bench *b, unsigned rank)
                            .in_place = b->place == IN_PLACE};
 }
 
-static uint8_t *buffer(const struct bench *b, unsigned rank, unsigned which)
+static uint8_t *row_buffer(const struct bench *b, unsigned rank, unsigned which)
 {
     return job_buffer(b->j, rank, which);
 }
@@ -111,9 +111,9 @@ static struct coll_args args_of(const struct bench *b, unsigned rank)
     struct coll_args a = row_args(b->row);
     size_t size = dtype_size(a.type);
 
-    a.send = buffer(b, rank, l.in_place ? 1 : 0) + layout_send_at(&l) * size;
+    a.send = row_buffer(b, rank, l.in_place ? 1 : 0) + layout_send_at(&l) * size;
     if (!layout_no_recv(&l))
-        a.recv = buffer(b, rank, 1) + layout_recv_at(&l) * size;
+        a.recv = row_buffer(b, rank, 1) + layout_recv_at(&l) * size;
     return a;
 }
 
@@ -133,7 +133,7 @@ enum coll_algo bench_runs_by(struct bench *b, const struct row *r)
 }
 
 /* Called for ranks of several hosts at the same time. */
-static void args(void *ctx, unsigned rank, struct coll_args *a)
+static void bench_args(void *ctx, unsigned rank, struct coll_args *a)
 {
     struct bench *b = ctx;
 
@@ -206,7 +206,7 @@ static int bench_row_fill(struct bench *b, char *err)
         pattern_within(&b->val, b->row->bound);
         pattern_sample(&b->val, s->ways ? &s->at : NULL, s->want, s->ways);
         b->val.given = s->given;
-        pattern_prepare(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
+        pattern_prepare(&b->val, &l, row_buffer(b, i, 0), row_buffer(b, i, 1));
     }
     return rc;
 }
@@ -217,7 +217,7 @@ static int operate_loop(struct bench *b, const char *what, unsigned n, struct jo
                         char *err)
 {
     *l = (struct job_loop){.n = n,
-                           .args = args,
+                           .args = bench_args,
                            .stop = bench_row_stop,
                            .ends_ps = l->ends_ps,
                            .by_steps = b->background != NULL,
@@ -285,7 +285,7 @@ static int measure_error(struct bench *b, struct row *r, char *err)
     for (unsigned i = 0; i < b->cfg.nranks; i++) {
         struct layout l = layout_of(b, i);
 
-        exact_fill(buffer(b, i, 0), r->type, l.nranks, i, 0, layout_send(&l));
+        exact_fill(row_buffer(b, i, 0), r->type, l.nranks, i, 0, layout_send(&l));
     }
     rc = operate(b, "error", 1, err);
     for (unsigned i = 0; !rc && i < b->cfg.nranks; i++) {
@@ -294,7 +294,7 @@ static int measure_error(struct bench *b, struct row *r, char *err)
 
         for (unsigned k = 0; !rc && layout_piece(&l, k, &p); k++)
             if (p.source == LAYOUT_ALL)
-                rc = exact_error(&r->ulp, buffer(b, i, 1) + p.at * dtype_size(r->type), r->type,
+                rc = exact_error(&r->ulp, row_buffer(b, i, 1) + p.at * dtype_size(r->type), r->type,
                                  r->op == OP_AVG, l.nranks, p.first, p.n);
         if (rc)
             snprintf(err, COMM_TEXT, "no memory for the exact sums");
@@ -346,7 +346,7 @@ static int bench_row_check(struct bench *b, struct run_result *run, char *err)
     for (unsigned i = 0; i < b->cfg.nranks; i++) {
         struct layout l = layout_of(b, i);
 
-        run->wrong += pattern_check(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
+        run->wrong += pattern_check(&b->val, &l, row_buffer(b, i, 0), row_buffer(b, i, 1));
     }
     run->checked = true;
     return 0;
@@ -391,7 +391,7 @@ static int run_place(struct bench *b, struct row *r, int place, char *err)
     if (!rc && o->warmup)
         rc = operate(b, "warm-up", o->warmup, err);
     else if (!rc)
-        rc = job_connect(b->j, args, b, err);
+        rc = job_connect(b->j, bench_args, b, err);
     if (!rc && b->cfg.counters)
         counters_begin(b->cfg.counters, world_net(b->w));
     if (!rc && b->background)

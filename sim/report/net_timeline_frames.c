@@ -117,8 +117,8 @@ void net_timeline_end_run(struct net_timeline *n, struct timeline_line *l)
 
 /* When the frame began to occupy the link, by its arrival: of its header, where the node there cuts
  * through. */
-static int64_t started(const struct net_timeline *n, const struct timeline_line *l, int64_t took_ps,
-                       int64_t arrived_ps)
+static int64_t frame_started(const struct net_timeline *n, const struct timeline_line *l,
+                             int64_t took_ps, int64_t arrived_ps)
 {
     const struct fab_node *to = &n->cfg.fab->nodes[l->to];
     const struct fab_port *p = &n->cfg.fab->nodes[l->from].ports[l->from_port];
@@ -134,7 +134,7 @@ static void add_frame(struct net_timeline *n, struct timeline_line *l, struct rt
     uint64_t rate = n->cfg.fab->nodes[l->from].ports[l->from_port].rate_bps;
     uint64_t wire = frame_wire_bytes(m);
     int64_t took = rate ? (int64_t)(wire * 8 * PS_PER_S / rate) : 0;
-    int64_t start = started(n, l, took, now);
+    int64_t start = frame_started(n, l, took, now);
     struct frame_flow f = flow_of(n, m);
 
     if (start < l->to_ps)

@@ -16,7 +16,7 @@ static json_t *flows_json(const struct fabric *f, const struct flows *s)
     return a;
 }
 
-static double us(int64_t ps)
+static double us_of(int64_t ps)
 {
     return (double)ps / PS_PER_US;
 }
@@ -37,12 +37,12 @@ static json_t *line_json(const struct net_timeline *n, unsigned d)
         (int)timeline_node_pid(n->cfg.t, l->from), "tid", TID_PORT + l->from_port, "tiers",
         (int)from->tier, (int)to->tier, "in_node",
         from->domain != FAB_NONE && to->domain == from->domain, "rate_Gbps",
-        (double)link->rate_bps * 1e-9, "latency_us", us(from->ports[l->from_port].latency_ps),
+        (double)link->rate_bps * 1e-9, "latency_us", us_of(from->ports[l->from_port].latency_ps),
         "buffer_bytes", (json_int_t)link->buffer_bytes, "frames",
         (json_int_t)(b->frames - a->frames), "bytes", (json_int_t)(b->bytes - a->bytes), "busy_us",
-        us(b->busy_ps - a->busy_ps), "queue_peak_bytes", (json_int_t)l->peak, "ecn_marks",
+        us_of(b->busy_ps - a->busy_ps), "queue_peak_bytes", (json_int_t)l->peak, "ecn_marks",
         (json_int_t)(b->ecn_marks - a->ecn_marks), "pauses", (json_int_t)(b->pauses - a->pauses),
-        "paused_us", us(paused > 0 ? paused : 0), "lost", (json_int_t)(b->lost - a->lost),
+        "paused_us", us_of(paused > 0 ? paused : 0), "lost", (json_int_t)(b->lost - a->lost),
         "corrupted", (json_int_t)(b->corrupted - a->corrupted), "queue_full",
         (json_int_t)(b->overflows - a->overflows), "link_down",
         (json_int_t)(b->down - a->down + b->discarded - a->discarded), "flows",

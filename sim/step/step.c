@@ -399,7 +399,8 @@ static int write_json(const struct step_report *r)
 /* ---- all of it ---- */
 
 /* Two GPUs of each group suffice to simulate it, and the stages and shards between them. */
-static int fits(const struct step_opts *o, const struct step_collective *u, unsigned n, char *err)
+static int step_fits(const struct step_opts *o, const struct step_collective *u, unsigned n,
+                     char *err)
 {
     uint64_t passes = (uint64_t)o->work->pp * o->work->microbatches;
 
@@ -429,7 +430,7 @@ int step_run(const struct step_opts *o, char *err)
     int rc;
 
     r.n = step_collectives(o->work, r.collective);
-    rc = fits(o, r.collective, r.n, err);
+    rc = step_fits(o, r.collective, r.n, err);
     rc = rc ? rc : step_name_algorithms(o->work, r.collective, r.n, err);
     if (rc)
         return rc;

@@ -12,7 +12,7 @@ static double step_bound_later(double a, double b)
 
 /* GPUs of a child that send to the next one, all at the same time, where that follows from their
  * number: the last `inner` ones, or all. Else 0: step_load.h counts them. */
-static double crossing(const struct cost_level *v, struct cost_axis a)
+static double level_crossing(const struct cost_level *v, struct cost_axis a)
 {
     if (a.inner >= v->below)
         return a.inner % v->below ? 0 : v->below;
@@ -31,7 +31,7 @@ static double sendrecv(const struct cost_levels *l, struct cost_axis a, double b
         if (l->lv[i].role == FAB_ROLE_NVSWITCH || cost_children(l, i, a) <= 1)
             continue;
         s = step_bound_later(s, alone ? bytes / cost_gpu_Bps(l, i, a)
-                                      : bytes * crossing(&l->lv[i], a) / l->lv[i].child_Bps);
+                                      : bytes * level_crossing(&l->lv[i], a) / l->lv[i].child_Bps);
     }
     for (unsigned i = 0; i < l->n && s <= 0; i++)
         if (cost_children(l, i, a) > 1)

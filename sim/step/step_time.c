@@ -45,7 +45,7 @@ static double step_time_pass(const struct step_cost *c, double start, double mat
 }
 
 /* Whether the stage's k-th pass is a forward one, and of which microbatch. */
-static bool order(const struct step_cost *c, unsigned stage, unsigned k, unsigned *micro)
+static bool pass_order(const struct step_cost *c, unsigned stage, unsigned k, unsigned *micro)
 {
     unsigned m = c->microbatches, ahead = c->stages - 1 - stage;
 
@@ -77,7 +77,7 @@ static double *done_at(const struct time_run *r, unsigned stage, unsigned micro,
 }
 
 /* Runs the next pass of a stage if its input is there. */
-static bool advance(struct time_run *r, unsigned stage)
+static bool stage_advance(struct time_run *r, unsigned stage)
 {
     const struct step_cost *c = r->c;
     unsigned m = c->microbatches, micro;
@@ -86,7 +86,7 @@ static bool advance(struct time_run *r, unsigned stage)
 
     if (r->next[stage] == 2 * m)
         return false;
-    forward = order(c, stage, r->next[stage], &micro);
+    forward = pass_order(c, stage, r->next[stage], &micro);
     if (forward ? stage > 0 : stage + 1 < c->stages) {
         double there = *done_at(r, forward ? stage - 1 : stage + 1, micro, forward);
 
@@ -122,7 +122,7 @@ double step_seconds(const struct step_cost *c)
     while (any) {
         any = false;
         for (unsigned s = 0; s < c->stages; s++)
-            while (advance(&r, s))
+            while (stage_advance(&r, s))
                 any = true;
     }
     for (unsigned s = 0; whole && s < c->stages; s++)

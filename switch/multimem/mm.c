@@ -58,7 +58,7 @@ int mm_memory(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t 
                                         : mm_load_check(e, addr, len);
 }
 
-static const char *why(uint8_t status)
+static const char *mm_why(uint8_t status)
 {
     switch (status) {
     case WC_RETRY_EXC_ERR:
@@ -84,7 +84,7 @@ void mm_complete(const struct cqe *c)
     if (g->failed || g->doomed || c->status == WC_WR_FLUSH_ERR)
         return;
     if (c->status != WC_SUCCESS)
-        mm_lost(e, why(c->status));
+        mm_lost(e, mm_why(c->status));
     else if (MM_WR_IS_LOAD(c->wr_id))
         mm_load_done(e, MM_WR_INDEX(c->wr_id), c->virt);
     else

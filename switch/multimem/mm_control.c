@@ -186,7 +186,7 @@ static enum agg_status bind_edge(struct mm_group *g, struct mm_edge *e, const st
     return mm_edge_open(g, e);
 }
 
-static void grant(struct mm_group *g, const struct mm_edge *e, const struct mm_ctl *c)
+static void member_grant(struct mm_group *g, const struct mm_edge *e, const struct mm_ctl *c)
 {
     struct mm_ctl r = answer_to(c, AGG_OK, "");
 
@@ -225,7 +225,7 @@ static void on_bind(struct mm *mm, const struct an_addr *from, const struct mm_c
         return;
     }
     mm_check_group(g);
-    grant(g, e, c);
+    member_grant(g, e, c);
 }
 
 /* ---- members that are bound ---- */

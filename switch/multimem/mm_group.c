@@ -99,7 +99,7 @@ static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
     return AGG_OK;
 }
 
-static void account(struct mm_group *g, int sign)
+static void group_account(struct mm_group *g, int sign)
 {
     struct mm_counters *c = &g->mm->cnt;
 
@@ -175,7 +175,7 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
         free_memory(g);
         return st;
     }
-    account(g, 1);
+    group_account(g, 1);
     LIST_INSERT_HEAD(&mm->groups, g, link);
     *out = g;
     return AGG_OK;
@@ -287,7 +287,7 @@ void mm_group_free(struct mm_group *g)
     g->mm->cnt.mm_loads_used -= g->n_loads;
     if (g->doomed && !g->failed)
         SLIST_REMOVE(&g->mm->doomed, g, mm_group, doomed_link);
-    account(g, -1);
+    group_account(g, -1);
     LIST_REMOVE(g, link);
     free_memory(g);
 }

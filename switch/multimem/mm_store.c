@@ -80,7 +80,7 @@ static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
 }
 
 /* Acknowledges the oldest slices, up to the first incomplete one. */
-static void acknowledge(struct mm_edge *e)
+static void slices_acknowledge(struct mm_edge *e)
 {
     uint32_t head = e->head;
     struct mm_store *s;
@@ -135,7 +135,7 @@ static void write_members(struct mm_edge *e, struct mm_store *s)
     if (s->waits)
         return;
     mm_store_drop(s); /* no bytes, or no other members */
-    acknowledge(e);
+    slices_acknowledge(e);
 }
 
 enum sink_verdict mm_store_packet(void *user, struct qp *qp, const struct roce_pkt *k,
@@ -179,7 +179,7 @@ void mm_store_done(struct mm_edge *e, uint32_t i)
     if (--s->waits)
         return;
     mm_store_drop(s);
-    acknowledge(e);
+    slices_acknowledge(e);
     mm_check_slices(e->g);
 }
 

@@ -29,7 +29,7 @@ static bool mark(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool 
     return true;
 }
 
-static void notify(struct net *n, uint16_t node, uint16_t port, bool up)
+static void port_notify(struct net *n, uint16_t node, uint16_t port, bool up)
 {
     struct node *nd = net_node(n, node);
 
@@ -42,7 +42,7 @@ void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_
     net_catch_up(n, now_ps);
     if (mark(n, node, port, NODE_CABLE_DOWN, up)) {
         events_add(&n->ev, n->now_ps, up ? NET_EV_PORT_UP : NET_EV_PORT_DOWN, node, port);
-        notify(n, node, port, up);
+        port_notify(n, node, port, up);
     }
 }
 
@@ -114,9 +114,9 @@ static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
         }
     for (unsigned i = 0; i < links; i++) {
         if (end[2 * i])
-            notify(n, l[i].a, l[i].a_port, up);
+            port_notify(n, l[i].a, l[i].a_port, up);
         if (end[2 * i + 1])
-            notify(n, l[i].b, l[i].b_port, up);
+            port_notify(n, l[i].b, l[i].b_port, up);
     }
     if (up)
         use_routes(n, around);

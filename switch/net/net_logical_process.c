@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static inline void set(struct net *n, uint16_t node, uint32_t i, int64_t t)
+static inline void event_set(struct net *n, uint16_t node, uint32_t i, int64_t t)
 {
     struct apart *a = n->apart;
 
@@ -39,7 +39,7 @@ static inline void set(struct net *n, uint16_t node, uint32_t i, int64_t t)
 
 void apart_set_tick(struct net *n, uint16_t node, int64_t t)
 {
-    set(n, node, n->apart->process[node].tick, t);
+    event_set(n, node, n->apart->process[node].tick, t);
 }
 
 /* A frame starts on an empty link: tells the peer, by a message if another partition runs it. */
@@ -51,7 +51,7 @@ static void first_on_link(void *ctx)
     struct mailbox *l;
 
     if (likely(s->peer_partition == mine->id)) {
-        set(s->net, s->peer, s->arrives, t);
+        event_set(s->net, s->peer, s->arrives, t);
         return;
     }
     if (s->peer_is_far)
@@ -75,7 +75,7 @@ static void take_messages(struct net *n, const struct partition *part, bool of_f
                          "a message reached a partition that does not run its node");
             T_ASSERT_HOT(l->a[i].t >= a->process[l->a[i].node].now_ps,
                          "a frame arrives in the past of its receiver: the lookahead is broken");
-            set(n, l->a[i].node, l->a[i].i, l->a[i].t);
+            event_set(n, l->a[i].node, l->a[i].i, l->a[i].t);
         }
         l->n = 0;
     }
@@ -85,7 +85,7 @@ static void start_is_earlier(void *ctx)
 {
     struct transmitter *s = ctx;
 
-    set(s->net, s->node, s->starts, egress_next_start(s->e));
+    event_set(s->net, s->node, s->starts, egress_next_start(s->e));
 }
 
 /* Prefetches a frame whose headers are already in the caches. */
@@ -321,7 +321,7 @@ static void catch_up_far(struct net *n)
     n->now_ps = a->hosts_end_ps - 1;
 }
 
-static void split(struct net *n)
+static void net_split(struct net *n)
 {
     struct apart *a = n->apart;
 
@@ -345,7 +345,7 @@ static void split(struct net *n)
         egress_on_earlier(s->e, start_is_earlier, s);
         egress_apart(s->e, first_on_link);
         start_is_earlier(s);
-        set(n, s->peer, s->arrives, egress_next_arrival(s->e));
+        event_set(n, s->peer, s->arrives, egress_next_arrival(s->e));
     }
 }
 
@@ -378,7 +378,7 @@ int net_apart(struct net *n, bool apart)
             return rc;
     }
     if (apart) {
-        split(n);
+        net_split(n);
     } else {
         catch_up_far(n);
         merge(n);

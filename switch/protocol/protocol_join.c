@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void grant(struct pn_job *j, unsigned i)
+static void child_grant(struct pn_job *j, unsigned i)
 {
     struct agg_ctl c = pn_about(j, j->child[i].xid, j->child[i].who.first_member);
 
@@ -110,7 +110,7 @@ static void go_on(struct pn_job *j)
         return;
     }
     for (unsigned i = 0; i < j->n; i++)
-        grant(j, i);
+        child_grant(j, i);
 }
 
 static unsigned founded_by(const struct protocol_node *p, uint16_t host)
@@ -305,7 +305,7 @@ void pn_join(struct protocol_node *p, const struct pn_request *r)
     if (st != AGG_OK)
         pn_answer(p, r, AGG_JOIN_REPLY, st, text);
     else if (j->job)
-        grant(j, x.child); /* the first answer was lost */
+        child_grant(j, x.child); /* the first answer was lost */
     else
         go_on(j);
 }
@@ -328,7 +328,7 @@ void pn_join_reply(struct protocol_node *p, const struct pn_request *r)
             return;
         }
         for (unsigned i = 0; i < j->n; i++)
-            grant(j, i);
+            child_grant(j, i);
         return;
     }
     join_text(text, "%.*s", (int)sizeof(r->c->text) - 1, r->c->text);

@@ -30,7 +30,7 @@ static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
 }
 
 /* When the first waiting frame of a class can start; PS_NEVER: none waits. */
-static inline int64_t ready(const struct egress *e, uint8_t cls)
+static inline int64_t class_ready(const struct egress *e, uint8_t cls)
 {
     if (!(e->classes >> cls & 1))
         return PS_NEVER;
@@ -42,13 +42,13 @@ static void plan_all(struct egress *e)
 {
     const uint8_t turn = e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS;
     const uint8_t other = e->lossy_turn ? FRAME_LOSSLESS : FRAME_LOSSY;
-    int64_t best = ready(e, FRAME_CONTROL), t;
+    int64_t best = class_ready(e, FRAME_CONTROL), t;
     uint8_t what = FRAME_CONTROL;
 
-    t = ready(e, turn);
+    t = class_ready(e, turn);
     if (t < best)
         best = t, what = turn;
-    t = ready(e, other);
+    t = class_ready(e, other);
     if (t < best)
         best = t, what = other;
     t = RTE_MAX(e->pull_ps, e->free_ps);
@@ -62,7 +62,7 @@ static void plan_all(struct egress *e)
     e->start_what = what;
 }
 
-static inline void plan(struct egress *e)
+static inline void start_plan(struct egress *e)
 {
     if (likely(!e->classes && e->pull_ps == PS_NEVER)) {
         e->full = flight_full(e);
@@ -74,7 +74,7 @@ static inline void plan(struct egress *e)
 
 void egress_plan(struct egress *e)
 {
-    plan(e);
+    start_plan(e);
 }
 
 /* Called after a frame of cls has started. Usually all waiting frames are of one class. */
@@ -84,7 +84,7 @@ static inline void plan_after(struct egress *e, uint8_t cls)
         plan_all(e);
         return;
     }
-    e->start_ps = ready(e, cls);
+    e->start_ps = class_ready(e, cls);
     e->start_what = cls;
 }
 
@@ -157,7 +157,7 @@ static __rte_always_inline void egress_start_frame(struct egress *e, struct rte_
     }
 }
 
-static struct rte_mbuf *pull(struct egress *e, int64_t s)
+static struct rte_mbuf *source_pull(struct egress *e, int64_t s)
 {
     int64_t resume = e->pause_ps[FRAME_LOSSLESS], since = e->pull_ps;
     struct rte_mbuf *m;
@@ -270,7 +270,7 @@ static inline bool in_order(const struct egress *e)
 static void egress_run(struct egress *e, int64_t now)
 {
     if (unlikely(e->full)) /* frames in flight may have arrived */
-        plan(e);
+        start_plan(e);
     T_ASSERT_HOT(classes_agree(e), "the classes of a queue and their sums disagree");
     while (e->start_ps <= now) {
         uint8_t cls = e->start_what;
@@ -280,10 +280,10 @@ static void egress_run(struct egress *e, int64_t now)
         if (flight_full(e))
             return; /* the caller takes the arrivals that are due */
         if (cls == START_PULL) {
-            m = pull(e, s);
+            m = source_pull(e, s);
             if (m)
                 egress_start_frame(e, m, s);
-            plan(e);
+            start_plan(e);
         } else if (likely(in_order(e))) {
             start_waiting(e, cls, now);
             plan_after(e, cls);
@@ -333,13 +333,13 @@ static inline void egress_enter(struct egress *e, struct waiting *r, struct rte_
         egress_start_frame(e, *m++, now_ps);
         if (--n) {
             wait_in(e, r, m, n, bytes, now_ps);
-            plan(e);
+            start_plan(e);
             egress_run(e, now_ps); /* frames may take zero time */
         }
     } else {
         wait_in(e, r, m, n, bytes, now_ps);
     }
-    plan(e);
+    start_plan(e);
     call_if_earlier(e, before);
 }
 
@@ -442,7 +442,7 @@ void egress_kick(struct egress *e, int64_t now_ps)
         return;
     before = watched(e);
     e->pull_ps = now_ps;
-    plan(e);
+    start_plan(e);
     call_if_earlier(e, before);
 }
 
@@ -468,6 +468,6 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
         else if (e->pull_ps > now_ps && e->pull_ps == old)
             e->pull_ps = RTE_MAX(now_ps, until_ps);
     }
-    plan(e);
+    start_plan(e);
     call_if_earlier(e, before);
 }

@@ -21,7 +21,7 @@ static enum sink_verdict on_packet(void *user, struct qp *qp, const struct roce_
     return slot_input(qp_user(qp), k, m);
 }
 
-static const char *why(uint8_t status)
+static const char *an_why(uint8_t status)
 {
     switch (status) {
     case WC_RETRY_EXC_ERR:
@@ -58,7 +58,7 @@ static void on_complete(void *user, const struct cqe *c)
     }
     if (c->qp != a->ctl) {
         if (c->status != WC_SUCCESS && c->status != WC_WR_FLUSH_ERR)
-            edge_failed(qp_user(c->qp), why(c->status));
+            edge_failed(qp_user(c->qp), an_why(c->status));
         return;
     }
     if (!c->is_recv || c->status != WC_SUCCESS)

@@ -77,14 +77,14 @@ static void window_resize(struct an_group *g, uint32_t window)
     window_offer(g);
 }
 
-static uint32_t shares(uint32_t groups)
+static uint32_t window_shares(uint32_t groups)
 {
     return groups < 2 ? 1 : rte_align32pow2(groups);
 }
 
 uint32_t window_make_room(struct an *a, uint32_t joining, bool *kept)
 {
-    uint32_t n = shares((uint32_t)a->cnt.groups + joining);
+    uint32_t n = window_shares((uint32_t)a->cnt.groups + joining);
     struct an_group *g = NULL;
 
     *kept = false;
@@ -116,7 +116,7 @@ bool window_any_gave(const struct an *a)
 
 void window_restore(struct an *a)
 {
-    uint32_t n = shares((uint32_t)a->cnt.groups);
+    uint32_t n = window_shares((uint32_t)a->cnt.groups);
     struct an_group *g = NULL;
 
     if (!a->room_back)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# scripts/names.py, a part of make lint: the tree passes, and a second header of a name, a second struct of a tag and a third file-local function of a
-# bare name are found.
+# scripts/names.py, a part of make lint: the tree passes, and a second header of a name, a second struct of a tag, a second file-local function of a
+# bare name and one of a vague name are found.
 # clock: virtual
 . "$(dirname "$0")/lib.sh"
 command -v git >/dev/null && command -v python3 >/dev/null || skip "no git or no python3"
@@ -18,8 +18,8 @@ finds() { # finds TEXT: that line alone; without TEXT none
     [ "$rc" = $((${1:+1} + 0)) ] || fail "exit status $rc: ${1:-nothing}"
 }
 put base/heap.h 'struct heap { int n; };'
-put base/heap.c $'static int take(struct heap *h)\n{\n    return h->n;\n}'
-put fabric/pool.c $'struct heap { int n; }; /* the same, as a wire format may be */\nstatic int take(int n)\n{\n    return n;\n}'
+put base/heap.c $'static int sift(struct heap *h)\n{\n    return h->n;\n}'
+put fabric/pool.c $'struct heap { int n; }; /* the same, as a wire format may be */\nstatic int refill(int n)\n{\n    return n;\n}'
 put io/loop.c $'static int take_frame(int n)\n{\n    return n;\n}'
 put include/tributary/heap.h 'struct heap { long n; };'
 put tests/heap.h 'struct heap { long n; };'
@@ -31,7 +31,9 @@ put io/ring.h 'struct heap { long n; };'
 finds 'names: struct heap: found different ones in base/heap.h and fabric/pool.c and io/ring.h, expected a tag for each'
 put io/ring.h $'struct heap;\nstruct ring { struct heap *h; };'
 finds
+put io/loop.c $'static int sift(int n)\n{\n    return n;\n}'
+finds 'names: sift(): found in base/heap.c and io/loop.c, expected <object>_<verb>'
 put io/loop.c $'static int take(int n)\n{\n    return n;\n}'
-finds 'names: take(): found in 3 files (base/heap.c, fabric/pool.c, io/loop.c), expected <object>_<verb> in a third'
-put io/loop.c $'static int take(int n);\nint take_from(int n);'
+finds 'names: take(): found in io/loop.c, expected <object>_<verb>'
+put io/loop.c $'static int sift(int n);\nstatic int take(int n);\nint take_from(int n);'
 finds

@@ -32,7 +32,7 @@ static uint64_t exact_mix(uint64_t a, uint64_t b)
 }
 
 /* A number of the type. The largest exponent leaves room for the sum of all ranks. */
-static double contribution(enum dtype t, unsigned nranks, unsigned rank, uint64_t i)
+static double exact_contribution(enum dtype t, unsigned nranks, unsigned rank, uint64_t i)
 {
     const struct exact_shape *s = &shapes[t];
     uint64_t h = exact_mix(rank, i), sign = exact_mix(UINT32_MAX, i);
@@ -97,7 +97,7 @@ void exact_fill(void *buf, enum dtype t, unsigned nranks, unsigned rank, uint64_
     uint64_t own = n < EXACT_PERIOD ? n : EXACT_PERIOD;
 
     for (uint64_t i = 0; i < own; i++)
-        exact_store(t, buf, i, contribution(t, nranks, rank, (first + i) % EXACT_PERIOD));
+        exact_store(t, buf, i, exact_contribution(t, nranks, rank, (first + i) % EXACT_PERIOD));
     for (uint64_t done = own; done < n; done += own) {
         uint64_t part = n - done < own ? n - done : own;
         memcpy((uint8_t *)buf + done * size, buf, part * size);
@@ -123,7 +123,7 @@ int exact_error(struct ulp *u, const void *buf, enum dtype t, bool avg, unsigned
         return -ENOMEM;
     for (uint64_t i = 0; i < own; i++) {
         for (unsigned r = 0; r < nranks; r++)
-            want[i] += (quad)contribution(t, nranks, r, (first + i) % EXACT_PERIOD);
+            want[i] += (quad)exact_contribution(t, nranks, r, (first + i) % EXACT_PERIOD);
         if (avg)
             want[i] /= (quad)nranks;
     }

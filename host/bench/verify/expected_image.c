@@ -125,8 +125,8 @@ struct cursor {
 
 /* The part that all images have in one run from their cursors on; its length, 0: it is no one
  * stream's. */
-static uint64_t common(const struct expected *x, const struct image *in, unsigned n,
-                       const struct cursor *at, const void **v, uint64_t *from)
+static uint64_t run_common(const struct expected *x, const struct image *in, unsigned n,
+                           const struct cursor *at, const void **v, uint64_t *from)
 {
     uint64_t len = UINT64_MAX;
 
@@ -145,7 +145,7 @@ static uint64_t common(const struct expected *x, const struct image *in, unsigne
     return len;
 }
 
-static void advance(const struct image *in, unsigned n, struct cursor *at, uint64_t len)
+static void cursors_advance(const struct image *in, unsigned n, struct cursor *at, uint64_t len)
 {
     for (unsigned k = 0; k < n; k++) {
         at[k].skip += len;
@@ -167,7 +167,7 @@ int image_reduce(struct expected *x, const struct image *in, unsigned n, image_f
     *out = (struct image){.run = arena_alloc(&x->arena, most, sizeof(*out->run))};
     rc = out->run ? rc : -ENOMEM;
     while (!rc && at[0].run < in[0].n) {
-        uint64_t from = 0, len = common(x, in, n, at, v, &from);
+        uint64_t from = 0, len = run_common(x, in, n, at, v, &from);
         unsigned first = image_samples(x, from), count = image_samples(x, from + len) - first;
         uint8_t *values = arena_alloc(&x->arena, count + 1, x->size);
 
@@ -177,7 +177,7 @@ int image_reduce(struct expected *x, const struct image *in, unsigned n, image_f
         if (count)
             fn(x, ctx, values, v, n, count, first, off / x->size - from / x->size);
         out->run[out->n++] = (struct expected_run){len, from, values};
-        advance(in, n, at, len);
+        cursors_advance(in, n, at, len);
         off += len;
     }
     free(at);

@@ -219,8 +219,8 @@ static int sum_up(struct expected *x, struct expected_group *g, const struct lan
 }
 
 /* The step of all ranks: what goes up is combined, the result goes to each that takes it. */
-static int exchange(struct expected *x, struct expected_group *g, const struct lane *lane,
-                    const struct step *st)
+static int group_exchange(struct expected *x, struct expected_group *g, const struct lane *lane,
+                          const struct step *st)
 {
     struct image result = {0}, mean = {0};
     int rc = 0;
@@ -254,7 +254,7 @@ int expected_agg(struct expected *x, unsigned rank, unsigned lane, const struct 
     }
     if (g->here[l->chan] < g->n)
         return 0;
-    rc = st->len ? exchange(x, g, l, st) : 0;
+    rc = st->len ? group_exchange(x, g, l, st) : 0;
     g->here[l->chan] = 0;
     for (unsigned i = 0; !rc && i < g->n; i++) {
         unsigned r = g->rank[i], at;

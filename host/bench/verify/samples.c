@@ -51,7 +51,7 @@ static void add_blocks(struct samples *s, uint64_t total, unsigned nranks)
     }
 }
 
-static int ascending(const void *a, const void *b)
+static int sample_compare(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
 
@@ -83,7 +83,7 @@ void samples_choose(struct samples *s, const struct layout *l, enum dtype t, uin
 
         samples_add(s, from + samples_mix(total, i) % (to - from), total);
     }
-    qsort(s->at, s->n, sizeof(*s->at), ascending);
+    qsort(s->at, s->n, sizeof(*s->at), sample_compare);
     for (unsigned i = 0; i < s->n; i++)
         if (!n || s->at[n - 1] != s->at[i])
             s->at[n++] = s->at[i];
@@ -179,7 +179,7 @@ static struct number summand(enum sample_kind kind, int bias, int man_bits, unsi
 }
 
 /* An infinity or any NaN, a signalling one too; E4M3's NaN. */
-static uint64_t special(int exp_bits, int man_bits, uint64_t h)
+static uint64_t special_bits(int exp_bits, int man_bits, uint64_t h)
 {
     uint64_t top = ((1ull << exp_bits) - 1) << man_bits, man = (1ull << man_bits) - 1;
 
@@ -197,7 +197,7 @@ static uint64_t float_value(int exp_bits, int man_bits, enum redop op, unsigned 
     bool one_of = rank == at % nranks || rank == (at >> 8) % nranks;
 
     if (kind == SPECIAL && one_of)
-        return special(exp_bits, man_bits, h);
+        return special_bits(exp_bits, man_bits, h);
     if (kind == ZEROS && (rank != (at >> 4) % nranks || at & 1)) /* or only negative ones */
         return (at & 6 ? h >> 63 : 1) << (exp_bits + man_bits);
     return encode(exp_bits, man_bits,

@@ -43,7 +43,7 @@ static int64_t truth(const struct test_pattern *v, uint32_t h)
 }
 
 /* Element i of rank's contribution. */
-static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t i)
+static int64_t pattern_contribution(const struct test_pattern *v, unsigned rank, size_t i)
 {
     int64_t limit = exact_limit[v->type];
     uint32_t h = test_pattern_mix(rank, i);
@@ -84,10 +84,10 @@ static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t 
 /* The exact result in 64-bit integers; an integer type has its low bits. */
 static int64_t result(const struct test_pattern *v, size_t i)
 {
-    int64_t acc = contribution(v, 0, i);
+    int64_t acc = pattern_contribution(v, 0, i);
 
     for (unsigned r = 1; r < v->nranks; r++) {
-        int64_t x = contribution(v, r, i);
+        int64_t x = pattern_contribution(v, r, i);
         if (v->op == OP_PROD)
             acc = (int64_t)((uint64_t)acc * (uint64_t)x);
         else if (v->op == OP_MIN)
@@ -232,7 +232,7 @@ static const uint8_t *period(struct test_pattern *v, unsigned source)
         return v->one;
     for (size_t i = 0; i < v->count; i++) {
         if (v->reduces)
-            value_store(v->type, v->one, i, contribution(v, source, i));
+            value_store(v->type, v->one, i, pattern_contribution(v, source, i));
         else
             store_bits(v->type, v->one, i, source);
     }

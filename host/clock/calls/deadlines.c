@@ -12,7 +12,7 @@
 
 /* Guesses the clock of a condition variable from its deadline: its attributes cannot be read back.
  */
-static clockid_t guess(const struct timespec *t)
+static clockid_t clock_guess(const struct timespec *t)
 {
     return program_clock_guess(tribclock.fabric, ns_of_timespec(t)) == PROGRAM_MONOTONIC
                ? CLOCK_MONOTONIC
@@ -48,7 +48,7 @@ CALL int cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
     if (!APPLIES())
         return tribclock.pthread_cond_timedwait(c, m, t);
     return tribclock.pthread_cond_timedwait(
-        c, m, tribclock_deadline(guess(t), t, &(struct timespec){.tv_sec = 0}));
+        c, m, tribclock_deadline(clock_guess(t), t, &(struct timespec){.tv_sec = 0}));
 }
 
 CALL int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t id,

@@ -21,7 +21,7 @@
 /* Whether this process can read the address: the system call copies the signal set before it
  * rejects its first argument, so it fails with EFAULT if not. Pages mapped beyond the end of their
  * file cannot be read, nor can the memory of some devices. */
-static bool readable(uintptr_t at)
+static bool address_readable(uintptr_t at)
 {
     return syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) == 0 || errno != EFAULT;
 }
@@ -66,7 +66,7 @@ static bool walk_over(struct memory_walk *k, const struct mapping *m)
 
     if (m->to <= k->at)
         return true;
-    if (m->from > k->at || !(m->r || m->w) || (k->write && !m->w) || !readable(to - 1))
+    if (m->from > k->at || !(m->r || m->w) || (k->write && !m->w) || !address_readable(to - 1))
         k->rc = -EFAULT;
     k->at = to;
     return !k->rc && k->at < k->end;
@@ -128,7 +128,7 @@ int process_check_memory(void *ctx, const void *addr, size_t len, bool write)
     int fd;
 
     (void)ctx;
-    if (!readable(k.at) || !readable(k.end - 1))
+    if (!address_readable(k.at) || !address_readable(k.end - 1))
         return -EFAULT;
     fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
