@@ -11,6 +11,7 @@
 
 #include "trace/finding.h"
 #include "trace/label_map.h"
+#include "trace/repair.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,6 +90,7 @@ struct app_file {
 };
 
 struct app_building;
+struct nccl_log;
 
 struct app_graph {
     const char *format; /* "GOAL", for people */
@@ -97,9 +99,11 @@ struct app_graph {
     struct app_file *file;
     uint32_t n_ranks, n_groups, n_files;
     uint64_t n_ops, n_deps;
-    uint64_t deps_unused; /* of a kind that the format has and a replay does not keep */
-    uint32_t alike;       /* ranks that do the same as rank 0, which stands for them; 0: none */
-    bool partial;         /* of ranks without operations the rest of the trace may know */
+    uint32_t alike;   /* ranks that do the same as rank 0, which stands for them; 0: none */
+    bool partial;     /* of ranks without operations the rest of the trace may know */
+    uint64_t span_ns; /* of the longest rank by the trace's clock; 0: it has none */
+    uint64_t repaired[REPAIRS]; /* uses of each rule */
+    struct nccl_log *log;       /* what a reader of several files keeps until all are read */
     struct findings found;
     struct label_map group_names;
     struct app_building *building;

@@ -139,6 +139,7 @@ static void op_tell(struct run *r, const struct run_op *o, uint64_t t, uint32_t 
 static void op_end(struct run *r, const struct run_op *o, uint64_t t)
 {
     r->t[o->id] = t;
+    r->path->ended++;
     if (t >= r->path->ns) {
         r->path->ns = t;
         r->path->rank = o->rank;
@@ -272,7 +273,9 @@ static void op_start(struct run *r, const struct run_op *o)
     else if (app_op_joins(o->op))
         coll_start(r, o);
     else
-        op_end(r, o, __builtin_add_overflow(t, o->op->ns, &t) ? UINT64_MAX : t);
+        op_end(r, o,
+               o->op->kind != APP_COLL && __builtin_add_overflow(t, o->op->ns, &t) ? UINT64_MAX
+                                                                                   : t);
 }
 
 static void run_all(struct run *r)
@@ -289,9 +292,9 @@ static void run_all(struct run *r)
 
 static void path_count(struct run *r)
 {
-    uint32_t at = r->path->op + (uint32_t)r->base[r->path->rank];
+    uint32_t at = r->path->ended ? r->path->op + (uint32_t)r->base[r->path->rank] : NONE;
 
-    for (; r->path->started && at != NONE; at = r->via[at])
+    for (; at != NONE; at = r->via[at])
         r->path->ops++;
 }
 

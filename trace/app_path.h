@@ -11,11 +11,11 @@
 #include "trace/app_graph.h"
 
 struct app_path {
-    uint64_t ns;       /* of the critical path */
-    uint64_t ops;      /* on it */
-    uint32_t rank, op; /* where it ends; nothing where the trace has no operation */
-    uint64_t started;  /* operations */
-    uint64_t met;      /* messages with both ends */
+    uint64_t ns;             /* of the critical path */
+    uint64_t ops;            /* on it */
+    uint32_t rank, op;       /* where it ends, where anything does */
+    uint64_t started, ended; /* operations */
+    uint64_t met;            /* messages with both ends */
 };
 
 /* Notes what is wrong with messages and dependencies of the graph. */

@@ -77,7 +77,9 @@ static void print_path(const struct doctor *d, FILE *out)
 {
     char place[PLACE], time[32];
 
-    if (!d->way.started)
+    if (d->g->span_ns)
+        fprintf(out, "Span of the longest rank: %s\n", ns_text(d->g->span_ns, time, sizeof(time)));
+    if (!d->way.ended)
         return;
     fprintf(
         out, "Critical path without a network: %s, %" PRIu64 " operations, to rank %u (%s)\n",
@@ -86,6 +88,14 @@ static void print_path(const struct doctor *d, FILE *out)
     if (d->all.busy_ns)
         fprintf(out, "Busiest stream: rank %u, stream %u computes for %s\n", d->busy_rank,
                 d->all.busy_stream, ns_text(d->all.busy_ns, time, sizeof(time)));
+}
+
+static void print_repaired(const struct app_graph *g, FILE *out)
+{
+    for (unsigned r = 0; r < REPAIRS; r++)
+        if (g->repaired[r])
+            fprintf(out, "Repaired %s: %" PRIu64 " %s\n", repair_name(r), g->repaired[r],
+                    repair_means(r));
 }
 
 static void print_found(const struct findings *f, FILE *out)
@@ -124,5 +134,6 @@ void doctor_print(const struct doctor *d, FILE *out)
                 d->all.marks);
     print_kinds(d, out);
     print_path(d, out);
+    print_repaired(g, out);
     print_found(&g->found, out);
 }

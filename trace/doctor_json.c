@@ -90,7 +90,7 @@ static json_t *path_json(const struct doctor *d)
 
     number_set(one, "ns", d->way.ns);
     number_set(one, "operations", d->way.ops);
-    if (d->way.started) {
+    if (d->way.ended) {
         number_set(one, "rank", d->way.rank);
         app_graph_place(d->g, d->way.rank, &d->g->rank[d->way.rank].op[d->way.op], place, PLACE);
         json_object_set_new(one, "place", json_string(place));
@@ -118,6 +118,16 @@ static json_t *found_json(const struct findings *f)
     return all;
 }
 
+static json_t *repaired_json(const struct app_graph *g)
+{
+    json_t *all = json_object();
+
+    for (unsigned r = 0; r < REPAIRS; r++)
+        if (g->repaired[r])
+            number_set(all, repair_name(r), g->repaired[r]);
+    return all;
+}
+
 json_t *doctor_json(const struct doctor *d)
 {
     json_t *top = json_object(), *totals = json_object();
@@ -137,6 +147,8 @@ json_t *doctor_json(const struct doctor *d)
     json_object_set_new(top, "per_rank", ranks_json(d));
     json_object_set_new(top, "groups", groups_json(d->g));
     json_object_set_new(top, "critical_path", path_json(d));
+    number_set(top, "span_ns", d->g->span_ns);
+    json_object_set_new(top, "repaired", repaired_json(d->g));
     json_object_set_new(top, "wrong", found_json(&d->g->found));
     return top;
 }

@@ -66,14 +66,14 @@ static const struct option_program program = {
     .summary = "say what is in an application's trace, and what is wrong with it",
     .synopsis = "[OPTION...] FILE",
     .text = "Reads the trace of an application (GOAL as text or binary, Chakra ET or JSON, htsim's "
-            "connection matrices, text workloads of astra-sim and SimAI) and "
+            "connection matrices, text workloads of astra-sim and SimAI, Kineto, NCCL's log) and "
             "prints ranks, groups, operations and bytes by kind, and the critical path: the time "
             "that the trace takes when messages and collectives take none and every computation "
             "has a processor of its own.\n\n"
             "Then what is wrong, each with file and line: messages with one end, or with two "
             "sizes; operations that wait for themselves or that never start; dependencies, ranks "
             "and groups that do not exist; collectives that members lack or on which they "
-            "disagree. The file is not changed.",
+            "disagree. What is repaired is counted by rule. The file is not changed.",
     .words = words,
     .n_words = 1,
     .groups = groups,

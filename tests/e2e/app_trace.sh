@@ -48,6 +48,11 @@ code 1 'et: found no rank 1, expected all of 4$' et --check
 cp c.goal et
 code 1 'et/quirks.0.et: found Chakra ET, expected GOAL text as in the files before|found GOAL text among several files' et --check
 
+# files of processes, one of them; what repairs are counted
+code 0 '^Trace .*: NCCL log, 8 ranks, 7 groups$' "$root/tests/trace/samples/nccl-log/syn-8-ranks" --check
+has '^Repaired stream_order: [1-9]' said.out
+code 0 '^Nothing is wrong$' "$root/tests/trace/samples/nccl-log/syn-8-ranks/nccl.node00.41001.log" --check
+
 # by rank, as JSON, with nothing else on standard output
 trib trace c.goal -J - 2>/dev/null | jq -e '.ranks == 2 and .per_rank[1].collectives.all_reduce == {"count": 1, "bytes": 64} and .wrong == [] and
     .groups == [[0, 1]] and .totals.operations.collective.bytes == 128' >/dev/null || fail "JSON"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arbitrary traces of Chakra: protobuf, JSON (what begins with a brace), and groups in front of a byte of 1. */
+/* Arbitrary traces of Chakra and Kineto: protobuf, JSON (what begins with a brace), and groups in front of a byte of 1. */
 #include "tests/fuzz/fuzz_trace.h"
 #include "trace/formats/trace_readers.h"
 

@@ -165,7 +165,52 @@ def text(program, folder, counts):
         yield want["file"], wrong
 
 
-READERS = {"htsim-cm": htsim, "text-workload": text, "goal": goal, "goal-coll": goal, "chakra-et": chakra, "chakra-json": chakra}
+KERNELS = {"allreduce": "all_reduce", "broadcast": "broadcast", "ncclKernel_AllReduce_RING_LL_Sum_float": "all_reduce",
+           "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t": "untyped"}
+
+
+def kineto(program, folder, counts):
+    """The device's kernels of each file."""
+    for want in counts["per_rank"]:
+        found = said(program, os.path.join(folder, want["file"]))
+        if "error" in found:
+            yield want["file"], [found["error"]]
+            continue
+        is_ = {"ranks": found["ranks"], "kernels": kind(found["totals"], "compute", "count"), "colls": found["totals"]["collectives"]}
+        is_["us"] = round(kind(found["totals"], "compute", "ns") / 1000)
+        is_["groups"] = len(found["groups"])
+        colls = {KERNELS[name]: value for name, value in want["nccl_kernels"].items()}
+        expected = {"ranks": want["world_size"], "kernels": want["compute_kernels"], "colls": colls, "us": round(want["compute_kernel_micros"])}
+        expected["groups"] = want["pg_config"]
+        yield want["file"], [] if is_ == expected else [f"found {is_}, expected {expected}"]
+
+
+NCCL = {"AllReduce": "all_reduce", "AllGather": "all_gather", "ReduceScatter": "reduce_scatter", "Broadcast": "broadcast", "Reduce": "reduce"}
+
+
+def nccl(program, folder, counts):
+    """Operations of each process, over its communicators; its rank is that in the largest."""
+    found = said(program, folder)
+    if "error" in found:
+        yield "", [found["error"]]
+        return
+    worlds = {(row["host"], row["pid"]): row["rank"] for row in sorted(counts["per_communicator"], key=lambda row: row["nranks"])}
+    want = {rank: {} for rank in worlds.values()}
+    for row in counts["per_communicator"]:
+        for name, value in row["ops"].items():
+            one = want[worlds[row["host"], row["pid"]]].setdefault(NCCL.get(name, name.lower()), {"count": 0, "bytes": 0})
+            one["count"] += value["count"]
+            one["bytes"] += value["bytes"]
+    is_ = {}
+    for rank in found["per_rank"]:
+        is_[rank["rank"]] = dict(rank["collectives"])
+        for word in ("send", "recv"):
+            if kind(rank, word, "count"):
+                is_[rank["rank"]][word] = {"count": kind(rank, word, "count"), "bytes": kind(rank, word, "bytes")}
+    yield "", [f"rank {rank}: found {is_.get(rank)}, expected {row}" for rank, row in want.items() if is_.get(rank) != row] + [str(row) for row in found["wrong"]]
+
+
+READERS = {"kineto": kineto, "nccl-log": nccl, "htsim-cm": htsim, "text-workload": text, "goal": goal, "goal-coll": goal, "chakra-et": chakra, "chakra-json": chakra}
 
 
 def main():

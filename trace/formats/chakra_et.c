@@ -132,7 +132,7 @@ static int node_read(struct chakra_rank *c, const ChakraNode *node, uint32_t rec
     tensor_read(node, &n);
     if (!rc && n.type == 1 && node->inputs && name_is(&node->name, "## process_group:init ##"))
         chakra_process_groups(c->g, (const char *)node->inputs->values.data,
-                              node->inputs->values.len);
+                              node->inputs->values.len, c->in->name);
     if (!rc)
         rc = chakra_rank_node(c, &n, record);
     for (size_t i = 0; !rc && i < node->n_data_deps; i++)

@@ -77,21 +77,45 @@ int chakra_groups_read(struct app_graph *g, struct trace_input *in)
     return rc;
 }
 
-static void process_group(struct app_graph *g, const json_t *one)
+/* Whether a group has these members, in any order. */
+static bool group_same(const struct app_graph *g, uint32_t number, const json_t *ranks)
+{
+    size_t n = json_array_size(ranks);
+
+    if (number == APP_WORLD || !n)
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        json_int_t v = json_integer_value(json_array_get(ranks, i));
+
+        if (v < 0 || v >= APP_RANKS_MOST || !app_group_has(g, number, (uint32_t)v))
+            return false;
+    }
+    return n == app_group_size(g, number);
+}
+
+void chakra_process_group(struct app_graph *g, const json_t *one, const char *file)
 {
     const char *name = json_string_value(json_object_get(one, "pg_name"));
     const json_t *ranks = json_object_get(one, "ranks");
     uint32_t known;
 
-    if (!name || !json_is_array(ranks) || app_graph_group_find(g, name, strlen(name), &known))
+    if (!name || !json_is_array(ranks))
         return;
+    if (app_graph_group_find(g, name, strlen(name), &known)) {
+        if (!group_same(g, known, ranks))
+            finding_note(
+                &g->found, FINDING_DISAGREE,
+                "%s: found %zu other members of group \"%.40s\", expected those said before", file,
+                json_array_size(ranks), name);
+        return;
+    }
     if (json_array_size(ranks))
         group_enter(g, name, ranks);
     else
         app_graph_group_world(g, name, strlen(name));
 }
 
-void chakra_process_groups(struct app_graph *g, const char *json, size_t n)
+void chakra_process_groups(struct app_graph *g, const char *json, size_t n, const char *file)
 {
     json_t *list = json_loadb(json ? json : "", n, 0, NULL), *own = NULL;
     const char *inner = json_string_value(json_array_get(list, 0));
@@ -101,7 +125,7 @@ void chakra_process_groups(struct app_graph *g, const char *json, size_t n)
         own = json_loads(inner, 0, NULL);
     all = own ? own : list;
     for (size_t i = 0; i < json_array_size(all); i++)
-        process_group(g, json_array_get(all, i));
+        chakra_process_group(g, json_array_get(all, i), file);
     json_decref(own);
     json_decref(list);
 }

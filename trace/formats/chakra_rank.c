@@ -75,6 +75,7 @@ static void node_coll(struct chakra_rank *c, const struct chakra_node *n, struct
     op->peer = APP_ANY;
     op->group = node_group(c, n);
     op->coll = n->comm_type < COLLS && !n->cpu ? colls[n->comm_type] : APP_UNTYPED;
+    c->g->repaired[REPAIR_LOCAL] += op->coll == APP_UNTYPED;
 }
 
 static int node_message(struct chakra_rank *c, const struct chakra_node *n, uint32_t record,
@@ -147,6 +148,7 @@ static void rank_wait(struct chakra_rank *c, const struct chakra_wait *w)
 {
     uint32_t on = number_map_find(&c->ids, w->on, 0);
 
+    c->g->repaired[REPAIR_ABSENT] += on == NUMBER_NONE;
     if (on != NUMBER_NONE)
         app_graph_dep(c->g, w->waits, on, false);
     else
@@ -165,8 +167,7 @@ static void rank_waits(struct chakra_rank *c)
 
     for (size_t i = 0; i < n; i++)
         rank_wait(c, &w[i]);
-    if (!by_ctrl)
-        c->g->deps_unused += c->n_ctrl;
+    c->g->repaired[by_ctrl ? REPAIR_CONTROL : REPAIR_CONTROL_LEFT] += c->n_ctrl;
 }
 
 struct by_id {

@@ -49,8 +49,12 @@ void chakra_rank_end(struct chakra_rank *c);
 int chakra_refuse(struct chakra_rank *c, uint32_t record, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Process groups of a list [{"pg_name": "1", "ranks": [0, 1]}, ..]; ranks [] are all. What is no such
- * list is passed over; groups that are known already stay. */
-void chakra_process_groups(struct app_graph *g, const char *json, size_t n);
+struct json_t;
+
+/* A process group {"pg_name": "1", "ranks": [0, 1]}; ranks [] are all. What is no such object is passed
+ * over; a group that is known stays, and other members are noted. file: for messages. */
+void chakra_process_group(struct app_graph *g, const struct json_t *one, const char *file);
+/* Those of a list of them as text. */
+void chakra_process_groups(struct app_graph *g, const char *json, size_t n, const char *file);
 
 #endif

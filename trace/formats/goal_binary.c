@@ -168,6 +168,7 @@ static int node_waiters(struct goal_block *b, uint32_t i, bool at_start)
     for (uint32_t k = 0; k < n; k++) {
         uint32_t waits = u32_at(b->appendix + 4 * (size_t)(first + k));
 
+        b->g->repaired[REPAIR_ABSENT] += waits >= b->nodes;
         if (waits >= b->nodes) {
             finding_note(&b->g->found, FINDING_DEPENDENCY,
                          "%s: rank %u, record %u: found record %u, expected one below %u",

@@ -260,6 +260,7 @@ static int goal_dependency(struct goal *p, const char *label, size_t n)
     waits = goal_label(p, label, n);
     on = goal_label(p, p->at, m);
     p->at += m;
+    p->g->repaired[REPAIR_ABSENT] += waits == NUMBER_NONE || on == NUMBER_NONE;
     if (waits != NUMBER_NONE && on != NUMBER_NONE)
         app_graph_dep(p->g, waits, on, at_start);
     return goal_line_end(p);

@@ -289,7 +289,7 @@ static int layer_read(struct text_workload *t)
 
 static int layers_read(struct text_workload *t)
 {
-    int rc = 0;
+    int rc = 0, more;
 
     t->w.word = NULL;
     while (!rc && t->n < t->declared) {
@@ -297,8 +297,11 @@ static int layers_read(struct text_workload *t)
         if (!rc)
             rc = layer_read(t);
     }
-    if (!rc && !word_next(t))
+    more = rc ? rc : word_next(t);
+    if (!more)
         return words_refuse(&t->w, "no more layers than the second line says");
+    if (more < 0)
+        return more;
     if (rc == 1)
         finding_note(&t->g->found, FINDING_COUNT,
                      "%s:2: found %u layers, expected the %u that it says", t->in->name, t->n,

@@ -12,6 +12,7 @@ static const struct {
                 uint32_t rank);
 } kinds[] = {
     {"workload_graph", chakra_json_read},
+    {"traceEvents", kineto_read},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -20,7 +21,9 @@ static int kind_read(struct app_graph *g, struct trace_input *in, const json_t *
     for (size_t i = 0; i < KINDS; i++)
         if (json_object_get(top, kinds[i].key))
             return kinds[i].read(g, in, top, rank);
-    return trace_refuse_at(in, "", "found JSON without %s, expected a trace", kinds[0].key);
+    trace_refuse_at(in, "", "found JSON without %s and %s, expected a trace", kinds[0].key,
+                    kinds[1].key);
+    return -ENOMSG;
 }
 
 int trace_json_read(struct app_graph *g, struct trace_input *in, uint32_t rank)

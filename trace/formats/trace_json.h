@@ -14,5 +14,7 @@ struct json_t;
 int trace_json_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
 int chakra_json_read(struct app_graph *g, struct trace_input *in, const struct json_t *top,
                      uint32_t rank);
+int kineto_read(struct app_graph *g, struct trace_input *in, const struct json_t *top,
+                uint32_t rank);
 
 #endif

@@ -2,6 +2,7 @@
 #include "trace/formats/trace_load.h"
 
 #include "trace/trace_files.h"
+#include "trace/formats/nccl_log.h"
 #include "trace/formats/trace_json.h"
 #include "trace/formats/trace_readers.h"
 
@@ -76,6 +77,12 @@ static bool htsim_is(const char *name, const char *at, size_t n)
     return false;
 }
 
+static bool nccl_is(const char *name, const char *at, size_t n)
+{
+    (void)name;
+    return nccl_text_is(at, n);
+}
+
 /* It has no magic number: its name says what it is. */
 static bool chakra_et_is(const char *name, const char *at, size_t n)
 {
@@ -95,8 +102,9 @@ static const struct trace_format {
     {"GOAL binary", goal_binary_is, goal_binary_read, true},
     {"Chakra ET", chakra_et_is, chakra_et_read, false},
     {"GOAL text", goal_text_is, goal_text_read, true},
-    {"Chakra JSON", json_is, trace_json_read, false},
+    {"Chakra JSON or Kineto", json_is, trace_json_read, false},
     {"htsim matrix", htsim_is, htsim_matrix_read, true},
+    {"NCCL log", nccl_is, nccl_text_read, false},
     {"text workload", workload_is, text_workload_read, true},
 };
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -133,13 +141,25 @@ static int load_end(struct trace_input *in, int rc, char *err)
     return rc;
 }
 
+/* All files are read. */
+static int load_build(struct app_graph *g, int rc, char *err)
+{
+    if (!rc && g->log)
+        rc = nccl_log_build(g->log, g, err);
+    nccl_log_free(g->log);
+    g->log = NULL;
+    return rc;
+}
+
 int trace_load_bytes(struct app_graph *g, const char *name, const void *bytes, size_t n, char *err)
 {
     struct trace_input in;
     int rc = trace_input_memory(&in, name, bytes, n);
     const struct trace_format *f = rc ? NULL : format_of(&in, &rc);
 
-    return load_end(&in, f ? f->read(g, &in, APP_ANY) : rc, err);
+    g->partial = f && !f->whole;
+    rc = load_end(&in, f ? f->read(g, &in, APP_ANY) : rc, err);
+    return load_build(g, rc, err);
 }
 
 /* A file of groups, GOAL's or Chakra's. */
@@ -179,9 +199,9 @@ struct trace_loading {
 };
 
 /* Groups have to be there before ranks that name them. */
-static int load_groups(struct trace_loading *l, char *err)
+static int load_groups(struct trace_loading *l, const struct trace_format *f, char *err)
 {
-    const char *path = l->groups ? l->groups : l->format->whole ? NULL : l->files->groups;
+    const char *path = l->groups ? l->groups : f->whole ? NULL : l->files->groups;
 
     if (l->any_groups || !path)
         return 0;
@@ -189,40 +209,50 @@ static int load_groups(struct trace_loading *l, char *err)
     return groups_load(l->g, path, err);
 }
 
+/* Whether a file of this format belongs to those before. */
+static int load_fits(const struct trace_loading *l, struct trace_input *in,
+                     const struct trace_format *f, uint32_t rank)
+{
+    if (l->format && f != l->format && f->read == trace_json_read && rank == APP_ANY)
+        return -ENOMSG;
+    if (l->format && f != l->format)
+        return trace_refuse_at(in, "", "found %s, expected %s as in the files before", f->name,
+                               l->format->name);
+    if (f->whole && l->files->n > 1)
+        return trace_refuse_at(in, "", "found %s among several files, expected one alone", f->name);
+    return 0;
+}
+
+/* In a folder what is no trace at all is passed over: so is JSON of others. */
+static bool load_passes(const struct trace_loading *l, const struct trace_name *file, int rc)
+{
+    const char *slash = strrchr(file->path, '/'), *dot = strrchr(slash ? slash : file->path, '.');
+
+    if (!l->files->folder || l->files->n < 2 || file->rank != APP_ANY)
+        return false;
+    return rc == -ENOMSG || !dot || !strcmp(dot, ".md") || !strcmp(dot, ".groups");
+}
+
 static int load_file(struct trace_loading *l, const struct trace_name *file, char *err)
 {
     struct trace_input in;
-    const struct trace_format *f;
     int rc = trace_input_open(&in, file->path);
+    const struct trace_format *f = rc ? NULL : format_of(&in, &rc);
 
-    f = rc ? NULL : format_of(&in, &rc);
-    if (!f && !rc)
-        rc = -EINVAL;
-    if (f && l->format && f != l->format)
-        rc = trace_refuse_at(&in, "", "found %s, expected %s as in the files before", f->name,
-                             l->format->name);
-    if (f && !l->format && f->whole && l->files->n > 1)
-        rc = trace_refuse_at(&in, "", "found %s among several files, expected one alone", f->name);
-    if (!rc) {
-        l->format = f;
-        l->g->partial = !f->whole && !l->files->folder;
-        rc = load_groups(l, err);
-        if (rc) {
-            trace_input_close(&in);
-            return rc;
-        }
+    if (f)
+        rc = load_fits(l, &in, f, file->rank);
+    l->g->partial = f && !f->whole && !l->files->folder;
+    if (!rc)
+        rc = load_groups(l, f, in.err);
+    if (!rc)
         rc = f->read(l->g, &in, file->rank);
+    if (rc == -ENOMSG && load_passes(l, file, rc)) {
+        in.err[0] = 0;
+        rc = 0;
+    } else if (!rc) {
+        l->format = f;
     }
     return load_end(&in, rc, err);
-}
-
-/* In a folder what is no trace at all is passed over. */
-static bool load_passes(const struct trace_loading *l, const struct trace_name *file)
-{
-    const char *dot = strrchr(file->path, '.');
-
-    return l->files->folder && l->files->n > 1 && file->rank == APP_ANY &&
-           (!dot || !strcmp(dot, ".json") || !strcmp(dot, ".md") || !strcmp(dot, ".groups"));
 }
 
 int trace_load(struct app_graph *g, const char *path, const char *groups, char *err)
@@ -236,12 +266,13 @@ int trace_load(struct app_graph *g, const char *path, const char *groups, char *
     if (!rc && !files.n)
         rc = -ENOENT;
     for (size_t i = 0; !rc && i < files.n; i++)
-        if (!load_passes(&l, &files.file[i]))
+        if (!load_passes(&l, &files.file[i], 0))
             rc = load_file(&l, &files.file[i], err);
     if (!rc && !l.format)
         rc = -ENOENT;
     if (!rc && l.format->whole && !groups)
         rc = groups_beside(g, files.file[0].path, err);
+    rc = load_build(g, rc, err);
     trace_files_free(&files);
     return rc;
 }

@@ -14,6 +14,10 @@ int goal_text_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
 int goal_binary_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
 int chakra_et_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
 int htsim_matrix_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
+/* Whether these bytes have a line of NCCL's. */
+bool nccl_text_is(const char *at, size_t n);
+/* One of several files; nccl_log_build() behind the last. */
+int nccl_text_read(struct app_graph *g, struct trace_input *in, uint32_t rank);
 /* Whether these first bytes are a workload's: the name of a policy. */
 bool text_workload_is(const char *at, size_t n);
 int text_workload_read(struct app_graph *g, struct trace_input *in, uint32_t rank);

@@ -343,7 +343,8 @@ static const struct {
     const char *text, *says;
 } broken_json[] = {
     {"{\"workload_graph\": 1}", "x.json: found a workload_graph that is no list, expected nodes"},
-    {"{\"graph\": []}", "x.json: found JSON without workload_graph"},
+    {"{\"graph\": []}",
+     "x.json: found JSON without workload_graph and traceEvents, expected a trace"},
     {"{\"workload_graph\": [}", "x.json: line 1: found "},
     {"{\"workload_graph\": [\n3]}", "x.json: rank 0, record 0: found no object, expected a node"},
     {"{\"workload_graph\": [{}]}", "x.json: rank 0, record 0: found Id that is no whole number"},

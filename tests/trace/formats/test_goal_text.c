@@ -2,6 +2,8 @@
 /* GOAL as text: what the grammar allows is read, and each mistake is named with its line. */
 #include "tests/trace/trace_test.h"
 
+#include <jansson.h>
+
 #define HEAD      "num_ranks 2\n"
 #define PEER      "rank 1 {\n}\n"
 #define ONE(text) HEAD "rank 0 {\n" text "}\n" PEER
@@ -187,6 +189,24 @@ static void the_grammar_is_read(void **state)
     look_end(&l);
 }
 
+/* What starts and never ends is on no path. */
+static void a_trace_may_have_no_path(void **state)
+{
+    static const char text[] = HEAD "rank 0 {\n}\nrank 1 {\nrecv 8b from 0\n}\n";
+    struct json_t *json;
+    struct looked l;
+
+    (void)state;
+    look_bytes(&l, "x.goal", text, strlen(text), NULL);
+    assert_int_equal(l.d.way.started, 1);
+    assert_int_equal(l.d.way.ended, 0);
+    assert_int_equal(l.d.way.ops, 0);
+    json = doctor_json(&l.d);
+    assert_null(json_object_get(json_object_get(json, "critical_path"), "place"));
+    json_decref(json);
+    look_end(&l);
+}
+
 /* Rank 1's computation of 50 begins when the slower of both ranks has reached the collective. */
 static void the_critical_path_crosses_ranks(void **state)
 {
@@ -214,6 +234,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_refused_by_line),
         cmocka_unit_test(what_is_wrong_is_counted_and_named),
         cmocka_unit_test(the_grammar_is_read),
+        cmocka_unit_test(a_trace_may_have_no_path),
         cmocka_unit_test(the_critical_path_crosses_ranks),
     };
 

@@ -91,6 +91,18 @@ static const struct {
      "x.txt:3: found \"ALLGATHER_TP\", expected NONE"},
 };
 
+static void a_byte_of_0_behind_the_layers_is_refused(void **state)
+{
+    static const char text[] = "DATA\n0\n\0\n";
+    struct looked l;
+
+    (void)state;
+    look_bytes(&l, "x.txt", text, sizeof(text) - 1, NULL);
+    assert_int_not_equal(l.rc, 0);
+    assert_string_equal(l.err, "x.txt: line 3: found a byte of 0, expected text");
+    look_end(&l);
+}
+
 static void mistakes_are_named_by_line(void **state)
 {
     (void)state;
@@ -110,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_operations_on_groups),
         cmocka_unit_test(policies_without_options_are_of_all_ranks),
+        cmocka_unit_test(a_byte_of_0_behind_the_layers_is_refused),
         cmocka_unit_test(mistakes_are_named_by_line),
     };
 
