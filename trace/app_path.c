@@ -209,12 +209,13 @@ static bool peer_elsewhere(const struct run *r, const struct app_op *op)
 static void send_start(struct run *r, const struct run_op *o)
 {
     struct run_op other;
+    bool met = peer_exists(r, o->op) && message_post(r, o, &other);
 
-    if (peer_exists(r, o->op) && message_post(r, o, &other)) {
-        message_met(r, o, &other);
-        recv_end(r, o, &other, r->t[o->id]);
-    }
     op_end(r, o, r->t[o->id]);
+    if (!met)
+        return;
+    message_met(r, o, &other);
+    recv_end(r, o, &other, r->t[o->id]);
 }
 
 static void recv_start(struct run *r, const struct run_op *o)
