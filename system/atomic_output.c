@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where to write. dir: descriptor of the directory; -1: path is written directly. */
+/* Where to write. dir: descriptor of the directory; -1: the path is opened and appended to. */
 struct output_target {
     int dir;
     char name[NAME_MAX + 1];
@@ -25,8 +25,8 @@ bool atomic_output_is_file(const char *path)
 {
     struct stat st;
 
-    /* These names may lead to a regular file (standard output may be one), but it belongs to
-     * others. */
+    /* Such a path may lead to a regular file (standard output may be one), but not one to
+     * replace. */
     if (own_output_is_special(path))
         return false;
     return stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
@@ -64,7 +64,7 @@ static int target_of(struct output_target *p, const char *path)
     return rc;
 }
 
-/* NULL: errno says why. */
+/* Opens the temporary file. NULL: errno says why. */
 static FILE *target_open(struct output_target *p)
 {
     int fd = temp_file_open(&p->tmp, p->dir, p->name, TEMP_MODE_THERE);
@@ -98,7 +98,7 @@ int atomic_output_can_write(const char *path)
     return rc;
 }
 
-/* What is written: JSON with jansson's flags, what is in a file, or text. */
+/* What to write: JSON with jansson's flags, the content of a file, or text. */
 struct content {
     const struct json_t *j;
     size_t flags;
@@ -111,7 +111,7 @@ static bool content_copy(FILE *from, FILE *f)
     char buf[65536];
     size_t n;
 
-    if (fflush(from)) /* rewind() would not say so */
+    if (fflush(from)) /* rewind() would not report an error */
         return false;
     rewind(from);
     while ((n = fread(buf, 1, sizeof(buf), from)) > 0)
@@ -144,12 +144,12 @@ static int write_out(const char *path, const struct content *c)
     }
     errno = 0;
     rc = content_put(c, f) ? 0 : errno ? -errno : -EIO;
-    if (fclose(f) && !rc) /* buffered data meets a full disk here */
+    if (fclose(f) && !rc) /* a full disk may show only here */
         rc = -errno;
     if (p.dir < 0)
         return rc;
     if (rc)
-        temp_file_drop(&p.tmp); /* not whole */
+        temp_file_drop(&p.tmp); /* incomplete */
     else
         rc = temp_file_publish(&p.tmp, p.name, false);
     target_close(&p);
@@ -173,7 +173,7 @@ int atomic_output_text(const char *path, const char *text)
 
 const char *atomic_output_path(const char *path)
 {
-    static char results[32]; /* /dev/fd/N, once it is asked for */
+    static char results[32]; /* /dev/fd/N, after the first "-" */
 
     if (strcmp(path, "-") != 0)
         return path;
@@ -193,7 +193,7 @@ int atomic_output_end(const char *program)
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout))
         return 0;
-    /* errno is 0 where only an earlier write knew the reason. */
+    /* errno is 0 if only an earlier write knew the reason. */
     fprintf(stderr, "%s: cannot write to standard output%s%s\n", program, errno ? ": " : "",
             errno ? strerror(errno) : "");
     return -EIO;

@@ -61,7 +61,7 @@ void credential_wipe(void *p, size_t bytes)
 
 /* ---- texts ---- */
 
-/* Of n bytes that were found there; a line's end is not the secret's. */
+/* Takes the secret from n bytes found in `from`, without the end of the line. */
 static int take_text(const char *found, size_t n, const char *from, char text[CREDENTIAL_TEXT],
                      char *why)
 {
@@ -84,7 +84,7 @@ static int take_text(const char *found, size_t n, const char *from, char text[CR
 
 static int read_text(int fd, const char *path, char text[CREDENTIAL_TEXT], char *why)
 {
-    char found[CREDENTIAL_TEXT + 2]; /* the longest with its line's end, and a byte more */
+    char found[CREDENTIAL_TEXT + 2]; /* the longest secret, its line end, one byte more */
     struct stat st;
     ssize_t n;
     int rc;
@@ -117,7 +117,7 @@ int credential_from_env(const char *name, char text[CREDENTIAL_TEXT], char why[C
     path = getenv(file);
     if (!path)
         return -ENOENT;
-    fd = input_open(path); /* a link may be the user's, since the file is */
+    fd = input_open(path); /* follows links: the file's owner is checked, not the link's */
     if (fd < 0)
         return refuse(why, fd == -ENOENT ? -EINVAL : fd, "%s: cannot read %s: %s", file, path,
                       fd == -EINVAL ? "it is no plain file" : strerror(-fd));
@@ -128,7 +128,7 @@ int credential_from_env(const char *name, char text[CREDENTIAL_TEXT], char why[C
 
 /* ---- a file of the user's own ---- */
 
-/* Nobody reads half of it, and of several processes one is first. */
+/* Makes the file at once, so that nobody reads half of it; of several processes the first one wins. */
 static int make_file(int dir, const char *name)
 {
     static const char digit[] = "0123456789abcdef";
@@ -142,7 +142,7 @@ static int make_file(int dir, const char *name)
     text[64] = '\n';
     fd = rc ? rc : temp_file_open(&t, dir, name, 0600);
     if (fd >= 0) {
-        errno = ENOSPC; /* of a write that is short */
+        errno = ENOSPC; /* for a short write, which sets none */
         rc = write(fd, text, sizeof(text)) == (ssize_t)sizeof(text) ? 0 : -errno;
         close(fd);
         if (rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Secrets by which somebody proves who he is: where they are found, how they are compared and wiped. A
- * secret is a text; it is never in a message, a log or a result, and a message names its source.
+ * Secrets that prove an identity: where they are found, how they are compared and wiped. A secret is a text.
+ * It never appears in a message, a log or a result; messages name its source.
  */
 #ifndef TRIB_SYSTEM_CREDENTIAL_H
 #define TRIB_SYSTEM_CREDENTIAL_H
@@ -16,24 +16,24 @@
 #define CREDENTIAL_WHY   384 /* bytes for a reason */
 
 /*
- * The secret of an environment's variable NAME, else of the file that NAME_FILE names: a plain file of
- * this user's that nobody else can read or write, with the secret as its only line. 0; -ENOENT: neither
- * is set; else -errno: why says what was found, where, and what is expected.
+ * Reads the secret from the environment variable NAME, or else from the file that NAME_FILE names: a plain
+ * file of this user that nobody else can read or write, with the secret as its only line. 0; -ENOENT:
+ * neither is set; otherwise -errno: why says what was found, where, and what is expected.
  */
 int credential_from_env(const char *name, char text[CREDENTIAL_TEXT], char why[CREDENTIAL_WHY]);
 
 /*
- * The secret of this user's file `name` in a directory of this user's (system/own_path.h); what is
- * missing of both is made, the secret by chance. As credential_from_env(), but -ENOENT has a why, too.
+ * Reads the secret from this user's file `name` in a directory of this user (system/own_path.h). Creates
+ * whichever is missing, the file with a random secret. Returns as credential_from_env(); -ENOENT has a why, too.
  */
 int credential_own(const char *dir, const char *name, char text[CREDENTIAL_TEXT],
                    char why[CREDENTIAL_WHY]);
 
-/* 0, or -EIO: the kernel has none. */
+/* Fills with random bytes. 0, or -EIO: the kernel has none. */
 int credential_random(void *to, size_t bytes);
-/* Takes the same time wherever they differ. */
+/* Compares in the same time, wherever the bytes differ. */
 bool credential_same(const void *a, const void *b, size_t bytes);
-/* Not left out by a compiler that sees no use after it. */
+/* Zeroes memory, even if a compiler sees no use after it. */
 void credential_wipe(void *p, size_t bytes);
 
 /* credential_mac.c, which needs libcrypto: HMAC-SHA-256. False: libcrypto has failed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Apart from credential.c, so that programs without libcrypto can have that. */
+/* Separate from credential.c, which programs without libcrypto use, too. */
 #include "system/credential.h"
 
 #include <openssl/evp.h>

@@ -14,12 +14,12 @@
 
 struct input {
     int fd;
-    mode_t kind; /* S_IFMT of it */
+    mode_t kind; /* file type: st_mode & S_IFMT */
     char *text;
     size_t n, room, most;
 };
 
-/* O_NONBLOCK: open() waits neither for a FIFO's other end nor for a device. */
+/* Opens any file. O_NONBLOCK: open() waits neither for the other end of a FIFO nor for a device. */
 static int any_open(const char *path, struct stat *st)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -55,7 +55,7 @@ FILE *input_stream(const char *path)
     return f;
 }
 
-/* Room for a part more, and for the byte of 0 at the end. */
+/* Makes room for the next read and for the 0 at the end. */
 static int input_grow(struct input *in)
 {
     size_t room = in->room ? 2 * in->room : FIRST_ROOM;
@@ -72,7 +72,7 @@ static int input_grow(struct input *in)
     return 0;
 }
 
-/* Until there is something to read. A user may take their time at a terminal. */
+/* Waits until there is something to read: INPUT_SILENT_S at most, without limit at a terminal. */
 static int input_wait(const struct input *in, char *why)
 {
     struct pollfd p = {.fd = in->fd, .events = POLLIN};

@@ -16,7 +16,7 @@
 
 static int remove_one(int dir, const char *name, enum own_takes what, unsigned depth);
 
-/* Of its own, so that two readers of a directory do not share a position. */
+/* Opens a descriptor of its own, so that two readers of a directory do not share a position. */
 static DIR *open_again(int dir)
 {
     int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -27,7 +27,7 @@ static DIR *open_again(int dir)
     return d;
 }
 
-/* Everything but `keep`, or what takes() says, unless it is NULL. */
+/* Removes the entries that takes() selects (NULL: all), except `keep`. */
 static int clear(int dir, const char *keep, enum own_takes (*takes)(const char *), unsigned depth)
 {
     DIR *d = open_again(dir);
@@ -46,7 +46,8 @@ static int clear(int dir, const char *keep, enum own_takes (*takes)(const char *
     return rc;
 }
 
-/* One that its owner has shut is opened first: what it holds is to go. A descriptor or -errno. */
+/* Opens a directory to remove its content; first makes it accessible if its mode forbids that. A descriptor
+ * or -errno. */
 static int open_tree(int dir, const char *name)
 {
     const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rejected: realpath(3) and stat(2) of each component. Somebody may exchange one before its use;
- * and realpath(3) reads links by readlink(2), to which fs.protected_symlinks does not apply.
+ * Rejected: realpath(3) and stat(2) of each component. Somebody may exchange a component before it is used,
+ * and realpath(3) reads links with readlink(2), to which fs.protected_symlinks does not apply.
  */
 #include "system/own_path.h"
 
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS  40 /* links followed, as the kernel does */
+#define LINKS  40 /* most links followed: the kernel's limit */
 #define OTHERS (S_IWGRP | S_IWOTH)
 
 struct own_walk {
@@ -24,7 +24,7 @@ struct own_walk {
     bool strict, make;
     bool service; /* fd is below OWN_SERVICES, in the directory of service_uid */
     uid_t service_uid;
-    bool code; /* what is at the end will run; who owns this program may write to it */
+    bool code; /* the file will run: the owner of this program is trusted, too */
     uid_t program_uid;
     unsigned links;
     char rest[2 * PATH_MAX]; /* components not walked yet */
@@ -45,7 +45,7 @@ static bool walk_trusts(const struct own_walk *w, uid_t uid)
     return own_trusts(uid) || (w->code && uid == w->program_uid);
 }
 
-/* As Debian's users have one each: its name is the user's, and it has no other member. */
+/* Whether the group is the user's own, as Debian makes them: same name, no other member. */
 static bool is_private_group(uid_t uid, gid_t gid)
 {
     char user[2048], members[2048];
@@ -62,7 +62,7 @@ static bool is_private_group(uid_t uid, gid_t gid)
     return true;
 }
 
-/* Whether somebody can write who is not the owner. */
+/* Whether others than the owner can write. */
 static bool others_write(const struct own_walk *w, const struct stat *st)
 {
     if (w->code && !(st->st_mode & S_IWOTH) && is_private_group(st->st_uid, st->st_gid))
@@ -112,11 +112,11 @@ static void moved(struct own_walk *w, int fd, const char *name)
         snprintf(w->at + len, sizeof(w->at) - len, "%s%s", len > 1 ? "/" : "", name);
 }
 
-/* A directory on the way. */
+/* Checks a directory on the way. */
 static int check_dir(struct own_walk *w, const char *name, const struct stat *st)
 {
     if (w->strict && !w->code &&
-        !strcmp(w->at, OWN_SERVICES)) { /* which has passed: root alone makes such */
+        !strcmp(w->at, OWN_SERVICES)) { /* checked: only root can make entries there */
         w->service = true;
         w->service_uid = st->st_uid;
     }
@@ -207,7 +207,7 @@ static int follow(struct own_walk *w, const char *name, const struct stat *st)
     return 0;
 }
 
-/* One component: a link, a directory, or one that is to be made. */
+/* Takes one component: follows a link, enters a directory, or makes a missing one. */
 static int walk_step(struct own_walk *w, const char *name)
 {
     struct stat st;
@@ -267,9 +267,9 @@ bool own_dir_is_service(const char *path)
     return !strncmp(path, OWN_SERVICES "/", sizeof(OWN_SERVICES));
 }
 
-/* ---- below such a directory ---- */
+/* ---- below a directory that has passed ---- */
 
-/* What is in the directory of a service is the service's, or this user's. */
+/* Whether the owner is this user or the owner of the directory (a service). */
 static bool is_its(int dir, const struct stat *st)
 {
     struct stat own;
@@ -277,7 +277,7 @@ static bool is_its(int dir, const struct stat *st)
     return st->st_uid == geteuid() || (!fstat(dir, &own) && st->st_uid == own.st_uid);
 }
 
-/* name has one component. */
+/* Opens a directory. name has one component. */
 static int subdir_open(int dir, const char *name)
 {
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -285,7 +285,7 @@ static int subdir_open(int dir, const char *name)
 
     if (fd < 0)
         return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
-    /* In a sticky directory, which a service lets its users write to, nobody can exchange files. */
+    /* In a sticky directory (a service lets its group write there) nobody can exchange others' files. */
     if (!fstat(fd, &st) && is_its(dir, &st) &&
         (!(st.st_mode & OTHERS) || (st.st_mode & S_ISVTX && !(st.st_mode & S_IWOTH))))
         return fd;
@@ -293,7 +293,7 @@ static int subdir_open(int dir, const char *name)
     return -EPERM;
 }
 
-/* Opens the directory of the last component; *last points into name. Close it if it is not dir. */
+/* Opens the directory of the last component; *last points into name. Close the result unless it is dir. */
 static int parent_of(int dir, const char *name, const char **last)
 {
     const char *slash;
@@ -353,7 +353,7 @@ int own_file_open(int dir, const char *name, int flags)
     rc = fd < 0 ? -errno : 0;
     if (at != dir)
         close(at);
-    if (rc) /* a link; a socket, or a FIFO that nobody reads */
+    if (rc) /* ELOOP: a link; ENXIO: a socket, or a FIFO without a reader */
         return rc == -ELOOP || rc == -ENXIO ? -EPERM : rc;
     if (fstat(fd, &st))
         rc = -errno;
@@ -413,7 +413,7 @@ int own_code_check(const char *path, char *why, size_t size)
     if (size)
         *why = 0;
     while (!rc && next(&w, name, sizeof(name))) {
-        if (w.rest[strspn(w.rest, "/")]) /* more follow */
+        if (w.rest[strspn(w.rest, "/")]) /* not the last one */
             rc = walk_step(&w, name);
         else if (fstatat(w.fd, name, &st, AT_SYMLINK_NOFOLLOW))
             rc = walk_failed(&w, name, errno);
@@ -436,7 +436,7 @@ int own_output_dir(const char *path, char *last, size_t room)
 
     *last = 0;
     while (!rc && next(&w, name, sizeof(name))) {
-        if (w.rest[strspn(w.rest, "/")]) { /* more follow */
+        if (w.rest[strspn(w.rest, "/")]) { /* not the last one */
             rc = walk_step(&w, name);
             continue;
         }
@@ -494,7 +494,7 @@ int own_output_open(const char *path, int flags)
     }
     fd = openat(dir, last, flags | O_TRUNC | O_NOFOLLOW, 0666);
     if (fd < 0)
-        fd = errno == ELOOP ? -EPERM : -errno; /* a link that was put there a moment ago */
+        fd = errno == ELOOP ? -EPERM : -errno; /* somebody has just put a link there */
     close(dir);
     return fd;
 }

@@ -15,7 +15,7 @@ pid_t process_lock_holder(int fd)
 
     if (fcntl(fd, F_GETLK, &lk))
         return -errno;
-    /* The kernel gives 0 for a holder that the caller's PID namespace does not show. */
+    /* The kernel reports 0 for a holder outside of the caller's PID namespace. */
     return lk.l_type == F_UNLCK ? 0 : lk.l_pid > 0 ? lk.l_pid : PROCESS_AWAY;
 }
 
@@ -38,7 +38,7 @@ ssize_t process_file(pid_t pid, const char *name, char *text, size_t size)
     return n;
 }
 
-/* The name is in parentheses, and may contain some itself. */
+/* Fields are found behind the name's last ')': the name stands in parentheses and may contain some. */
 const char *process_stat_field(const char *stat, unsigned field)
 {
     const char *at = strrchr(stat, ')');

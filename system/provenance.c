@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* git's name of what is built; programs that write results have it. */
+/* The commit that was built; only programs that write results define it. */
 extern const char trib_commit[] __attribute__((weak));
 
-#define TEXT_MAX (4u << 20) /* bytes of text that are kept */
+#define TEXT_MAX (4u << 20) /* most bytes of text that are kept */
 
-/* Text that may not be UTF-8, as JSON wants it: such bytes become '?'. */
+/* Text as a JSON string; if it is not UTF-8, bytes above 127 become '?'. */
 static json_t *text_json(const char *s)
 {
     json_t *j = json_string(s);
@@ -36,13 +36,13 @@ static json_t *text_json(const char *s)
     return j;
 }
 
-/* Words that a file of results is named by: "-J", "F"; "-JF"; "--json=F"; "--csv", "F". Returns how
- * many. Long names may be cut short. */
+/* Counts the words that name an output file: "-J", "F"; "-JF"; "--json=F"; "--csv", "F". Long names may be
+ * abbreviated. */
 static int names_output(const char *word)
 {
     static const struct {
         const char *name;
-        size_t least; /* characters that tell it from other options */
+        size_t least; /* least characters of a unique abbreviation */
     } names[] = {{"--output_file", 4}, {"--json", 3}, {"--csv", 4}, {"--timeline", 10}};
     size_t len = strcspn(word, "=");
 

@@ -15,7 +15,7 @@
 #define MACHINE EM_AARCH64
 #endif
 
-/* What a regular file is instead of a shared object of this machine; NULL: it may be one. */
+/* Says what a regular file is if it is no shared object for this machine. NULL: it may be one. */
 static const char *not_shared(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Permissions of the plain file there, -1: there is none. */
+/* Permissions of the plain file with this name. -1: there is none. */
 static int mode_there(int dir, const char *name)
 {
     struct stat st;
@@ -42,7 +42,7 @@ int temp_file_open(struct temp_file *t, int dir, const char *name, int mode)
     return rc;
 }
 
-/* NFS has no RENAME_NOREPLACE: there the file has two names for a moment. */
+/* Renames unless the name is taken. NFS has no RENAME_NOREPLACE: there the file has two names for a moment. */
 static int publish_once(const struct temp_file *t, const char *name)
 {
     if (!renameat2(t->dir, t->at, t->dir, name, RENAME_NOREPLACE))

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define DIGITS JSON_REAL_PRECISION(15) /* picoseconds of a hundred seconds */
+#define DIGITS JSON_REAL_PRECISION(15) /* enough for picoseconds in 100 s */
 
 struct trace_events {
     FILE *f;
     uint64_t n, most, left_out;
-    bool failed, separate; /* separate: the next event follows another one */
+    bool failed, separate; /* separate: the next event needs a comma before it */
 };
 
 static double trace_us(int64_t ps)
@@ -23,11 +23,11 @@ static double trace_us(int64_t ps)
     return (double)ps / (double)PS_PER_US;
 }
 
-/* A line for each event. Takes ownership of j. */
+/* Writes an event, one a line. Takes ownership of j. */
 static void trace_events_put(struct trace_events *t, json_t *j)
 {
     if ((t->separate && fputs(",\n", t->f) == EOF) ||
-        json_dumpf(j, t->f, JSON_COMPACT | DIGITS) < 0) /* of NULL, too */
+        json_dumpf(j, t->f, JSON_COMPACT | DIGITS) < 0) /* also fails if j is NULL */
         t->failed = true;
     t->separate = true;
     json_decref(j);
@@ -108,21 +108,21 @@ int trace_events_copy_to(struct trace_events *t, FILE *out)
 {
     int rc;
 
-    t->failed |= fflush(t->f) != 0; /* rewind() would not say so */
+    t->failed |= fflush(t->f) != 0; /* rewind() would not report an error */
     rewind(t->f);
     rc = t->failed ? -EIO : trace_events_copy(out, t->f);
     fseek(t->f, 0, SEEK_END);
     return rc;
 }
 
-/* A line is an event. */
+/* Counts the events by their lines. */
 int trace_events_append(struct trace_events *t, FILE *in)
 {
     uint64_t lines = 1;
     int c;
 
     if (ferror(in) || fflush(in))
-        return -EIO; /* it is not whole */
+        return -EIO; /* incomplete */
     rewind(in);
     c = getc(in);
     if (c == EOF)
@@ -162,9 +162,9 @@ void trace_events_restart(struct trace_events *t)
 {
     t->n = t->left_out = 0;
     t->separate = false;
-    __fpurge(t->f); /* what a full disk has not taken */
+    __fpurge(t->f); /* drops what a full disk did not take */
     rewind(t->f);
-    fflush(t->f); /* or what a copy has read of it would be read again */
+    fflush(t->f); /* drops what a copy has read ahead */
     t->failed = ftruncate(fileno(t->f), 0) != 0;
 }
 
