@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * float32 as integers, which sum up to the same bits in any order: x as the integer nearest to
- * x times `one`, ties to even. Vectors of floats need no alignment. All functions are inline; a
- * protocol that uses them is built with -ffp-contract=off, as sums differ by a fused multiplication.
+ * float32 as integers, whose sums have the same bits in any order: x becomes the integer nearest to x times
+ * `one`, ties to even. Vectors of floats need no alignment. All functions are inline. Build a protocol that
+ * uses them with -ffp-contract=off: a fused multiplication would change the sums.
  */
 #ifndef TRIBUTARY_FIXED_H
 #define TRIBUTARY_FIXED_H
@@ -13,13 +13,13 @@
 #include <string.h>
 
 /*
- * n floats to integers. limit: the largest that an integer may be, at most 2^31 - 1; 0 where the
- * caller knows that all fit. False: one is beyond it, infinite or no number, and stands as 0.
+ * Converts n floats to integers. limit: the largest integer allowed, at most 2^31 - 1; 0: the caller knows
+ * that all fit. False: a float is beyond the limit, infinite or no number; it becomes 0.
  */
 static inline bool trib_to_fixed(int32_t *to, const void *from, uint32_t n, double one,
                                  double limit)
 {
-    const double round = 0x1.8p52; /* has no room for fractions: rounds to nearest, ties to even */
+    const double round = 0x1.8p52; /* no bits for a fraction: rounds to nearest, ties to even */
     bool fits = true;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -37,7 +37,7 @@ static inline bool trib_to_fixed(int32_t *to, const void *from, uint32_t n, doub
     return fits;
 }
 
-/* n integers, or sums of them, to floats. */
+/* Converts n integers, or sums of them, to floats. */
 static inline void trib_from_fixed(void *to, const void *from, uint32_t n, double one)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ static inline void trib_from_fixed(void *to, const void *from, uint32_t n, doubl
     }
 }
 
-/* Adds n floats to sums in double precision: for what does not fit into integers. */
+/* Adds n floats to sums in double precision: for floats that trib_to_fixed() does not accept. */
 static inline void trib_add_floats(double *sums, const void *from, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -61,7 +61,7 @@ static inline void trib_add_floats(double *sums, const void *from, uint32_t n)
     }
 }
 
-/* Such sums and those of integers together, as floats in place of the integers. */
+/* Adds these sums to the sums of integers, and writes floats in place of the integers. */
 static inline void trib_join_floats(int32_t *fixed, const double *sums, uint32_t n, double one)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -72,9 +72,9 @@ static inline void trib_join_floats(int32_t *fixed, const double *sums, uint32_t
 }
 
 /*
- * The largest error of a sum of nranks floats whose absolute values are at most max_abs, with
- * unit = 1 / one: each is off by half of a unit, and by a thousandth for the product's own rounding;
- * the sum of integers is exact; it is rounded to a float.
+ * The largest error of a sum of nranks floats whose absolute values are at most max_abs. unit = 1 / one: each
+ * integer is off by half of a unit, and by a thousandth of one for the rounding of the product; their sum is
+ * exact, and then rounded to a float.
  */
 static inline double trib_fixed_bound(uint32_t nranks, double unit, double max_abs)
 {

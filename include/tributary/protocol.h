@@ -5,17 +5,17 @@
  * A protocol has two halves. The switch half runs in every switch of the aggregation tree, the rank
  * half in every process of the job. Both are state machines: packets and the time come in, packets
  * go out. Neither reads a clock, sleeps, opens a file or starts a thread, so that the same code runs
- * in real and in virtual time. Tributary is the host of both: it sets jobs up, gives packets to
- * whoever they are for, accounts for memory, slots and work, and runs timers in fabric time.
+ * in real and in virtual time. Tributary is the host of both: it sets jobs up, delivers packets,
+ * accounts for memory, slots and work, and runs timers in fabric time.
  *
- * A packet is one RoCE v2 datagram (UD): it may be lost, duplicated and overtaken. It carries a head
- * of the protocol's own, and data. Neither is converted: all ends have the same byte order.
+ * A packet is one RoCE v2 datagram (UD): it may be lost, duplicated and overtaken. It carries a head, which
+ * the protocol defines, and data. Neither is converted: all ends have the same byte order.
  *
  * A protocol is one `const struct trib_protocol`. In a shared object it is the exported symbol
  * `trib_protocol`; a conf names the file: reduce = { protocol = "./mine.so"; }.
  *
- * Threads: a half's functions are called by one thread at a time. Halves share nothing but packets;
- * what differs between instances is in `self`, never in static variables.
+ * Threads: one thread at a time calls a half's functions. Halves share nothing but packets; whatever
+ * differs between instances is in `self`, never in static variables.
  *
  * Errors: functions that return int return 0 or a negative errno.
  */
@@ -32,14 +32,14 @@
 extern "C" {
 #endif
 
-/* Of this header. A protocol that was built with another one is refused by name. */
+/* The version of this header. A protocol that was built with another one is refused by name. */
 #define TRIB_PROTOCOL_VERSION 2
 
-#define TRIB_KEYS         8  /* of a protocol, at most; names of 1 to 31 letters, digits, _ and - */
-#define TRIB_COUNTERS     16 /* of a half, at most; names as of keys */
-#define TRIB_RANKS        4096 /* of a job, at most */
-#define TRIB_MAX_CHILDREN 128  /* of a switch in a job */
-#define TRIB_HEAD         64u  /* bytes of a packet's head, at most */
+#define TRIB_KEYS         8  /* most keys of a protocol; names: 1 to 31 letters, digits, _ and - */
+#define TRIB_COUNTERS     16 /* most counters of a half; names as of keys */
+#define TRIB_RANKS        4096 /* most ranks of a job */
+#define TRIB_MAX_CHILDREN 128  /* most children of a switch in a job */
+#define TRIB_HEAD         64u  /* most bytes of a packet's head */
 #define TRIB_NEVER        INT64_MAX
 
 /* A received packet, valid until the function returns. */
@@ -67,14 +67,14 @@ struct trib_packet {
 struct trib_switch;
 struct trib_array;
 
-/* A job at a switch: from the moment when all its members below have joined. */
+/* A job at a switch. It exists from the moment when all members below the switch have joined. */
 struct trib_job {
-    uint32_t nranks;     /* of the whole job */
-    uint32_t n_children; /* of this switch: index 0 .. n_children - 1, in order of their ranks */
+    uint32_t nranks;     /* of the whole job, not only below */
+    uint32_t n_children; /* children here: index 0 .. n_children - 1, in order of their ranks */
     uint32_t n_below;    /* ranks below this switch */
-    bool root;           /* there is no parent */
-    uint32_t index;      /* of the switch's jobs, the least that was free: below 4096 */
-    /* As in struct trib_rank: the same at all ranks and switches of a job, so that what both ends
+    bool root;           /* the switch has no parent in this job */
+    uint32_t index;      /* number among the switch's jobs: the least that was free, below 4096 */
+    /* As in struct trib_rank, and the same at all ranks and switches of a job: whatever both ends
      * derive from them (the size of a pool) agrees. */
     uint64_t rate_bps;
     int64_t round_trip_ps;
@@ -85,43 +85,43 @@ struct trib_job {
 /* The host's services. All times are fabric time in picoseconds. */
 struct trib_switch_api {
     /*
-     * n slots of `bytes` each, zeroed, for this job, or for the switch (job NULL). Freed by the host
-     * when the job, or the switch, ends. Only in open() and job_open(). NULL: the memory that a
-     * protocol may use at this switch (conf: reduce.memory) is exhausted.
+     * Allocates n slots of `bytes` each, zeroed, for this job, or for the switch (job NULL). The host frees
+     * them when the job, or the switch, ends. Call it only in open() and job_open(). NULL: the memory that
+     * protocols may use at this switch (conf: reduce.memory) is exhausted.
      */
     struct trib_array *(*array)(struct trib_switch *s, struct trib_job *job, const char *name,
                                 uint32_t n, uint32_t bytes);
-    /* Slot i. An index out of range ends the job by name, and the slot is a scratch one. */
+    /* Returns slot i. An index out of range ends the job by name, and returns a scratch slot. */
     void *(*at)(struct trib_switch *s, struct trib_array *a, uint32_t i);
-    /* Accounts for slots in use: taken by a job, and given back. A slot that a job has not given
-     * back at its end is a leak, which is named. Taking a taken slot, or giving one that is not taken
-     * by the job, ends the job by name. */
+    /* Account for slots in use: a job takes one and gives it back. A slot that a job has not given back at
+     * its end is reported as a leak. Taking a slot that is taken, or giving one that the job has not taken,
+     * ends the job by name. */
     void (*take)(struct trib_switch *s, struct trib_job *job, struct trib_array *a, uint32_t i);
     void (*give)(struct trib_switch *s, struct trib_job *job, struct trib_array *a, uint32_t i);
     /*
      * Sends a packet to TRIB_CHILD(c), TRIB_CHILDREN, TRIB_PARENT, or TRIB_RANK(r) of a rank below
-     * this switch. head and data are copied. A packet that finds no buffer is lost, and counted.
+     * this switch. head and data are copied. A packet that finds no buffer is lost and counted.
      */
     void (*send)(struct trib_switch *s, struct trib_job *job, int to, const void *head,
                  uint32_t head_bytes, const void *data, uint32_t data_bytes);
-    /* Sends the packet that is being handled on to the rank that its sender named as target
+    /* Forwards the packet that is being handled to the rank that its sender named as target
      * (trib_rank_api.send_through), with another head and data if they are not NULL. May be called
      * several times for one packet. */
     void (*forward)(struct trib_switch *s, struct trib_job *job, const void *head,
                     uint32_t head_bytes, const void *data, uint32_t data_bytes);
-    /* dst = dst op src, n elements, by the rules of docs/numerics.md; counts as work. Types that the
-     * reduction does not have end the job by name. */
+    /* dst = dst op src for n elements, by the rules of docs/numerics.md; counts as work. A type that the
+     * reduction does not support ends the job by name. */
     void (*reduce)(struct trib_switch *s, void *dst, const void *src, uint32_t n,
                    enum trib_type type, enum trib_sum op);
-    /* Declares other work on the packet that is being handled: bytes of slots that were read or
-     * written, operations on elements. Beyond the protocol's own limits the job ends by name. */
+    /* Declares other work on the packet that is being handled: bytes of slots that were read or written,
+     * and operations on elements. Exceeding the protocol's own limits ends the job by name. */
     void (*work)(struct trib_switch *s, uint32_t bytes, uint32_t ops);
-    /* Calls timer() at this time; one timer a switch: the last call counts. TRIB_NEVER: none. */
+    /* Calls timer() at this time. A switch has one timer: the last call counts. TRIB_NEVER: none. */
     void (*timer)(struct trib_switch *s, int64_t at_ps);
     int64_t (*now)(const struct trib_switch *s);
     /* Adds to a counter of trib_switch_half.counters. */
     void (*count)(struct trib_switch *s, unsigned counter, uint64_t n);
-    /* Ends the job for all its ranks, with a reason for people. */
+    /* Ends the job for all its ranks; why: a reason for people. */
     void (*abort)(struct trib_switch *s, struct trib_job *job, const char *why);
 };
 
@@ -129,17 +129,17 @@ struct trib_switch {
     const struct trib_switch_api *api;
     void *self;         /* the protocol's */
     const int64_t *key; /* values of its keys, in order of trib_protocol.keys */
-    uint32_t payload;   /* bytes of head and data of a packet, at most */
+    uint32_t payload;   /* most bytes of a packet's head and data together */
 };
 
 struct trib_switch_half {
     const char *const *counters;          /* names, NULL ends them; NULL: none */
-    uint32_t max_bytes, max_ops;          /* of work that one packet may cause */
+    uint32_t max_bytes, max_ops;          /* most work that one packet may cause */
     int (*open)(struct trib_switch *s);   /* at the first job; may be NULL */
     void (*close)(struct trib_switch *s); /* when the switch ends or restarts; may be NULL */
     /* -ENOSPC and the like refuse the job. */
     int (*job_open)(struct trib_switch *s, struct trib_job *job);
-    /* The job has ended, or a member is lost: gives its slots back. */
+    /* The job has ended, or a member is lost. Gives the job's slots back. */
     void (*job_close)(struct trib_switch *s, struct trib_job *job);
     void (*packet)(struct trib_switch *s, struct trib_job *job, const struct trib_packet *p);
     void (*timer)(struct trib_switch *s); /* may be NULL */
@@ -151,8 +151,8 @@ struct trib_rank;
 
 /* An all-reduce. */
 struct trib_op {
-    uint64_t number;  /* of this communicator's operations by this protocol: 0, 1, ... */
-    const void *send; /* count elements; may be the same as recv, else they do not overlap */
+    uint64_t number;  /* counts the communicator's operations by this protocol, from 0 */
+    const void *send; /* count elements; the same as recv, or not overlapping it */
     void *recv;
     uint64_t count; /* at least 1 */
     enum trib_type type;
@@ -161,24 +161,24 @@ struct trib_op {
 
 struct trib_rank_api {
     /*
-     * Sends a packet to TRIB_SWITCH, TRIB_RANK(r) (not itself) or TRIB_SWITCH_OF(r). head and data
-     * are copied. False: no send buffer is free, nothing was sent; room() is called when one is.
+     * Sends a packet to TRIB_SWITCH, TRIB_RANK(r) (not itself) or TRIB_SWITCH_OF(r). head and data are
+     * copied. False: no send buffer is free, nothing was sent; room() is called when one is free.
      */
     bool (*send)(struct trib_rank *r, int to, const void *head, uint32_t head_bytes,
                  const void *data, uint32_t data_bytes);
-    /* The same to this rank's switch, naming the rank that the switch may forward it to. */
+    /* Sends to this rank's switch, and names the rank to which the switch may forward the packet. */
     bool (*send_through)(struct trib_rank *r, unsigned target, const void *head,
                          uint32_t head_bytes, const void *data, uint32_t data_bytes);
-    /* The operation has ended here: recv holds the result. Also from inside of start(). The next may
-     * start once the function that called this has returned. */
+    /* The operation has ended at this rank: recv holds the result. May be called inside start(). The next
+     * operation may start once the function that called this has returned. */
     void (*done)(struct trib_rank *r);
-    /* It cannot end: fails the job, with a reason for people. In open() and start(): why what they
-     * return is not 0. */
+    /* The operation cannot end: fails the job, with a reason for people. In open() and start(): says why
+     * they return an error. */
     void (*fail)(struct trib_rank *r, const char *why);
-    /* dst = dst op src, as in the switch. */
+    /* dst = dst op src, as at the switch. */
     void (*reduce)(struct trib_rank *r, void *dst, const void *src, uint64_t n, enum trib_type type,
                    enum trib_sum op);
-    /* Calls timer() at this time; one timer a rank: the last call counts. TRIB_NEVER: none. */
+    /* Calls timer() at this time. A rank has one timer: the last call counts. TRIB_NEVER: none. */
     void (*timer)(struct trib_rank *r, int64_t at_ps);
     int64_t (*now)(const struct trib_rank *r);
     void (*count)(struct trib_rank *r, unsigned counter, uint64_t n);
@@ -189,29 +189,29 @@ struct trib_rank {
     void *self;
     const int64_t *key;
     uint32_t rank, nranks;
-    /* Of each rank: its first switch, as the lowest of the ranks below that; the job's. */
+    /* The first switch above each rank, named by the lowest rank below it. The array is the job's. */
     const uint16_t *switch_of;
-    uint32_t job;      /* number of the job on the fabric */
-    uint32_t payload;  /* bytes of head and data of a packet, at most */
-    uint32_t window;   /* packets that may be in flight to this rank at once: its receive buffers */
-    uint64_t rate_bps; /* of its link */
-    int64_t round_trip_ps; /* of a full packet to the root of the tree and back, without load */
-    /* Links between switches, for how long answers may take under load: as trib_model.tree_bps; and
-     * what a switch has to other switches for each rank below it, the least of them. 0: none. */
+    uint32_t job;          /* number of the job on the fabric */
+    uint32_t payload;      /* most bytes of a packet's head and data together */
+    uint32_t window;       /* most packets in flight to this rank at once: its receive buffers */
+    uint64_t rate_bps;     /* of this rank's link */
+    int64_t round_trip_ps; /* of a full packet to the tree's root and back, without load */
+    /* Rates of links between switches, to estimate how long answers may take under load. tree_bps: as in
+     * struct trib_model. share_bps: the least that a switch has to other switches for each rank below it. 0: none. */
     uint64_t tree_bps, share_bps;
-    /* From the arrival of a full packet at a rank until its packet() is called, the longest, by the
-     * conf's `costs` (GPUs): an answer takes round_trip_ps and this. */
+    /* The longest time from the arrival of a full packet at a rank until packet() is called, by the conf's
+     * `costs` (GPUs): an answer takes round_trip_ps plus this. */
     int64_t notice_ps;
 };
 
 struct trib_rank_half {
     const char *const *counters;
-    int (*open)(struct trib_rank *r); /* all ranks are connected; memory is the protocol's own */
+    int (*open)(struct trib_rank *r); /* all ranks are connected; it allocates its own memory */
     void (*close)(struct trib_rank *r);
-    /* Begins an operation. All ranks begin the same ones in the same order; packets of one that
-     * others have begun may come before. -ENOTSUP and the like fail the communicator. */
+    /* Begins an operation. All ranks begin the same operations in the same order; packets of an operation
+     * that others have begun may come earlier. -ENOTSUP and the like fail the communicator. */
     int (*start)(struct trib_rank *r, const struct trib_op *op);
-    /* Also between operations: others may still need what this rank has. */
+    /* Is called between operations, too: others may still need something from this rank. */
     void (*packet)(struct trib_rank *r, const struct trib_packet *p);
     void (*room)(struct trib_rank *r);
     void (*timer)(struct trib_rank *r); /* may be NULL */
@@ -219,18 +219,18 @@ struct trib_rank_half {
 
 /* ---- the protocol ---- */
 
-/* A key of the conf's group `reduce`, an integer. */
+/* An integer key in the conf's group `reduce`. */
 struct trib_key {
     const char *name, *about;
     int64_t usual, least, most;
 };
 
 /*
- * Blocks of a packet each that all ranks send to servers, block q to rank q mod servers, which send
- * a result to every rank: with tributary/server.h. Without aggregators a server sends it to each rank,
- * the first to the rank after its own; rank r begins with block r of each round, and sends block
- * q + window when it has the result of q. With aggregators a rank sends through its first switch and
- * in order, the switch adds the parts of its ranks as ATP's does, and results come by multicast.
+ * An exchange with servers (tributary/server.h): all ranks send blocks of one packet each, block q to rank
+ * q mod servers, and the server sends a result to every rank. Without aggregators a server sends the result
+ * to each rank, first to the rank after its own; rank r begins with block r of each round, and sends block
+ * q + window when it has the result of q. With aggregators a rank sends in order and through its first
+ * switch, the switch adds the parts of its ranks as ATP's does, and results come by multicast.
  */
 struct trib_exchange {
     uint64_t blocks, first;     /* how many; the number of the first */

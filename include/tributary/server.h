@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank as a parameter server: blocks that it collects from all ranks, and their results, which it
- * keeps and sends to whom it owes them. For protocols whose blocks are numbered through all
- * operations, block q belonging to server q mod step, and whose ranks send block q + step x slots
- * once they have the result of block q (tributary/window.h). So a server's slot, which collects q
- * and keeps the result before it, may forget that one when q is complete: all that sent q had it.
+ * A rank as a parameter server: it collects blocks from all ranks, keeps their results, and sends them to the
+ * ranks that need them. For protocols that number blocks through all operations, where block q belongs to
+ * server q mod servers, and where ranks send block q + servers x slots once they have the result of block q
+ * (tributary/window.h). So the slot that collects q and keeps the result before it may drop that result when q
+ * is complete: every rank that sent q had it.
  *
- * What a block's parts are and how they are reduced is the protocol's. Its trib_rank.self points to a
- * struct trib_server, or to a structure whose first member is one; every rank has it, also one that
- * is no server. room and timer of its rank half are trib_server_room and trib_server_timer. All
- * functions are inline; none may be called by two threads at once for one rank.
+ * The protocol defines what a block contains and how it is reduced. Its trib_rank.self points to a struct
+ * trib_server, or to a structure whose first member is one; every rank has it, even if it is no server. room
+ * and timer of its rank half are trib_server_room and trib_server_timer. All functions are inline; two
+ * threads must not call them at once for one rank.
  */
 #ifndef TRIBUTARY_SERVER_H
 #define TRIBUTARY_SERVER_H
@@ -20,40 +20,40 @@
 #include <string.h>
 
 struct trib_block {
-    uint64_t seq;           /* it collects this block; its result is of the block a window before */
-    struct trib_ranks seen; /* ranks whose part is there */
+    uint64_t seq;           /* block it collects; the kept result is of the block a window before */
+    struct trib_ranks seen; /* ranks that have contributed */
     uint32_t n_seen;
-    void *own; /* memory of the protocol, aligned to 16 bytes */
-    /* The rest is the server's own: the result that it keeps (bytes 0: none), and who is owed it. */
+    void *own; /* the protocol's memory, aligned to 16 bytes */
+    /* The rest is private: the result that it keeps (bytes 0: none), and to whom it must still go. */
     const void *data;
     uint32_t bytes;
     bool queued;
     uint64_t head[TRIB_HEAD / 8];
-    struct trib_ranks switches, ranks; /* first switches, by their lowest rank; ranks */
+    struct trib_ranks switches, ranks; /* receivers: first switches, by their lowest rank; ranks */
 };
 
 struct trib_server {
     struct trib_window w; /* of the rank as a worker: flight q mod n carries block q */
-    uint32_t servers;     /* ranks that are servers: the first so many */
-    uint32_t slots;       /* blocks that each of them collects at once */
+    uint32_t servers;     /* ranks 0 to servers - 1 are servers */
+    uint32_t slots;       /* blocks that each server collects at once */
     uint32_t nranks;
-    unsigned first;           /* whom results go to first; others follow in order of rank */
+    unsigned first;           /* rank that gets results first; the others follow in order */
     struct trib_block *block; /* NULL: this rank is no server */
-    /* The rest is the server's own. */
+    /* The rest is private. */
     uint32_t head_bytes, at, queued;
     char *memory;
-    uint32_t *queue; /* of blocks that owe results: a ring */
+    uint32_t *queue; /* ring of blocks with results to send */
 };
 
-/* What a part of block seq by some ranks is to its slot. */
+/* What a contribution to block seq by some ranks means for its slot. */
 enum trib_part {
     TRIB_PART_NEW,
-    TRIB_PART_TWICE, /* of a rank that is in */
+    TRIB_PART_TWICE, /* a rank has contributed already */
     TRIB_PART_KEPT,  /* the block's result is kept: the rank may have missed it */
-    TRIB_PART_LATE,  /* of a block that nobody waits for, or of none of these */
+    TRIB_PART_LATE,  /* the slot neither collects this block nor keeps its result */
 };
 
-/* Frees what open() has allocated, r->self itself too. */
+/* Frees what open() has allocated, including r->self. */
 static inline void trib_server_close(struct trib_rank *r)
 {
     struct trib_server *v = (struct trib_server *)r->self;
@@ -66,7 +66,7 @@ static inline void trib_server_close(struct trib_rank *r)
     trib_window_close(r);
 }
 
-/* The blocks of a rank that is a server, with `own` bytes of zeroes each. */
+/* Allocates the blocks of a server, with `own` zeroed bytes each. */
 static inline int trib_server_blocks(struct trib_rank *r, size_t own)
 {
     struct trib_server *v = (struct trib_server *)r->self;
@@ -85,10 +85,10 @@ static inline int trib_server_blocks(struct trib_rank *r, size_t own)
 }
 
 /*
- * Allocates r->self, `bytes` of zeroes that begin with the server, a window of servers x slots
- * flights, and where r is one of the servers its slots, with `own` bytes for each. Results have heads
- * of head_bytes. The other parameters are those of trib_window_open(). 0; -ENOMEM; -EINVAL: there are
- * less ranks than servers, which is told. Then nothing is allocated.
+ * Allocates r->self, `bytes` zeroed bytes that begin with the server; a window of servers x slots flights; and,
+ * if r is one of the servers, its slots, with `own` bytes for each. Results have heads of head_bytes. The
+ * other parameters are those of trib_window_open(). 0; -ENOMEM; -EINVAL, after trib_refuse(): there are
+ * fewer ranks than servers. On an error nothing stays allocated.
  */
 static inline int trib_server_open(struct trib_rank *r, size_t bytes, uint32_t servers,
                                    uint32_t slots, size_t own, uint32_t head_bytes,
@@ -114,7 +114,7 @@ static inline int trib_server_open(struct trib_rank *r, size_t bytes, uint32_t s
     return rc;
 }
 
-/* The slot of block seq, whose number a packet may have brought. */
+/* The slot of block seq. seq may come from a packet: any number is valid. */
 static inline struct trib_block *trib_server_block(const struct trib_server *v, uint64_t seq)
 {
     return &v->block[seq / v->servers % v->slots];
@@ -134,7 +134,7 @@ static inline enum trib_part trib_server_part(const struct trib_server *v,
     return TRIB_PART_NEW;
 }
 
-/* Adds ranks to a block. True: all are there. */
+/* Adds ranks to a block. True: all ranks have contributed. */
 static inline bool trib_server_seen(const struct trib_server *v, struct trib_block *b,
                                     const uint16_t *ranks, unsigned n)
 {
@@ -143,8 +143,8 @@ static inline bool trib_server_seen(const struct trib_server *v, struct trib_blo
     return b->n_seen == v->nranks;
 }
 
-/* A block is complete: keeps its head and result (data stays the protocol's, and as it is until the
- * next complete()), and collects the slot's next one. */
+/* Completes a block: keeps its head and result, and begins to collect the slot's next block. data stays the
+ * protocol's, and must not change until the next complete(). */
 static inline void trib_server_complete(struct trib_server *v, struct trib_block *b,
                                         const void *head, const void *data, uint32_t bytes)
 {
@@ -158,7 +158,7 @@ static inline void trib_server_complete(struct trib_server *v, struct trib_block
     trib_ranks_clear(&b->ranks, v->nranks);
 }
 
-/* Sends a block's result to these. False: no buffer is free. */
+/* Sends a block's result to these receivers. False: no buffer is free. */
 static inline bool trib_server_send(const struct trib_server *v, struct trib_rank *r,
                                     const struct trib_block *b, struct trib_ranks *to, bool ranks)
 {
@@ -175,7 +175,7 @@ static inline bool trib_server_send(const struct trib_server *v, struct trib_ran
     return true;
 }
 
-/* Sends what is owed while there are buffers. */
+/* Sends results that are due, while there are buffers. */
 static inline void trib_server_pay(struct trib_rank *r)
 {
     struct trib_server *v = (struct trib_server *)r->self;
@@ -192,7 +192,7 @@ static inline void trib_server_pay(struct trib_rank *r)
     }
 }
 
-/* Sends what a block owes now, or when there are buffers. */
+/* Sends a block's result to its receivers now, or when there are buffers. */
 static inline void trib_server_queue(struct trib_rank *r, struct trib_block *b)
 {
     struct trib_server *v = (struct trib_server *)r->self;
@@ -203,8 +203,8 @@ static inline void trib_server_queue(struct trib_rank *r, struct trib_block *b)
     trib_server_pay(r);
 }
 
-/* Sends the kept result to first switches (by their lowest rank) and ranks, NULL: to none of these,
- * now or when there are buffers. */
+/* Sends the kept result to first switches (by their lowest rank) and to ranks, now or when there are
+ * buffers. NULL: to none of these. */
 static inline void trib_server_owe(struct trib_rank *r, struct trib_block *b,
                                    const struct trib_ranks *switches,
                                    const struct trib_ranks *ranks)
@@ -216,7 +216,7 @@ static inline void trib_server_owe(struct trib_rank *r, struct trib_block *b,
     trib_server_queue(r, b);
 }
 
-/* The same to one rank. */
+/* Sends the kept result to one rank. */
 static inline void trib_server_owe_rank(struct trib_rank *r, struct trib_block *b, unsigned rank)
 {
     trib_ranks_add(&b->ranks, rank);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A table of slots that all jobs of a switch have in common, found by a hash of job and packet
- * number, for the switch halves of protocols. trib_switch.self points to a struct trib_table, or to a
- * structure whose first member is one; open and job_open of the half call the functions of those
- * names, close and job_close are them. All functions are inline.
+ * A table of slots that all jobs of a switch share, for the switch halves of protocols: a slot is found by a
+ * hash of job and packet number. trib_switch.self points to a struct trib_table, or to a structure whose first
+ * member is one. open and job_open of the half call the functions with those names; close and job_close are
+ * these functions. All functions are inline.
  */
 #ifndef TRIBUTARY_TABLE_H
 #define TRIBUTARY_TABLE_H
@@ -13,13 +13,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define TRIB_JOBS 4096 /* trib_job.index is below */
+#define TRIB_JOBS 4096 /* trib_job.index is less */
 
-/* What every slot begins with. */
+/* Every slot begins with this. */
 struct trib_slot {
-    int64_t since_ps; /* taken */
+    int64_t since_ps; /* when it was taken */
     uint32_t index;   /* in the table */
-    uint16_t job;     /* trib_job.index + 1 of whose it is; 0: free */
+    uint16_t job;     /* trib_job.index + 1 of the job that has it; 0: free */
 };
 
 struct trib_table {
@@ -34,8 +34,8 @@ static inline void trib_table_close(struct trib_switch *s)
     s->self = NULL;
 }
 
-/* n slots of slot_bytes, which begin with a struct trib_slot; s->self: of `bytes`. 0; -ENOMEM;
- * -ENOSPC: the switch's memory is exhausted. Then nothing is allocated. */
+/* Allocates s->self, `bytes` zeroed bytes, and n slots of slot_bytes that begin with a struct trib_slot. 0;
+ * -ENOMEM; -ENOSPC: the switch's memory is exhausted. On an error nothing stays allocated. */
 static inline int trib_table_open(struct trib_switch *s, size_t bytes, const char *name, uint32_t n,
                                   uint32_t slot_bytes)
 {
@@ -68,7 +68,7 @@ static inline bool trib_slot_is_of(const struct trib_slot *l, const struct trib_
     return l->job == job->index + 1;
 }
 
-/* The slot of packet seq of a job, whoever has it. */
+/* The slot for packet seq of a job; it may be free or belong to any job. */
 static inline void *trib_table_slot(struct trib_switch *s, const struct trib_job *job, uint64_t seq)
 {
     struct trib_table *t = (struct trib_table *)s->self;
@@ -79,7 +79,7 @@ static inline void *trib_table_slot(struct trib_switch *s, const struct trib_job
     return s->api->at(s, t->array, (uint32_t)((z >> 32) * t->n >> 32));
 }
 
-/* Of a slot that somebody has. */
+/* Gives a taken slot back. */
 static inline void trib_table_give(struct trib_switch *s, struct trib_slot *l)
 {
     struct trib_table *t = (struct trib_table *)s->self;
@@ -89,7 +89,7 @@ static inline void trib_table_give(struct trib_switch *s, struct trib_slot *l)
     s->api->work(s, sizeof(l->job), 0);
 }
 
-/* Of a slot that is free. */
+/* Takes a free slot. */
 static inline void trib_table_take(struct trib_switch *s, struct trib_job *job, struct trib_slot *l)
 {
     s->api->take(s, job, ((struct trib_table *)s->self)->array, l->index);

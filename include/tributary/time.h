@@ -23,18 +23,18 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* The calling thread's computation begins. 0; -ENODEV: no fabric is up in TRIB_RUN, with a message on
- * stderr. */
+/* Begins a computation of the calling thread. 0; -ENODEV: no fabric is up in TRIB_RUN; a message on stderr
+ * says so. */
 int trib_compute_begin(void);
 
 /*
- * Waits until `us` microseconds of fabric time have passed since this thread's trib_compute_begin();
- * without one since its last trib_compute(), from now. Returns the lag in ps of fabric time: how much
- * later than declared it returns, because this machine took longer, or woke it late. 0: not at all.
+ * Waits until `us` microseconds of fabric time have passed since this thread's trib_compute_begin(), or since
+ * now if there was none after its last trib_compute(). Returns the lag in ps of fabric time: how much later
+ * than declared it returns, because this machine took longer or woke it late. 0: not at all.
  * -EINVAL: us is negative, or more than 1e12; -ENODEV.
  *
- * A process whose lag is more than 2 % of what it has declared says so on stderr at its end, with the
- * dilation that would have held.
+ * A process whose lag is more than 2 % of the declared time says so on stderr at its end, with the dilation
+ * that would have sufficed.
  */
 int64_t trib_compute(double us);
 

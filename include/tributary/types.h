@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Types of elements and reductions, in all of Tributary's public interfaces. */
+/* Types of elements and reductions, for all public interfaces of Tributary. */
 #ifndef TRIBUTARY_TYPES_H
 #define TRIBUTARY_TYPES_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank's vector as numbered packets with a window, for the rank halves of protocols: which packet
- * is sent when, what is sent again, and when the operation is done. What a packet carries, and what
- * answers it, is the protocol's.
+ * A rank's vector as numbered packets with a window, for the rank halves of protocols. It decides when packets
+ * are sent, when they are sent again, and when the operation is done. The protocol defines what a packet
+ * carries and what answers it.
  *
- * Packets are numbered through all operations; `base` is the first of the current one. Packet q
- * travels in flight q mod n, so at most n wait for an answer, and who sends q + n has the answer to q.
+ * Packets are numbered through all operations; `base` is the first of the current one. Packet q travels in
+ * flight q mod n. So at most n packets wait for an answer, and a rank that sends q + n has the answer to q.
  *
  * A protocol's trib_rank.self points to a struct trib_window, or to a structure whose first member
  * is one. Then its functions are:
@@ -17,14 +17,14 @@
  *   room     trib_window_pump() itself
  *   timer    trib_window_timer() itself
  *
- * A packet is resent after `timeout`, and again after as much. Where answers take long without being
- * lost (ranks that share a link), the timeout follows the quickest of the last answers. A rank that
- * is answered nothing at all resends after twice the time, up to 16 times, and gives up after
- * `patience`. (Doubling by packet was slower by far: one that waits for another rank's part backs
- * off without a loss of its own.)
+ * A packet is resent after `timeout`, and after the same time again. Where answers are slow but not lost (ranks
+ * that share a link), the timeout follows the quickest of the latest answers. A rank that gets no answer at
+ * all doubles the timeout, up to 16 times its value, and gives up after `patience`. (Doubling for each packet
+ * was far slower: a packet that waits for another rank's part would back off without a loss of its
+ * own.)
  *
- * All functions are inline: there is nothing to link. Times are fabric time in picoseconds. None of
- * them may be called by two threads at once for one rank, as the halves themselves.
+ * All functions are inline: there is nothing to link. Times are fabric time in picoseconds. Two threads must
+ * not call them at once for one rank, as with the halves themselves.
  */
 #ifndef TRIBUTARY_WINDOW_H
 #define TRIBUTARY_WINDOW_H
@@ -36,13 +36,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRIB_BACKOFF 4 /* doublings of the timeout in silence, at most */
+#define TRIB_BACKOFF 4 /* most doublings of the timeout */
 #define TRIB_SAMPLES 64
 
 enum trib_flight_state { TRIB_IDLE, TRIB_QUEUED, TRIB_SENT };
 
 struct trib_flight {
-    uint64_t seq; /* of its packet, or of the last one */
+    uint64_t seq; /* its packet, or the last one it had */
     int64_t sent_ps, due_ps;
     uint8_t state; /* enum trib_flight_state */
     uint8_t tries; /* how often the packet was queued again, at most 255 */
@@ -51,32 +51,32 @@ struct trib_flight {
 /* Sends the packet of a flight. False: no buffer is free. An answer may come before it returns. */
 typedef bool trib_window_send(struct trib_rank *r, const struct trib_flight *f);
 
-/* Packets q, q + lanes, ... of one lane are answered in order, if nothing is lost. */
+/* One lane: packets q, q + lanes, ... are answered in order if nothing is lost. */
 struct trib_lane {
-    uint64_t oldest; /* without an answer */
-    uint32_t later;  /* answers to later ones since */
+    uint64_t oldest; /* first packet without an answer */
+    uint32_t later;  /* answers to later packets since */
 };
 
 struct trib_window {
     struct trib_op op;
     uint64_t base;              /* number of the operation's first packet */
     uint64_t packets, answered; /* of the operation */
-    uint32_t per, lead;         /* elements of a packet; packets before them that have none */
-    uint32_t n, busy;           /* flights; those not idle */
+    uint32_t per, lead;         /* elements in a packet; leading packets without elements */
+    uint32_t n, busy;           /* flights; flights that are not idle */
     struct trib_flight *flight;
-    bool active; /* an operation is not done */
+    bool active; /* an operation is under way */
     bool failed;
-    /* The rest is the window's own. */
+    /* The rest is private. */
     bool pumping;
     trib_window_send *send;
-    uint32_t *queue; /* of flights to send: a ring */
+    uint32_t *queue; /* ring of flights to send */
     uint32_t head, queued;
     int64_t timeout_ps, patience_ps;
-    int64_t timer_ps, heard_ps; /* as set; the last answer, or start */
-    int64_t quick_ps[2];        /* the quickest answer of the last 64, and of these so far */
+    int64_t timer_ps, heard_ps; /* time set; time of the last answer, or of the start */
+    int64_t quick_ps[2];        /* quickest answer of the last 64; of the current ones so far */
     uint32_t samples;
-    uint64_t next, recover; /* in order: packets queued; a mark of one before has had its effect */
-    uint32_t limit, quiet;  /* in flight now, at most; answers since that was changed */
+    uint64_t next, recover; /* in order: packets queued; marks of packets before it are ignored */
+    uint32_t limit, quiet;  /* most in flight now; answers since that changed */
     struct trib_lane *lane;
     uint32_t lanes, gap;
 };
@@ -88,15 +88,15 @@ static inline uint64_t trib_ceil_div(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-/* Time of bytes on a link. */
+/* Time that `bytes` bytes take on a link. */
 static inline int64_t trib_link_ps(uint64_t bytes, uint64_t rate_bps)
 {
     return (int64_t)((double)bytes * 8e12 / (double)(rate_bps ? rate_bps : 1));
 }
 
-/* How fast this rank's packets go, at the slowest link that they may pass: that of the tree, and, of
- * what goes from rank to rank, that which ranks of a switch share. A timer that is to allow for all
- * packets before one takes this rate. */
+/* Rate of the slowest link that this rank's packets may pass: its own, those of the tree and, between ranks,
+ * its share of the links of a switch to others. Use it for a timer that must allow for all packets
+ * ahead of one. */
 static inline uint64_t trib_slowest_bps(const struct trib_rank *r, bool between_ranks)
 {
     uint64_t least = r->rate_bps;
@@ -108,7 +108,7 @@ static inline uint64_t trib_slowest_bps(const struct trib_rank *r, bool between_
     return least;
 }
 
-/* Elements of `size` bytes that a packet carries behind a head: as many as asked, or as fit. */
+/* Elements of `size` bytes in a packet behind its head: as many as asked, or as fit. */
 static inline uint32_t trib_elements(int64_t asked, uint32_t payload, uint32_t head, uint32_t size)
 {
     uint32_t fit = payload > head ? (payload - head) / size : 0;
@@ -116,8 +116,8 @@ static inline uint32_t trib_elements(int64_t asked, uint32_t payload, uint32_t h
     return asked < fit ? (uint32_t)asked : fit;
 }
 
-/* For open() to return where a key does not fit the job: says what was found and expected; text as
- * of printf, 159 bytes at most. */
+/* Refuses, in open(), a key that does not fit the job. The text, as of printf and 159 bytes at most, says
+ * what was found and expected. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) static inline int trib_refuse(struct trib_rank *r,
                                                                     const char *fmt, ...)
 {
@@ -133,7 +133,7 @@ __attribute__((format(printf, 2, 3))) static inline int trib_refuse(struct trib_
 
 /* ---- life ---- */
 
-/* Frees what open() has allocated, r->self itself too. */
+/* Frees what open() has allocated, including r->self. */
 static inline void trib_window_close(struct trib_rank *r)
 {
     struct trib_window *w = (struct trib_window *)r->self;
@@ -148,8 +148,8 @@ static inline void trib_window_close(struct trib_rank *r)
 }
 
 /*
- * Allocates r->self, `bytes` of zeroes that begin with the window, and n flights. patience_ps:
- * TRIB_NEVER does not give up. 0, or -ENOMEM: nothing is allocated.
+ * Allocates r->self, `bytes` zeroed bytes that begin with the window, and n flights. patience_ps:
+ * TRIB_NEVER never gives up. 0; -ENOMEM: nothing stays allocated.
  */
 static inline int trib_window_open(struct trib_rank *r, size_t bytes, uint32_t n,
                                    int64_t timeout_ps, int64_t patience_ps, trib_window_send *send)
@@ -175,7 +175,7 @@ static inline int trib_window_open(struct trib_rank *r, size_t bytes, uint32_t n
     return 0;
 }
 
-/* Fails the job, once and for all. */
+/* Fails the job; the window does nothing more. */
 static inline void trib_window_fail(struct trib_rank *r, const char *why)
 {
     ((struct trib_window *)r->self)->failed = true;
@@ -205,7 +205,7 @@ static inline uint64_t trib_window_offset(const struct trib_window *w, uint64_t 
     return (seq - w->base - w->lead) * w->per * trib_size(w->op.type);
 }
 
-/* Where these elements come from, and where they belong in the result. */
+/* Where packet seq's elements are in the input, and where they belong in the result. */
 static inline const void *trib_window_from(const struct trib_window *w, uint64_t seq)
 {
     return (const char *)w->op.send + trib_window_offset(w, seq);
@@ -233,14 +233,14 @@ static inline void trib_window_enqueue(struct trib_window *w, uint32_t i)
     w->queue[(w->head + w->queued++) % w->n] = i;
 }
 
-/* A packet that was sent and not answered is to be sent again by the next pump(). */
+/* Queues a packet that has no answer, to be sent again by the next pump(). */
 static inline void trib_window_resend(struct trib_window *w, struct trib_flight *f)
 {
     f->tries += f->tries < 255;
     trib_window_enqueue(w, (uint32_t)(f - w->flight));
 }
 
-/* Packet seq is to be sent by the next pump(), if it is one of the operation and its flight is idle. */
+/* Queues packet seq for the next pump(), if the operation has such a packet and its flight is idle. */
 static inline void trib_window_offer(struct trib_rank *r, uint64_t seq)
 {
     struct trib_window *w = (struct trib_window *)r->self;
@@ -263,7 +263,7 @@ static inline void trib_window_arm(struct trib_window *w, struct trib_rank *r, i
     r->api->timer(r, at_ps);
 }
 
-/* How long a packet that is sent now may take. */
+/* Timeout of a packet that is sent now. */
 static inline int64_t trib_window_timeout(const struct trib_window *w, int64_t now)
 {
     int64_t t = 4 * w->quick_ps[0] > w->timeout_ps ? 4 * w->quick_ps[0] : w->timeout_ps;
@@ -274,13 +274,13 @@ static inline int64_t trib_window_timeout(const struct trib_window *w, int64_t n
     return t;
 }
 
-/* Sends what is to be sent while there are buffers. */
+/* Sends queued packets while there are buffers. */
 static inline void trib_window_pump(struct trib_rank *r)
 {
     struct trib_window *w = (struct trib_window *)r->self;
     int64_t now = r->api->now(r);
 
-    if (w->pumping || w->failed) /* pumping: an answer that came from inside of send() */
+    if (w->pumping || w->failed) /* pumping: an answer came inside send() */
         return;
     w->pumping = true;
     while (w->queued) {
@@ -303,7 +303,7 @@ static inline void trib_window_pump(struct trib_rank *r)
     w->pumping = false;
 }
 
-/* Begins an operation of `lead` packets without elements, then as many as its elements need. */
+/* Begins an operation: `lead` packets without elements, then as many as the elements need. */
 static inline void trib_window_begin(struct trib_rank *r, const struct trib_op *op, uint32_t per,
                                      uint32_t lead)
 {
@@ -330,7 +330,7 @@ static inline void trib_window_start(struct trib_rank *r, const struct trib_op *
 
 /* ---- answers ---- */
 
-/* An answer to a packet that was sent once tells the time that answers take. */
+/* Learns how long an answer took to a packet that was sent only once. */
 static inline void trib_window_sample(struct trib_window *w, int64_t took_ps)
 {
     if (took_ps < w->quick_ps[1])
@@ -344,7 +344,7 @@ static inline void trib_window_sample(struct trib_window *w, int64_t took_ps)
 
 static inline void trib_window_unqueue(struct trib_window *w, uint32_t i)
 {
-    uint32_t kept = 0; /* the queue is short when this happens */
+    uint32_t kept = 0; /* the queue is short then */
 
     for (uint32_t k = 0; k < w->queued; k++) {
         uint32_t j = w->queue[(w->head + k) % w->n];
@@ -355,7 +355,7 @@ static inline void trib_window_unqueue(struct trib_window *w, uint32_t i)
     w->queued = kept;
 }
 
-/* Packet seq, which is awaited, is answered. True: the operation goes on. False: it is done. */
+/* Packet seq, which is awaited, is answered. True: the operation goes on; false: it is done. */
 static inline bool trib_window_answer(struct trib_rank *r, uint64_t seq)
 {
     struct trib_window *w = (struct trib_window *)r->self;
@@ -376,7 +376,7 @@ static inline bool trib_window_answer(struct trib_rank *r, uint64_t seq)
     return false;
 }
 
-/* The same; packet seq + n follows. */
+/* The same, and then sends packet seq + n. */
 static inline void trib_window_advance(struct trib_rank *r, uint64_t seq)
 {
     if (!trib_window_answer(r, seq))
@@ -385,7 +385,7 @@ static inline void trib_window_advance(struct trib_rank *r, uint64_t seq)
     trib_window_pump(r);
 }
 
-/* At the timer: what is overdue is to be sent again. False: the job has failed, maybe by this. */
+/* Queues overdue packets again, at the timer. False: the job has failed, now or before. */
 static inline bool trib_window_overdue(struct trib_rank *r)
 {
     struct trib_window *w = (struct trib_window *)r->self;
@@ -423,8 +423,8 @@ static inline void trib_window_timer(struct trib_rank *r)
 
 /* ---- in order, with a limit that follows congestion, and resends on a gap ---- */
 
-/* In place of offers: queues the packets that are next, while less than the limit are in flight and
- * the next one's flight is idle, and sends. */
+/* Instead of offers: queues the next packets while fewer than the limit are in flight and the next packet's
+ * flight is idle, and sends. */
 static inline void trib_window_in_order(struct trib_rank *r)
 {
     struct trib_window *w = (struct trib_window *)r->self;
@@ -435,8 +435,8 @@ static inline void trib_window_in_order(struct trib_rank *r)
     trib_window_pump(r);
 }
 
-/* Before trib_window_answer(): half as many in flight after a mark (true), once for what was in
- * flight then; one more after as many answers as there are in flight. */
+/* Call it before trib_window_answer(). A mark halves the limit, once for all packets that are in flight then
+ * (true); as many answers as the limit without a mark raise it by one. */
 static inline bool trib_window_marked(struct trib_rank *r, uint64_t seq, bool marked)
 {
     struct trib_window *w = (struct trib_window *)r->self;
@@ -455,7 +455,7 @@ static inline bool trib_window_marked(struct trib_rank *r, uint64_t seq, bool ma
     return false;
 }
 
-/* In open(): a packet is resent once `gap` later ones of its lane, at least 1, are answered. */
+/* Call it in open(). A packet is resent once `gap` (at least 1) later packets of its lane are answered. */
 static inline int trib_window_lanes(struct trib_rank *r, uint32_t lanes, uint32_t gap)
 {
     struct trib_window *w = (struct trib_window *)r->self;
@@ -470,7 +470,7 @@ static inline int trib_window_lanes(struct trib_rank *r, uint32_t lanes, uint32_
     return 0;
 }
 
-/* Before trib_window_answer(). */
+/* Call it before trib_window_answer(): resends the oldest packet of the lane after a gap. */
 static inline void trib_window_gap(struct trib_rank *r, uint64_t seq)
 {
     struct trib_window *w = (struct trib_window *)r->self;
