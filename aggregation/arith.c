@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The arithmetic of reduction: conversions, the table of kernels and who picks among its rows.
- * arith.h says what "exact" means; the scalar row (arith_scalar.h) is that definition as code, the
- * vector rows (arith_isa.h lists them) are held to its bits by tests.
+ * The arithmetic of reduction: conversions, the table of kernels and the choice among its rows. arith.h says
+ * what "exact" means; the scalar row (arith_scalar.h) is that definition as code, and tests hold the vector
+ * rows (arith_isa.h lists them) to its bits.
  *
  * All rows keep one accumulator per element and walk the inputs in order, so that every input is
  * read once and the order of operations never depends on the row. Inputs come from frames at any
@@ -29,7 +29,7 @@
 #define F16_INF  0x7c00u
 #define BF16_INF 0x7f80u
 
-/* Element types as they lie in a frame. */
+/* Element types as a frame has them: unaligned. */
 #define UNALIGNED __attribute__((aligned(1), may_alias))
 typedef int8_t e_int8 UNALIGNED;
 typedef uint8_t e_uint8 UNALIGNED;
@@ -258,7 +258,7 @@ void arith_divide(void *buf, enum dtype t, unsigned n, size_t count)
 {
     T_ASSERT((unsigned)t < DT_COUNT, "no such type");
     if (n < 2 && !dtype_is_float(t))
-        return; /* and never a division of an integer by zero */
+        return; /* so it never divides an integer by zero */
     switch (t) {
     case DT_INT8:
         DIVIDE(e_int8, int64_t, AS_IS, (int64_t)n, AS_IS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Arithmetic of reduction: one [op][dtype] table of kernels, each one pass over N inputs and one
- * output. Used by the aggregation nodes and by the host's algorithms alike.
+ * Arithmetic of reduction: a table of kernels by operation and type, each of which makes one pass over N
+ * inputs and one output. Aggregation nodes and the host's algorithms use the same one.
  *
  * The rule (what "exact" means): out[i] = in[0][i] op in[1][i] op ... op in[n-1][i], evaluated from
  * left to right, in the type itself for fp32, fp64 and integers (integers wrap, two's complement),
@@ -29,18 +29,18 @@ typedef void (*arith_fn)(void *out, const void *const *in, unsigned n, size_t co
 
 /* Whether the operation is defined for the type. */
 bool arith_valid(enum redop op, enum dtype t);
-/* The kernel for n inputs (1..ARITH_MAX_INPUTS) of `count` elements; out may be one of the inputs.
- * NULL where arith_valid() says no. */
+/* The kernel for n inputs (1..ARITH_MAX_INPUTS) of `count` elements; out may be one of the inputs. NULL if
+ * arith_valid() is false. */
 arith_fn arith_kernel(enum redop op, enum dtype t);
-/* The scalar row, for tests and as the definition. */
+/* The kernel of the scalar row: the definition, for tests. */
 arith_fn arith_scalar(enum redop op, enum dtype t);
-/* The rows of the table, narrowest first. arith_kernel() takes the widest that this CPU can run;
- * the bits are the same. For tests and benchmarks. */
+/* The rows of the table, narrowest first; all give the same bits. arith_kernel() takes the widest that this
+ * CPU can run. Tests and benchmarks name one. */
 enum arith_row { ARITH_SCALAR, ARITH_V128, ARITH_V256, ARITH_V512, ARITH_ROWS };
 bool arith_row_usable(enum arith_row row);
-/* NULL: row is not of this architecture. */
+/* The kernel of one row. NULL: this architecture does not have the row. */
 arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t);
-/* AVG at the edge: buf[i] /= n (integers truncate toward zero; fp16/bf16 through fp32). */
+/* Divides for AVG: buf[i] /= n (integers truncate toward zero; fp16/bf16 through fp32). */
 void arith_divide(void *buf, enum dtype t, unsigned n, size_t count);
 
 float fp16_to_fp32(uint16_t h);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The vector rows of arith.c's table: arith_rows.h for each instruction set, narrowest first, since
- * each leaves what is less than a block to the one before. Part of arith.c.
+ * The vector rows of arith.c's table: arith_rows.h for each instruction set, narrowest first, since each
+ * leaves a rest of less than a block to the one before. Part of arith.c.
  */
 #include "aggregation/arith_loops.h"
 
@@ -26,7 +26,7 @@
 #define ROW_NAN64(a, b)   _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_UNORD_Q))
 #define ROW_AVERAGE(a, b) _mm256_avg_epu16((__m256i)(a), (__m256i)(b))
 #define ROW_F16_LOAD(p)   _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
-/* Of this type, or gcc makes two instructions of it and Intel's CPUs need a shuffle more. */
+/* This type, because gcc would need two instructions for another, and Intel's CPUs one more shuffle. */
 #define ROW_F16_STORE(p, a)                                                                        \
     (*(v128_u16_mem *)(p) = (v128_u16)_mm256_cvtps_ph((a), _MM_FROUND_TO_NEAREST_INT))
 #include "aggregation/arith_rows.h"
@@ -38,7 +38,7 @@
 #define ROW_TARGET      __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define ROW_NAN32(a, b) _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q)
 #define ROW_NAN64(a, b) _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q)
-/* gcc would take both masks out of their registers first. */
+/* Without this intrinsic gcc would move both masks out of their registers first. */
 #define ROW_EITHER32(m, n) (!_kortestz_mask16_u8(m, n))
 #define ROW_EITHER64(m, n) (!_kortestz_mask8_u8(m, n))
 #define ROW_AVERAGE(a, b)  _mm512_avg_epu16((__m512i)(a), (__m512i)(b))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loops of the vector rows, as macros that arith_rows.h makes functions of for each row: the
- * general one, for any number of inputs, those of sums of a known number, and who picks among them.
- * Part of arith.c.
+ * The loops of the vector rows, as macros from which arith_rows.h makes functions for each row: the general
+ * loop for any number of inputs, loops for sums of a fixed number of inputs, and the choice among them. Part
+ * of arith.c.
  *
  * A block is some vectors of accumulators, which stay in registers while all inputs go by: each
  * input is loaded once and each output stored once.
@@ -17,7 +17,7 @@
 #define PICK(V, mask, a, b)                                                                        \
     ((V)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
 
-/* Count elements from byte `at` on, by another kernel. */
+/* Reduces `count` elements from byte `at` on with another kernel. */
 static __attribute__((noinline)) void arith_part(arith_fn fn, void *out, const void *const *in,
                                                  unsigned n, size_t at, size_t count)
 {
@@ -28,7 +28,7 @@ static __attribute__((noinline)) void arith_part(arith_fn fn, void *out, const v
     fn((uint8_t *)out + at, from, n, count);
 }
 
-/* Bytes of whole elements before the first vector of the output that is aligned, if there is one.
+/* Bytes before the first aligned vector of the output, if they are whole elements; otherwise 0.
  */
 static size_t arith_unaligned(const void *out, size_t vector, size_t elem, size_t bytes)
 {
@@ -37,12 +37,12 @@ static size_t arith_unaligned(const void *out, size_t vector, size_t elem, size_
     return n % elem || n > bytes ? 0 : n;
 }
 
-/* A sum by loops made for a number of inputs: they take bytes `at` to `end`, whole blocks from a
- * whole vector of the output on. */
+/* A sum with loops for fixed numbers of inputs. A loop takes bytes `at` to `end`: whole blocks that begin at
+ * an aligned vector of the output. */
 #define ARITH_KNOWN 16
 struct arith_sum {
     void (*known[ARITH_KNOWN + 1])(void *out, const void *const *in, size_t at, size_t end);
-    arith_fn any, rest; /* of the same row; of the next narrower one */
+    arith_fn any, rest; /* any: of the same row; rest: of the next narrower one */
     size_t elem, vector, block;
 };
 
@@ -64,7 +64,7 @@ static __attribute__((noinline)) void arith_sum_parts(const struct arith_sum *s,
         arith_part(s->any, out, in, n, end, (bytes - end) / s->elem);
 }
 
-/* As a rule all of it is whole blocks: nothing but the loop then, 4 KiB take it 70 cycles. */
+/* Usually all is whole blocks: then it runs nothing but the loop (70 cycles for 4 KiB). */
 static inline void arith_sum(const struct arith_sum *s, void *out, const void *const *in,
                              unsigned n, size_t count)
 {
@@ -76,13 +76,13 @@ static inline void arith_sum(const struct arith_sum *s, void *out, const void *c
         arith_sum_parts(s, out, in, n, count);
 }
 
-/* ---- accumulator i of a block, from a frame and to it; V: its type, as in ROW(V) ---- */
+/* ---- loads and stores of accumulator i of a block; V: its type, as in ROW(V) ---- */
 
 #define V_AT(V, p, i)            (*(ROW(V##_mem) *)((p) + (i)*ROW_BYTES))
 #define V_LOAD(V, p, i)          (*(const ROW(V##_mem) *)((p) + (i)*ROW_BYTES))
 #define V_STORE(V, p, i, a, b)   (V_AT(V, p, i) = (a), V_AT(V, p, (i) + 1) = (b))
 #define V_STORE_F(V, p, i, a, b) (ROW(V##_no_nan)(&(a), &(b)), V_STORE(V, p, i, a, b))
-/* Truth as 1 and 0; a comparison gives all ones and zeros, of which one bit is kept at the end. */
+/* Truth as 1 and 0: a comparison gives all ones or zeros, of which one bit is kept at the end. */
 #define L_LOAD(V, p, i)        ((ROW(V))(V_LOAD(V, p, i) != 0))
 #define L_STORE(V, p, i, a, b) V_STORE(V, p, i, (a)&1, (b)&1)
 #define V_SUM(V, a, b)         ((a) + (b))
@@ -97,7 +97,7 @@ static inline void arith_sum(const struct arith_sum *s, void *out, const void *c
              : ROW(bf16_first)((p) + (i) / 2 * ROW_BYTES))
 #define BF_STORE(V, p, i, a, b) ROW(bf16_store)((p) + (i) / 2 * ROW_BYTES, a, b)
 #define HF_LOAD(V, p, i)        ROW_F16_LOAD((p) + (i) * (ROW_BYTES / 2))
-/* The conversion keeps a NaN's top bits and sign: canonical before, canonical after. */
+/* The conversion keeps a NaN's top bits and sign, so a canonical NaN stays canonical. */
 #define HF_STORE(V, p, i, a, b)                                                                    \
     (ROW(f32_no_nan)(&(a), &(b)), ROW_F16_STORE((p) + (i) * (ROW_BYTES / 2), a),                   \
      ROW_F16_STORE((p) + ((i) + 1) * (ROW_BYTES / 2), b))
@@ -105,10 +105,10 @@ static inline void arith_sum(const struct arith_sum *s, void *out, const void *c
 /* ---- any number of inputs ---- */
 
 /*
- * V: accumulator, EB: bytes of an element in a frame, VB: bytes in a frame of V's elements. LOAD
- * gives accumulator i of a block, STORE puts accumulators i and i + 1. Blocks of eight accumulators
- * while there are, then of two; what is before the first whole vector of the output and behind the
- * last block is left to the narrower row.
+ * V: type of an accumulator; EB: bytes of an element in a frame; VB: bytes in a frame for V's elements. LOAD
+ * gives accumulator i of a block, STORE writes accumulators i and i + 1. The loop takes blocks of eight
+ * accumulators while there are any, then of two; the narrower row takes what is before the first aligned
+ * vector of the output and behind the last block.
  */
 #define VECTOR(fn, V, EB, VB, LOAD, DO, STORE) VECTOR_OF(fn, fn, V, EB, VB, LOAD, DO, STORE)
 #define VECTOR_OF(name, fn, V, EB, VB, LOAD, DO, STORE)                                            \
@@ -155,11 +155,11 @@ static inline void arith_sum(const struct arith_sum *s, void *out, const void *c
 /* ---- a known number ---- */
 
 /*
- * Sums of 2, 4, 8 and 16 inputs, numbers that are known here: where each input begins stays in a
- * register (of 16, on the stack), and a call of whole blocks takes nothing but its loop. PUT stores
- * a block's `width` sums, or says no where one of them may not be a number: what is left of the
- * call is then the general loop's, fn_any. Of 16 inputs, which do not all fit into the first cache,
- * a little of each at a time: they are fetched from the second one more evenly.
+ * Sums of 2, 4, 8 and 16 inputs. As the number is fixed, the address of each input stays in a register (of 16,
+ * on the stack), and a call of whole blocks runs nothing but its loop. PUT stores a block's `width` sums, or
+ * returns false if one may be a NaN: then the general loop, fn_any, takes the rest of the call. 16 inputs do
+ * not all fit into the first-level cache, so the loop takes a little of each at a time: it fetches them more
+ * evenly from the second level.
  */
 #define BLOCK(V, LOAD, ADD, n, width)                                                              \
     ROW(V) a[width];                                                                               \
@@ -182,7 +182,7 @@ static inline void arith_sum(const struct arith_sum *s, void *out, const void *c
             }                                                                                      \
         }                                                                                          \
     }
-/* The kernel that picks among them. */
+/* Makes the kernel that chooses among these loops. */
 #define SUM(fn, EB, VB, ...)                                                                       \
     static const __attribute__((unused)) struct arith_sum ROW(fn##_loops) = {                      \
         {__VA_ARGS__}, ROW(fn##_any), ROW_REST(fn), EB, ROW_BYTES, 8 * (VB)};                      \

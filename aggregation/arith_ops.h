@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The vectors of a row of arith.c's table and what is done with them: included again for each row
- * by arith_rows.h, which says what a row defines. Part of arith.c.
+ * The vectors of a row of arith.c's table and the operations on them. arith_rows.h includes it again for each
+ * row, and says what a row defines. Part of arith.c.
  */
 #define VEC(name, type, bytes)                                                                     \
     typedef type ROW(name) __attribute__((vector_size(bytes)));                                    \
@@ -63,9 +63,9 @@ FLOAT_OPS(f64, u64, F64_NAN, ROW_NAN64, ROW_EITHER64)
 #undef FLOAT_OPS
 
 /*
- * A bfloat16 is the upper half of a float. Of a vector of them, the even ones are
- * shifted up, the odd ones only masked, and no lane ever moves. Two accumulators a vector; the
- * results are put together the same way.
+ * A bfloat16 is the upper half of a float. Of a vector of them, the even ones are shifted up and the odd ones
+ * masked, so no lane moves. That makes two accumulators for each vector; the results are put together the
+ * same way.
  */
 INLINE ROW(f32) ROW(bf16_first)(const uint8_t *p)
 {
@@ -78,10 +78,10 @@ INLINE ROW(f32) ROW(bf16_second)(const uint8_t *p)
 }
 
 /*
- * Rounds numbers, two halves of 16 bits at a time: the upper half plus the carry out of the lower
- * one + 0x7fff + the upper's last bit. That carry is the top bit of a rounding average, which adds
- * the missing one: (lower + (0x7ffe | last bit) + 1) >> 1. No carry leaves a number's upper half.
- * A NaN stays one: it came from a bfloat16 or an operation, and has no bits in the lower half.
+ * Rounds floats to bfloat16, two halves of 16 bits at a time: the result is the upper half plus the carry from
+ * the lower half + 0x7fff + the upper half's last bit. That carry is the top bit of a rounding average, which
+ * adds the missing one: (lower + (0x7ffe | last bit) + 1) >> 1. No carry leaves a number's upper half. A NaN
+ * stays one: it came from a bfloat16 or an operation, and has no bits in the lower half.
  */
 INLINE ROW(u16) ROW(bf16_round)(ROW(f32) first, ROW(f32) second)
 {

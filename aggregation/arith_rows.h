@@ -4,19 +4,19 @@
  *   ROW(name)        the row's names
  *   ROW_BYTES        width of its vectors
  *   ROW_TARGET       function attribute that enables the instruction set
- *   ROW_REST(fn)     the kernel that takes what is less than a block: of the next narrower row
+ *   ROW_REST(fn)     the kernel for a rest of less than a block: that of the next narrower row
  *   ROW_F16_LOAD(p), ROW_F16_STORE(p, a)   conversions of halves; without them ROW_REST takes fp16
  *   ROW_NAN32(a, b), ROW_NAN64(a, b)   whether any lane of two vectors of floats (doubles) is NaN
- *   ROW_EITHER32(m, n), ROW_EITHER64(m, n)   one of two is yes
+ *   ROW_EITHER32(m, n), ROW_EITHER64(m, n)   whether one of two such answers is yes
  *   ROW_UPPERS(a, b), ROW_LOWERS(a, b)   upper (lower) 16 bits of each lane of two vectors
  *   of floats, in bfloat16's order
- *   ROW_AVERAGE(a, b)   of 16-bit lanes, rounded up
- * where those from ROW_F16_LOAD on may be left out.
+ *   ROW_AVERAGE(a, b)   average of 16-bit lanes, rounded up
+ * A row may leave out those from ROW_F16_LOAD on.
  * No guard: it is meant to be included again.
  *
- * Vectors are the compiler's generic ones; where intrinsics are used they were measured to matter:
- * conversions of halves (ten operations a vector without), and NaNs looked for before they are
- * replaced, since there are none as a rule.
+ * Vectors are the compiler's generic ones. Intrinsics are used where measurements showed that they matter:
+ * conversions of halves (ten operations a vector without), and looking for NaNs before they are
+ * replaced, since usually there are none.
  */
 #ifdef ROW_NAN32
 #define FLOAT_SUMS SUMS

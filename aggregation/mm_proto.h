@@ -13,8 +13,8 @@
  * that the group needs at this switch is reserved then, or the request is refused by name.
  * - MM_BIND_REPLY: QPN and PSN of the switch's end, base address and rkey of the region, and how
  *   much the member may have outstanding.
- * - MM_MOVE, MM_MOVE_REPLY: the member binds other memory to an area; of two the later xid counts.
- *   An area is as long as the least that any member has bound to it.
+ * - MM_MOVE, MM_MOVE_REPLY: the member binds other memory to an area; the later xid of two counts.
+ *   An area is as long as the shortest memory that a member has bound to it.
  * - MM_READY: the member's queue pair is in RTS. MM_READY_REPLY comes when all n are ready. READs
  *   that come earlier wait, WRITEs are answered with an RNR NAK.
  * - MM_UNBIND, MM_UNBIND_REPLY: gives the member's place back. What others do after that fails.
@@ -26,8 +26,8 @@
  * pair allows both and grants `reads` outstanding READs. The switch cuts READs into slices of
  * mm_slice() at most, WRITEs into slices of MM_SLICE. WRITEs of one member reach another in order.
  *
- * What to do with the bytes is said by the address (mm_addr): an RDMA READ has nothing else to say
- * it with.
+ * The address says what to do with the bytes (mm_addr), since an RDMA READ has no other field for
+ * it.
  *
  *   63 62 61      56  55 54  53      52   51  48 47   40 39          0
  *   0  1  0 ... 0     area   others  own  op     dtype   offset
@@ -36,13 +36,12 @@
  * type, with a rounding at every member (else: in fp32, one rounding). WRITE looks at area, others
  * and offset alone.
  *
- * Nothing here orders one member's accesses with another's own use of its memory: who reads or
- * writes a region must know that all members have put there what is to be read, and do not need
- * what is written over; and before a member uses (or moves) its memory again it must know that all
- * others' READs and WRITEs are complete. Two barriers an operation do that: one when everybody has
- * begun, one when everybody's requests are complete. In between a share that one member alone reads
- * may be written over by that member, once its READ is complete (all-reduce in place): a READ that
- * is repeated because of loss is not complete.
+ * Nothing orders one member's accesses with another member's own use of its memory. Before a member reads or
+ * writes a region it must know that all members have put there what is to be read, and no longer need what is
+ * overwritten; before it uses (or moves) its memory again it must know that all others' READs and WRITEs are
+ * complete. Two barriers for each operation do that: one when everybody has begun, one when everybody's
+ * requests are complete. In between, a member may overwrite a share that it alone reads, once its READ is
+ * complete (all-reduce in place): a READ that is repeated because of loss is not complete.
  */
 #ifndef TRIB_AGGREGATION_MM_PROTO_H
 #define TRIB_AGGREGATION_MM_PROTO_H
@@ -53,7 +52,7 @@
 
 #define MM_SLICE      16384u /* bytes; a multiple of every path MTU */
 #define MM_SLICE_MAX  65536u
-#define MM_LOADS      32u /* slices of a group's READs that the switch reads at a time, at most */
+#define MM_LOADS      32u /* most slices of a group's READs that the switch reads at a time */
 #define MM_READS      16u /* outstanding on a queue pair, in either direction */
 #define MM_BASE       (1ULL << 62)
 #define MM_MAX_LENGTH (1ULL << 40)
@@ -69,9 +68,9 @@ struct mm_ctl {
     rte_be16_t members, member; /* how many, which */
     rte_be16_t mtu;
     uint8_t area, spare;
-    rte_be32_t qpn, psn;   /* the sender's end */
+    rte_be32_t qpn, psn;   /* the sender's end of the queue pair */
     rte_be64_t va, length; /* the member's memory; BIND_REPLY: va of the region */
-    rte_be32_t rkey;       /* of it */
+    rte_be32_t rkey;       /* of that memory */
     rte_be32_t reads;      /* READs outstanding: BIND: the switch's, BIND_REPLY: the member's */
     rte_be32_t
         write_slices; /* window of unacknowledged WRITE slices of a member: requested, granted */
@@ -94,7 +93,7 @@ static inline uint64_t mm_addr(uint64_t base, const struct mm_what *w)
                    (uint64_t)w->own << 52 | (uint64_t)w->others << 53 | (uint64_t)w->area << 54);
 }
 
-/* False: not an address of the region. op and dtype may be anything. */
+/* Decodes an address. False: it is not in the region. op and dtype may have any value. */
 static inline bool mm_addr_read(uint64_t va, struct mm_what *w)
 {
     *w = (struct mm_what){.off = va & (MM_MAX_LENGTH - 1),
@@ -106,7 +105,7 @@ static inline bool mm_addr_read(uint64_t va, struct mm_what *w)
     return va >> 56 == MM_BASE >> 56;
 }
 
-/* Latency of a link to a plane, of the slower direction. */
+/* Latency of a link, in the slower direction. */
 static inline int64_t mm_link_ps(const struct fabric *f, const struct fab_port *p)
 {
     int64_t back = f->nodes[p->peer_node].ports[p->peer_port].latency_ps;
@@ -116,9 +115,9 @@ static inline int64_t mm_link_ps(const struct fabric *f, const struct fab_port *
 
 /*
  * Slice size of READs, equal for the switch and its n members. The READs that a queue pair may have
- * outstanding cover a round trip and a half: that of two links between the switch and a member,
- * which all callers share; and that of four between a caller and the members, of whose rate a
- * caller gets its part.
+ * outstanding cover one and a half round trips: over the two links between the switch and a member, which all
+ * callers share, and over the four links between a caller and the members, of whose rate a caller gets its
+ * share.
  */
 static inline uint32_t mm_slice(unsigned n, uint64_t rate_bps, int64_t link_ps)
 {

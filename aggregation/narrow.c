@@ -10,7 +10,7 @@ const struct narrow narrow_bf16 = {8, 7, 0x7f7f, 0x7f80, 0x7fc0};
 const struct narrow narrow_e4m3 = {4, 3, 0x7e, 0x7f, 0x7f};
 const struct narrow narrow_e5m2 = {5, 2, 0x7b, 0x7c, 0x7e};
 
-/* Whether q, from which `rest` of `unit` was cut off, is rounded up. */
+/* Whether q is rounded up, after `rest` of `unit` was cut off. */
 static bool goes_up(enum rounding mode, bool negative, uint32_t q, uint32_t rest, uint32_t unit,
                     uint32_t draw)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Conversion of floats to narrower types, in any rounding mode, and reductions that end with one:
- * for types that accumulate in fp32 (fp16, bf16, 8-bit floats). Nearest, the default, has kernels
- * of its own (arith.h); fp32 and fp64 always round to nearest at each operation.
+ * Conversion of floats to narrower types in any rounding mode, and reductions that end with one, for types
+ * that accumulate in fp32 (fp16, bf16, 8-bit floats). Nearest, the default, has its own kernels
+ * (arith.h); fp32 and fp64 always round to nearest at each operation.
  */
 #ifndef TRIB_AGGREGATION_NARROW_H
 #define TRIB_AGGREGATION_NARROW_H
@@ -19,8 +19,8 @@ struct narrow {
 };
 extern const struct narrow narrow_f16, narrow_bf16, narrow_e4m3, narrow_e5m2;
 
-/* The code of f, sign in its top bit. draw: uniform bits for ROUND_STOCHASTIC, whose probability of
- * rounding up is the part that is cut off. Overflow: nearest, up (of a positive), down (of a
+/* Returns the code of f, with the sign in its top bit. draw: uniform bits for ROUND_STOCHASTIC, which rounds
+ * up with a probability equal to the part that is cut off. Overflow: nearest, up (of a positive), down (of a
  * negative) and stochastic give `over`, the others the largest finite number. */
 uint32_t narrow(const struct narrow *n, float f, enum rounding mode, uint32_t draw);
 

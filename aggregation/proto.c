@@ -67,8 +67,8 @@ static unsigned next_member(const struct fab_members *m, unsigned from)
     return from;
 }
 
-/* The longest span from member `first` on; its stride is the step to the next member. Returns the
- * member after it. */
+/* Fills *s with the longest span from member `first` on, whose stride is the step to the next member. Returns
+ * the member after the span. */
 static unsigned span_of(const struct fab_members *m, unsigned first, struct agg_span *s)
 {
     unsigned next = next_member(m, first + 1), stride = next - first, n = 1;

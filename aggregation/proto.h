@@ -16,23 +16,22 @@
  * - PEER_DOWN, NIC to AN, from AGG_NIC_QPN: the process behind QPNs with these top 8 bits at this
  *   address is gone
  * - PROBE: is the other side still there; PROBE_REPLY
- * - WINDOW, AN to member or to an AN below it: how many of the granted slots may be sent from now
- *   on, because other groups need the rest, or need it no more. xid counts them; an older one is
- *   void. It is not answered: what is sent beyond is refused by RNR NAK, sent again later, and
- *   WINDOW with it
+ * - WINDOW, AN to member or to an AN below it: how many of the granted slots may be used from now on, because
+ *   other groups need the rest, or no longer do. xid counts these messages; an older one is void. It is not
+ *   answered: slots beyond the window are refused with an RNR NAK, and WINDOW is sent again.
  *
  * Data: on each edge, an RC connection, SEND messages of one agg_hdr and up to AGG_MSG_BYTES of
- * elements; members send DATA up, ANs send RESULT down, with the same header and the same cut. All
- * members cut a vector alike: message k holds bytes [k * AGG_MSG_BYTES(mtu) ...) so that every
+ * elements; members send DATA up, ANs send RESULT down, with the same header and the same division. All
+ * members divide a vector alike: message k holds bytes [k * AGG_MSG_BYTES(mtu) ...) so that every
  * message but the last is full packets. A slot is one packet: the first packet of a message is
  * header + (mtu - 32) bytes of elements, the others mtu bytes. Slots are counted by each edge in
  * order from 0 since JOIN. A member may have at most `window` slots sent for which it has not got
  * the result. An operation of no bytes (barrier) is one message of one slot.
  *
- * Not everybody has something to say: in a BROADCAST only the root's DATA carries elements, in a
- * REDUCE only the root's RESULT does, and the root of a BROADCAST gets nothing back. The others'
- * messages are the header alone, marked AGG_F_EMPTY, and count for all slots of the message that
- * they stand for: so a member says that it is ready to receive, and learns that its slots are free.
+ * Not everybody has elements to send: in a BROADCAST only the root's DATA carries them, in a REDUCE only the
+ * root's RESULT does, and the root of a BROADCAST gets nothing back. The other messages are the header alone,
+ * marked AGG_F_EMPTY, and count for all slots of the message that they stand for: so a member says that it is
+ * ready to receive, and learns that its slots are free.
  * Reduce-scatter is a REDUCE to each member in turn, all-gather a BROADCAST from each.
  */
 #ifndef TRIB_AGGREGATION_PROTO_H
@@ -43,10 +42,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Its top 8 bits are zero: it is free, since the QPNs of processes start at 1 << 16. */
+/* The QPN of aggregation. Its top 8 bits are 0: no process has it, since QPNs of processes start at 1 << 16. */
 #define AGG_QPN 0x00a991u
-/* Source of the messages of a host's NIC. No process can send from it, nor from AGG_QPN: a NIC
- * admits only the QPNs of the process's own slot (switch/source_guard.h). */
+/* Source QPN of messages of a host's NIC. No process can send from it, nor from AGG_QPN: a NIC admits only
+ * the QPNs of the process's own slot (switch/source_guard.h). */
 #define AGG_NIC_QPN   0x00a992u
 #define AGG_QKEY      0x54524942u
 #define AGG_VERSION   1
@@ -117,9 +116,9 @@ const char *agg_status_name(enum agg_status s); /* "E_KEY" */
 const char *agg_status_text(enum agg_status s);
 
 /*
- * Members in a message: a bit each for ids below AGG_BITS. 4,096 bits do not fit into one packet of
- * every MTU, so a group that reaches further lists its ids as spans, each of `count` from `first`
- * on, `stride` apart, in ascending order of first: all hosts, a rail or half of a fabric is one.
+ * Members in a message: a bit each for ids below AGG_BITS. 4,096 bits would not fit into one packet at every
+ * MTU, so a group with higher ids lists them as spans: `count` ids from `first` on, `stride` apart, in
+ * ascending order of first. All hosts, a rail, or half of a fabric are one span.
  */
 #define AGG_BITS  1024u
 #define AGG_SPANS 21u
@@ -189,8 +188,8 @@ int agg_members_read(const struct agg_ctl *c, struct fab_members *m);
 
 const char *agg_type_name(unsigned type); /* "JOIN"; "?" for an unknown type */
 
-/* Checks a received control message. AGG_OK; AGG_E_VERSION: it may be answered; AGG_E_PROTOCOL: it
- * must not be answered (not of this protocol). */
+/* Checks a received control message. AGG_OK; AGG_E_VERSION: answer it; AGG_E_PROTOCOL: not of this protocol,
+ * do not answer. */
 enum agg_status agg_ctl_check(const void *p, uint32_t len);
 
 /* Number of packets (and slots) of a message with msg_len bytes of elements. */
@@ -215,12 +214,12 @@ static inline uint32_t agg_msg_bytes(const struct agg_hdr *h)
 enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t mtu,
                               const char **what);
 
-/* Does `next` follow `prev` on an edge: the next message of the same operation, or the first of
- * another after the last one? */
+/* Whether `next` follows `prev` on an edge: the next message of the same operation, or the first message of
+ * another operation after the last one. */
 int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next);
 
-/* The first field in which two members' headers differ, for people: "type: float, int32". 0: they
- * agree; whether elements are carried does not matter. */
+/* The first field in which two members' headers differ, for people: "type: float, int32". 0: they agree.
+ * Whether elements are carried does not matter. */
 bool agg_hdr_same(const struct agg_hdr *a, const struct agg_hdr *b);
 int agg_hdr_differ(const struct agg_hdr *a, const struct agg_hdr *b, char *text, size_t size);
 
