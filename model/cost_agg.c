@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages through aggregation nodes: up from every member to the top of the group's tree, and down
- * again. A node forwards a message, frame by frame, when all children have sent theirs. The window
- * stops members that have too many messages without a result. Messages of all edges meet on links in
- * order of time: each hop is an event. Where edges of a group share a link, messages are sent as
- * parts of one frame, which take turns there as the frames do: else a node would wait for the whole
- * of all but one of its children's messages.
+ * again. A node forwards a message, frame by frame, once all children have sent theirs. The window
+ * stops members with too many messages without a result. Each hop is an event, so messages of all
+ * edges meet on links in order of time. If edges of a group share a link, messages are sent in
+ * parts of one frame, which take turns there as real frames do. Otherwise a node would have to wait
+ * until the messages of all but one child are complete.
  */
 #include "model/cost_agg.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_FRAMES 100000u /* frames of all members beyond which parts are of several */
+#define PART_FRAMES 100000u /* with more frames of all members, a part has several frames */
 
 static unsigned domain_index_of(const struct model *m, unsigned rank)
 {
@@ -42,7 +42,7 @@ static int by_depth(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* The nodes between the members' leaves and the top. */
+/* Finds the nodes between the members' leaves and the top. */
 static void find_nodes(struct model *m, struct model_group *g, const struct fab_tree *t,
                        uint16_t top, const uint16_t *leaf)
 {
@@ -70,7 +70,7 @@ static void find_nodes(struct model *m, struct model_group *g, const struct fab_
     }
 }
 
-/* Lists of every node's children, each in their order. */
+/* Makes a list of each node's children, in order. */
 static void find_children(struct model_group *g)
 {
     for (uint32_t c = g->n_an - 1; c-- > 0;) {
@@ -87,7 +87,7 @@ static void find_children(struct model_group *g)
     }
 }
 
-/* Members' paths to their leaves, and hand-offs of the longest way up and down. */
+/* Finds the members' paths to their leaves, and the hand-offs of the longest path up and down. */
 static void find_members(struct model *m, struct model_group *g, const struct fab_tree *t,
                          const uint16_t *leaf)
 {
@@ -122,8 +122,8 @@ static void find_members(struct model *m, struct model_group *g, const struct fa
     g->top_handoffs = 2 + g->an[g->n_an - 1].crossings + down;
 }
 
-/* The index of a group's tree in the job's list: the one named, or that of the group's rail.
- * n_trees: none; -ENOMEM. */
+/* Index of the group's tree in the job's list: the channel's, or that of the group's rail. n_trees:
+ * none; -ENOMEM. */
 static int tree_index(struct model *m, const struct model_group *g)
 {
     unsigned n = m->topo.nranks;
@@ -144,7 +144,7 @@ static int tree_index(struct model *m, const struct model_group *g)
     return rc;
 }
 
-/* The tree that joins a group, and the group's nodes on it. */
+/* Finds the group's tree, and the group's nodes on it. */
 static int find_tree(struct model *m, struct model_group *g)
 {
     struct fab_members members;
@@ -180,7 +180,7 @@ static uint32_t packets_of(const struct model *m, uint64_t len)
     return agg_slots(len, m->in.mtu);
 }
 
-/* Into how many parts the messages of a lane are cut. */
+/* Chooses into how many parts the messages of a lane are cut. */
 static void find_parts(struct model *m, struct model_group *g, const struct lane *s)
 {
     uint64_t frames = 0;

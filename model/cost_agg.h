@@ -5,7 +5,7 @@
 
 #include "model/cost_model.h"
 
-/* Where an edge is in the group's messages: each part is sent when all before it are. */
+/* Position of an edge in the group's messages. It sends their parts one after the other. */
 struct model_cursor {
     uint32_t msg, part;
 };
@@ -29,13 +29,13 @@ struct model_member {
     struct model_path up, down;
 };
 
-/* A part of a message at a node: arrival of the data of so many children, and lengths up and down. */
+/* A part of a message at a node: how many children have sent it, and its lengths up and down. */
 struct model_slot {
     struct flight f;
     uint32_t up_len, down_len;
     unsigned children;
-    bool reduced; /* those of all children */
-    bool down;    /* the result is there */
+    bool reduced; /* the data of all children is reduced */
+    bool down;    /* the result has arrived from above */
 };
 
 enum edge_kind { EDGE_UP, EDGE_DOWN_NODE, EDGE_DOWN_MEMBER };
@@ -44,7 +44,7 @@ struct model_group {
     struct model_group *next;
     unsigned group, domain_index, chan, n, n_an, top_handoffs;
     uint32_t window, n_msgs;
-    uint32_t parts, part_frames; /* parts of a message, at most, and frames of each */
+    uint32_t parts, part_frames; /* most parts of a message; frames of a part */
     uint32_t *parts_of;          /* [n_msgs] parts of a message */
     struct model_member *member;
     struct model_an *an;     /* the last one is the top */

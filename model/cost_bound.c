@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Nodes as sets that links join, from single nodes up; the lowest node stands for its set. */
+/* Sets of nodes, which links join: at first each node is a set. A set is named by its lowest node.
+ */
 struct sets {
     const struct fabric *f;
     uint16_t *of;
-    uint64_t *rate_bps; /* of the links that leave a set, each direction */
-    uint64_t *pairs;    /* messages that leave a set, of collectives between pairs */
-    uint32_t *ranks;    /* of a set */
+    uint64_t *rate_bps; /* of all links that leave a set, in each direction */
+    uint64_t *pairs;    /* messages that leave a set, for collectives between pairs */
+    uint32_t *ranks;    /* ranks in a set */
 };
 
 static uint16_t find(const struct sets *s, uint16_t u)
@@ -27,8 +28,8 @@ static void unite(const struct sets *s, uint16_t a, uint16_t z)
     s->of[a > z ? a : z] = a > z ? z : a;
 }
 
-/* Ranks that each rank r sends blocks to: r + 1, r + 2, ... so many. 0: all, or a tree of some kind
- * (crossing_bytes()). */
+/* Number of ranks r + 1, r + 2, ... to which rank r sends blocks. 0: the collective sends to all,
+ * or along some tree (crossing_bytes()). */
 static unsigned peers(const struct coll_args *a, unsigned nranks)
 {
     if (a->kind == COLL_SENDRECV)
@@ -36,14 +37,14 @@ static unsigned peers(const struct coll_args *a, unsigned nranks)
     return a->kind == COLL_ALLTOALL && a->sparse && a->sparse <= nranks ? a->sparse - 1 : 0;
 }
 
-/* Bytes, in the direction that has more of them, between n ranks of a set and all others. */
+/* Least bytes between n ranks of a set and all others, in the direction that has more. */
 static double crossing_bytes(const struct coll_args *a, double n, double all, bool has_root,
                              double pairs)
 {
     double bytes = (double)a->count * dtype_size(a->type), others = all - n;
 
     switch (a->kind) {
-    case COLL_ALLREDUCE: /* what one side has, up to one vector, must be known at the other */
+    case COLL_ALLREDUCE: /* one vector must cross: a side's sum, or the root's data */
     case COLL_REDUCE:
     case COLL_BROADCAST:
         return bytes;
@@ -105,7 +106,8 @@ static int64_t longest_ps(const struct sets *s, const struct coll_args *a, unsig
     return (int64_t)longest;
 }
 
-/* Joins what links of one stage join: 0: GPU nodes; then those up to each tier. */
+/* Unites the sets that links of one stage join. Stage 0: links within GPU nodes; then those up to
+ * each tier. */
 static void unite_stage(const struct sets *s, unsigned stage)
 {
     const struct fabric *f = s->f;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What links carry by the schedules of all ranks, which are not run. */
+/* Counts what links carry in the schedules of all ranks, without running them. */
 #include "model/cost_model.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Channels to one peer; lanes to it follow each other. */
+/* Channels to the peer of the last lane, since lanes to one peer follow each other. */
 struct way {
     unsigned peer, n;
     struct fab_channel ch[SCHED_MAX_CHANS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages on the edges of an aggregation group, part by part. A node sends a part up when all
- * children have sent theirs, and a result down when it has it, each edge in order of the messages:
- * an edge is one connection.
+ * Messages on the edges of an aggregation group, part by part. A node sends a part up once all
+ * children have sent theirs, and sends a result down once it has it. Each edge is one connection,
+ * so its parts are in order.
  */
 #include "model/cost_agg.h"
 
@@ -14,7 +14,7 @@ static struct flight latest(struct flight a, struct flight b)
 
 /* ---- edges ---- */
 
-/* Sends a part of a message of len bytes of elements. */
+/* Sends a part of a message on an edge. */
 static void send_on_edge(struct model *m, const struct model_part *to, struct flight f,
                          uint32_t len, int64_t now)
 {
@@ -43,19 +43,20 @@ static void cursor_step(const struct model_group *g, struct model_cursor *c)
     }
 }
 
-/* Node `a` has the result of the part at the cursor. */
+/* Whether node `a` has the result of the part at the cursor. */
 static bool has_result(const struct model_group *g, const struct model_cursor *c, unsigned a)
 {
     return c->msg < g->n_msgs && agg_slots_of(g, c->msg, c->part)[a].down;
 }
 
-/* A message without elements goes down with the last part. */
+/* Whether the part at the cursor is the message's last: a message without elements has no data, and
+ * goes down with the last part. */
 static bool is_last(const struct model_group *g, const struct model_cursor *c)
 {
     return c->part + 1 == g->parts_of[c->msg];
 }
 
-/* Sends what node `a` has for node c. */
+/* Sends the results that node `a` has to its child node c. */
 static void down_to_node(struct model *m, struct model_group *g, unsigned a, uint32_t c,
                          int64_t now)
 {
@@ -104,7 +105,7 @@ static void down_to_member(struct model *m, struct model_group *g, unsigned a, u
     }
 }
 
-/* Node `a` has a result, which goes to its children. */
+/* Sends a new result of node `a` to its children. */
 static void send_down(struct model *m, struct model_group *g, unsigned a, int64_t now)
 {
     for (uint32_t c = g->an[a].first_an; c != NOBODY; c = g->an[c].sibling)
@@ -113,7 +114,7 @@ static void send_down(struct model *m, struct model_group *g, unsigned a, int64_
         down_to_member(m, g, a, k, now);
 }
 
-/* Hand-offs of a message, when all of it is at the top. */
+/* Sets the hand-offs of a message, once all of it has arrived at the top. */
 static void count_handoffs(struct model *m, struct model_group *g, uint32_t i)
 {
     unsigned handoffs = 0;
@@ -159,7 +160,7 @@ static void send_up(struct model *m, struct model_group *g, unsigned a, int64_t 
                  own->f, own->up_len, now);
 }
 
-/* All children have sent the part at the cursor. */
+/* Whether all children have sent the part at the cursor. */
 static bool is_complete(const struct model_group *g, unsigned a)
 {
     const struct model_cursor *c = &g->an[a].next_up;
@@ -167,7 +168,7 @@ static bool is_complete(const struct model_group *g, unsigned a)
     return c->msg < g->n_msgs && agg_slots_of(g, c->msg, c->part)[a].reduced;
 }
 
-/* Node `a` has reduced the part, and may send it, or its result from the top. */
+/* Node `a` has reduced the part: sends it up, or at the top sends the result down. */
 static void reduced(struct model *m, struct model_group *g, uint32_t i, uint32_t part, unsigned a,
                     int64_t now)
 {
@@ -185,7 +186,8 @@ static void reduced(struct model *m, struct model_group *g, uint32_t i, uint32_t
         send_up(m, g, a, now);
 }
 
-/* What `costs.aggregate` says of a part. Parts are due in the order in which they are complete. */
+/* When the node has reduced a part that is complete now (`costs.aggregate`). It reduces parts in
+ * the order in which they become complete. */
 static int64_t engine_ps(const struct model *m, const struct model_group *g,
                          const struct model_slot *own, uint32_t part)
 {
@@ -204,7 +206,7 @@ static int64_t engine_ps(const struct model *m, const struct model_group *g,
     return (int64_t)ps;
 }
 
-/* A child's part is at node a: the last one of them lets the node send. */
+/* A child's part has arrived at node a. The last child's lets the node send. */
 static void arrived_up(struct model *m, struct model_group *g, uint32_t i, uint32_t part,
                        unsigned a, struct flight f, int64_t now)
 {
@@ -246,7 +248,7 @@ void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now)
     } else if (p->edge == EDGE_DOWN_NODE) {
         struct model_slot *own = &agg_slots_of(g, p->step, p->part)[p->end];
 
-        /* One without elements is a result of the parts before it, too. */
+        /* A part without elements also stands for the results of the parts before it. */
         for (uint32_t part = own->down_len ? p->part : 0; part <= p->part; part++) {
             agg_slots_of(g, p->step, part)[p->end].f = f;
             agg_slots_of(g, p->step, part)[p->end].down = true;
@@ -262,7 +264,8 @@ void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now)
     }
 }
 
-/* Sends the next part of the lane's current message; true: it has nothing to send in it. */
+/* Sends the next part of the lane's current message. true: the rank sends nothing in this message.
+ */
 static bool send_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];

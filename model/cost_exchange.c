@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Exchanges, walked packet by packet (cost_exchange_ends.c), the long ones in part.
+ * Predicts exchanges by walking their packets (cost_exchange_ends.c). Of long ones it walks a part
+ * and extrapolates.
  *
- * Rejected: closed forms alone. In the first windows results wait behind parts in an order that
- * depends on every link that they share; runs took 0.7 to 1.4 of a steady state's time.
+ * Rejected: closed forms only. In the first windows results wait behind parts, in an order that
+ * depends on every link that they share: runs took 0.7 to 1.4 times the time of the steady state.
  */
 #include "model/cost_exchange_priv.h"
 #include "protocols/host/protocol_wire.h"
@@ -11,8 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define WALK_HOPS  (1ull << 20) /* packets by links that a walk may cost */
-#define WALK_SIZES (1u << 20)   /* aggregators of all switches */
+#define WALK_HOPS  (1ull << 20) /* most packets, times the links that each passes, of a walk */
+#define WALK_SIZES (1u << 20)   /* most aggregators of all switches */
 #define LONGEST_PS 1e18         /* 11 days */
 #define STEADY     2u           /* windows after which time is linear in blocks */
 
@@ -53,7 +54,7 @@ static int ring_init(struct exchange_ring *r, uint32_t room)
     return r->block ? 0 : -ENOMEM;
 }
 
-/* The first switches, in order of their lowest ranks. */
+/* Finds the ranks' first switches, in order of their lowest ranks. */
 static int find_leaves(struct model *m)
 {
     struct model_exchange *e = m->exchange;
@@ -151,7 +152,7 @@ static int walk_init(struct model *m)
     return rc ? rc : nic_init(m);
 }
 
-/* Four times what a full window takes, as of protocols/atp_rank.c. */
+/* Four times the time of a full window, as in protocols/atp_rank.c. */
 static int64_t timeout_ps(const struct exchange_on *on, const struct trib_exchange *x)
 {
     double window = 16e12 * x->window * x->bytes / (double)(on->rate_bps ? on->rate_bps : 1);
@@ -162,8 +163,8 @@ static int64_t timeout_ps(const struct exchange_on *on, const struct trib_exchan
                                : (int64_t)LONGEST_PS;
 }
 
-/* The time of so many operations, one after the other, or -errno. -EDEADLK: they do not end.
- * end_ps: of each; or NULL. */
+/* Walks `ops` operations, one after the other. Returns their time, or -errno; -EDEADLK: they do not
+ * end. end_ps: NULL, or gets the end of each. */
 static int64_t exchange_walk(const struct exchange_on *on, const struct trib_exchange *one,
                              uint32_t ops, int64_t *end_ps, bool *waited)
 {
@@ -200,7 +201,7 @@ static int64_t exchange_walk(const struct exchange_on *on, const struct trib_exc
     return m.rc ? m.rc : m.end;
 }
 
-/* Packets of a block by links that they pass, about. */
+/* Approximate number of hops of all packets of a block. */
 static uint64_t hops_of(const struct exchange_on *on, const struct trib_exchange *x)
 {
     const struct proto_ways *w = on->ways;
@@ -210,7 +211,7 @@ static uint64_t hops_of(const struct exchange_on *on, const struct trib_exchange
     return x->aggregators ? 2 * n + 2 * leaves * far : 2 * n * far;
 }
 
-/* As exchange_walk(), of blocks that are the last so many. */
+/* As exchange_walk(), of the last blocks only. */
 static int64_t walk_some(const struct exchange_on *on, const struct trib_exchange *x,
                          uint64_t blocks, bool *waited)
 {
@@ -220,7 +221,8 @@ static int64_t walk_some(const struct exchange_on *on, const struct trib_exchang
     return exchange_walk(on, &some, 1, NULL, waited);
 }
 
-/* What comes from protocols, plug-ins among them: whatever a walk divides by or allocates. */
+/* Checks values that protocols pass (which may be plug-ins) and that a walk divides by or
+ * allocates. */
 static bool can_walk(const struct exchange_on *on, const struct trib_exchange *x)
 {
     uint64_t tables = (uint64_t)x->aggregators * proto_leaves(on->ways);

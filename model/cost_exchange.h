@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocks that ranks send to servers, and results that come back (struct trib_exchange), packet by
- * packet over the queues of links: for vectors so short that no steady state follows, as well as for
- * long ones, which are extrapolated.
+ * Predicts exchanges (struct trib_exchange): ranks send blocks to servers, and results come back.
+ * It walks each packet over the queues of links, so short vectors that never reach a steady state
+ * are covered, too. Long vectors are extrapolated.
  */
 #ifndef TRIB_MODEL_COST_EXCHANGE_H
 #define TRIB_MODEL_COST_EXCHANGE_H
@@ -10,8 +10,8 @@
 #include <tributary/protocol.h>
 #include "protocols/host/path.h"
 
-/* What an exchange is walked on. round_trip_ps, notice_ps: as in struct trib_rank.
- * timeout_ps: after which a rank sends again; 0: as long as full windows take at rate_bps. */
+/* The fabric of an exchange. round_trip_ps, notice_ps: as in struct trib_rank. timeout_ps: time
+ * after which a rank sends again; 0: derived from the time of full windows at rate_bps. */
 struct exchange_on {
     const struct proto_ways *ways;
     const uint16_t *host_of_rank;
@@ -20,15 +20,15 @@ struct exchange_on {
     uint64_t rate_bps; /* of the slowest link */
 };
 
-/* Its time in ps; 0: it has too many packets, or is none (a protocol may ask for anything); -ENOTSUP:
- * ways are not known; -EDEADLK: it does not end; -ENOMEM. waited: for timeouts of
- * ranks, which the next operation may have none of, or more. */
+/* The time of an exchange in ps. 0: it has too many packets, or its values are not valid (a
+ * protocol may pass any). -ENOTSUP: paths are not known; -EDEADLK: it does not end; -ENOMEM.
+ * *waited: ranks had timeouts; the next operation may have more or none. */
 int64_t exchange_predict(const struct exchange_on *on, const struct trib_exchange *x, bool *waited);
 
-/* When operations that follow each other without a pause end, in ps: a rank begins the next one when it
- * has all results of one, while others wait for theirs. How many were walked: EXCHANGE_OPS at
- * most, fewer where that is long; 0: they are so long that it does not show, or of what
- * exchange_predict() refuses. */
+/* End times in ps of operations that follow each other without a pause: a rank begins the next one
+ * once it has all results, while others may still wait for theirs. Returns how many were walked: at
+ * most EXCHANGE_OPS, fewer if that costs too much. 0: they are so long that the overlap does not
+ * matter, or exchange_predict() refuses them. */
 #define EXCHANGE_OPS 9u
 unsigned exchange_ops(const struct exchange_on *on, const struct trib_exchange *x,
                       int64_t end_ps[EXCHANGE_OPS]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ranks and servers of an exchange do: docs/aggregation-protocols.md. Links
- * lose nothing; what an aggregator loses when another block gets it, ranks send again. A rank
- * has so many send buffers: what it owes as a server takes free ones first, then its parts.
+ * What ranks and servers of an exchange do (docs/aggregation-protocols.md). Links lose nothing. If
+ * another block takes an aggregator, ranks send the lost parts again. A rank has a limited number
+ * of send buffers: results that it owes as a server use them first, then its own parts.
  */
 #include "base/frame_size.h"
 #include "model/cost_exchange_priv.h"
@@ -13,15 +13,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FRAME_LEAST (FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD) /* on a link */
-#define GAP         3u /* later results after which a part is sent again (protocols/atp_rank.c) */
+#define FRAME_LEAST (FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD) /* shortest frame on a link */
+#define GAP         3u /* later results until a part is sent again (protocols/atp_rank.c) */
 
 unsigned exchange_server(const struct model_exchange *e, uint32_t block)
 {
     return (unsigned)((e->x->first + block) % e->x->servers);
 }
 
-/* ---- ways ---- */
+/* ---- paths ---- */
 
 static unsigned host_of(const struct model_exchange *e, unsigned rank)
 {
@@ -54,7 +54,7 @@ static struct model_path *path_new(struct model *m, unsigned from, unsigned to)
     return p;
 }
 
-/* NULL: there is none, or no memory, which m->rc says. */
+/* The path between two ends. NULL: there is none, or no memory; m->rc has the error. */
 static const struct model_path *path_find(struct model *m, unsigned from, unsigned to)
 {
     struct model_exchange *e = m->exchange;
@@ -133,7 +133,7 @@ void exchange_send(struct model *m, struct model_part *p, int64_t now)
     queue_send(m, p, now);
 }
 
-/* A rank's HCA takes a request when it has fetched it. */
+/* Posts a packet: the rank's HCA sends it once it has fetched the request. */
 static void packet_post(struct model *m, struct model_part *p, int64_t now)
 {
     struct model_exchange *e = m->exchange;
@@ -157,7 +157,7 @@ void exchange_fetched(struct model *m, unsigned rank, int64_t now)
     exchange_send(m, &e->fetch[at], now);
 }
 
-/* To whom a server's result goes: the k-th switch or rank. False: there are no more. */
+/* The k-th destination of a server's result, a switch or a rank. False: there are no more. */
 static bool owed_to(const struct model_exchange *e, unsigned rank, unsigned k, unsigned *end)
 {
     unsigned n = e->on->nranks;
@@ -200,7 +200,7 @@ static void pay(struct model *m, unsigned rank, int64_t now)
 
 static void result_arrived(struct model *m, unsigned rank, uint32_t block, int64_t now);
 
-/* Parts of so many ranks, which it has not had, are at the block's server. */
+/* Parts of `parts` further ranks have arrived at the block's server. */
 static void parts_arrived(struct model *m, uint32_t block, uint32_t parts, int64_t now)
 {
     struct model_exchange *e = m->exchange;
@@ -214,7 +214,7 @@ static void parts_arrived(struct model *m, uint32_t block, uint32_t parts, int64
     result_arrived(m, server, block, now);
 }
 
-/* How long a part that a rank sends now may take. */
+/* Timeout of a part that a rank sends now. */
 static int64_t timeout(const struct model_exchange *e, const struct exchange_rank *r, int64_t now)
 {
     int64_t t = 4 * r->quick_ps[0] > e->timeout_ps ? 4 * r->quick_ps[0] : e->timeout_ps;
@@ -243,7 +243,7 @@ static void note_sent(struct model *m, unsigned rank, uint32_t block, int64_t no
     arm(m, rank, f->due_ps);
 }
 
-/* A result: one of a part that was sent once tells the time that results take. */
+/* Notes a result. If its part was sent only once, its time measures the time of results. */
 static void note_answer(const struct model_exchange *e, struct exchange_rank *r, uint32_t block,
                         int64_t now)
 {
@@ -266,7 +266,7 @@ static void pump(struct model *m, unsigned rank, int64_t now)
     struct model_exchange *e = m->exchange;
     struct exchange_rank *r = &e->rank[rank];
 
-    if (r->pumping) /* a result that came by its own part */
+    if (r->pumping) /* the rank is its own server, and sending a part gave this result */
         return;
     r->pumping = true;
     while (r->parts.n && !m->rc) {
@@ -274,7 +274,7 @@ static void pump(struct model *m, unsigned rank, int64_t now)
         unsigned server = exchange_server(e, block);
         struct model_part p;
 
-        if (r->of[block] & OF_RESULT) { /* it came before the part was sent again */
+        if (r->of[block] & OF_RESULT) { /* the result came before the part was sent again */
             ring_drop(&r->parts);
             continue;
         }
@@ -296,7 +296,7 @@ static void pump(struct model *m, unsigned rank, int64_t now)
     r->pumping = false;
 }
 
-/* Blocks that may be sent, in order. */
+/* Queues the blocks that may be sent, in order. */
 static void offer_in_order(struct model *m, struct exchange_rank *r)
 {
     const struct trib_exchange *x = m->exchange->x;
@@ -308,7 +308,7 @@ static void offer_in_order(struct model *m, struct exchange_rank *r)
     }
 }
 
-/* The first window of an operation, each rank's with another server. */
+/* Queues the first window of an operation. Each rank begins with another server. */
 static void offer_first(struct model *m, unsigned rank)
 {
     const struct model_exchange *e = m->exchange;
@@ -326,7 +326,7 @@ static void offer_first(struct model *m, unsigned rank)
     }
 }
 
-/* A rank's next operation begins, or its first one. */
+/* Begins a rank's first or next operation. */
 static void operation_begin(struct model *m, unsigned rank)
 {
     struct exchange_rank *r = &m->exchange->rank[rank];
@@ -338,14 +338,15 @@ static void operation_begin(struct model *m, unsigned rank)
         offer_first(m, rank);
 }
 
-/* A part that has been sent, not one that this rank as its server has at once. */
+/* Queues a part again that was sent before, to another rank. */
 static void send_again(struct model *m, struct exchange_rank *r, uint32_t block)
 {
     r->of[block] = (uint8_t)((r->of[block] & ~OF_POSTED) | OF_AGAIN);
     ring_put(m, &r->parts, block);
 }
 
-/* Before the result of a block is noted: the oldest one of its server is sent again, once. */
+/* Called before the result of a block is noted: after GAP later results of a server, sends its
+ * oldest block without a result again, once. */
 static void note_gap(struct model *m, struct exchange_rank *r, uint32_t block)
 {
     const struct trib_exchange *x = m->exchange->x;
@@ -379,7 +380,7 @@ static void result_arrived(struct model *m, unsigned rank, uint32_t block, int64
     r->of[block] |= OF_RESULT;
     r->busy--;
     if (++r->results == r->end && e->op_end_ps)
-        e->op_end_ps[r->end / e->op_blocks - 1] = now; /* the last rank's stays */
+        e->op_end_ps[r->end / e->op_blocks - 1] = now; /* the last rank overwrites it last */
     if (r->results == x->blocks) {
         e->ended++;
         m->end = now;
@@ -394,7 +395,7 @@ static void result_arrived(struct model *m, unsigned rank, uint32_t block, int64
     pump(m, rank, now);
 }
 
-/* What is overdue is sent again; when there may be more, TRIB_NEVER: nothing is under way. */
+/* Sends overdue parts again. Returns when to look again; TRIB_NEVER: nothing is in flight. */
 static int64_t overdue(struct model *m, struct exchange_rank *r, int64_t now)
 {
     struct model_exchange *e = m->exchange;
@@ -428,7 +429,7 @@ void exchange_timer(struct model *m, unsigned rank, int64_t now)
     pump(m, rank, now);
 }
 
-/* A send buffer is free. */
+/* A part has left its send buffer, which is free now. */
 void exchange_part_left(struct model *m, unsigned rank, int64_t now)
 {
     m->exchange->rank[rank].out--;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An exchange that is being walked: cost_exchange.c sets it up, cost_exchange_ends.c is what ranks do,
- * cost_exchange_switch.c what switches do. */
+/* State of an exchange that is being walked. cost_exchange.c sets it up, cost_exchange_ends.c runs
+ * ranks and servers, cost_exchange_switch.c runs switches. */
 #ifndef TRIB_MODEL_COST_EXCHANGE_PRIV_H
 #define TRIB_MODEL_COST_EXCHANGE_PRIV_H
 
@@ -9,23 +9,23 @@
 
 #define PASSED 4 /* blocks that an aggregator remembers (protocols/atp_switch.c) */
 
-/* Blocks in order of time; room for as many as can wait. */
+/* A FIFO of blocks, with room for as many as can wait. */
 struct exchange_ring {
     uint32_t *block, room, head, n;
 };
 
-/* What a rank knows of a block's result, and where its own part is, in exchange_rank.of. */
+/* Bits in exchange_rank.of: whether the rank has the block's result, and where its own part is. */
 enum exchange_of {
-    OF_RESULT = 1, /* it has it */
+    OF_RESULT = 1, /* the rank has the result */
     OF_POSTED = 2, /* its part has been sent, to another rank */
-    OF_AGAIN = 4,  /* its part is sent again, and flagged so */
+    OF_AGAIN = 4,  /* its part is being sent again, with RESEND */
     OF_HELD = 8,   /* its part waits in an aggregator */
-    OF_PASSED = 16 /* its part is at the server, or on its way from the first switch */
+    OF_PASSED = 16 /* its part is at the server, or on its way there from the first switch */
 };
 
-/* Of one server, as in tributary/window.h. */
+/* A rank's state of one server, as in tributary/window.h. */
 struct exchange_lane {
-    uint32_t oldest, later; /* block without a result; results of later ones */
+    uint32_t oldest, later; /* oldest block without a result; results of later blocks */
 };
 
 /* A part that has been sent. */
@@ -35,17 +35,17 @@ struct exchange_flight {
 
 struct exchange_rank {
     unsigned leaf;              /* index of its first switch */
-    struct exchange_ring parts; /* to send */
-    struct exchange_ring owed;  /* results to send, */
-    unsigned paid;              /* the first of them to so many */
+    struct exchange_ring parts; /* own parts to send */
+    struct exchange_ring owed;  /* results to send, as a server */
+    unsigned paid;              /* destinations to which the first result has been sent */
     uint32_t next, busy, results, out;
-    uint32_t end; /* of the operation that it is in: the block after its last one */
+    uint32_t end; /* the block after the last one of the rank's present operation */
     bool pumping;
     int64_t fetch_ps;
     struct fab_notice notice;
     int64_t short_free_ps, noticed_ps; /* as model_lane.free_ps, .noticed_ps */
     uint8_t *of;                       /* [blocks] enum exchange_of */
-    struct exchange_lane *lane;        /* [servers]; NULL: without aggregators nothing is lost */
+    struct exchange_lane *lane;        /* [servers]; NULL without aggregators, as nothing is lost */
     struct exchange_flight *flight;    /* [in_flight] by block; NULL likewise */
     /* As in tributary/window.h. */
     int64_t timer_ps, heard_ps, quick_ps[2];
@@ -71,7 +71,7 @@ struct model_exchange {
     int64_t *op_end_ps;            /* when all ranks have each one's results; or NULL */
     const struct exchange_on *on;
     unsigned n_leaves, ended;
-    uint32_t in_flight; /* blocks that a rank has under way, at most */
+    uint32_t in_flight; /* most blocks of a rank in flight */
     int64_t timeout_ps;
     uint64_t resends, most_resends; /* after timeouts */
     struct exchange_rank *rank;
@@ -92,19 +92,19 @@ struct model_part exchange_packet(struct model *m, enum exchange_kind kind, uint
                                   unsigned from, unsigned to);
 void exchange_send(struct model *m, struct model_part *p, int64_t now);
 
-/* A rank's part of a block, and a block's result, at a first switch. */
+/* A rank's part of a block, or a block's result, arrives at a first switch. */
 void exchange_part_at_switch(struct model *m, unsigned rank, uint32_t block, bool again,
                              int64_t now);
 void exchange_result_at_switch(struct model *m, unsigned leaf, uint32_t block, int64_t now);
 
-/* Each rank's first window. */
+/* Sends each rank's first window. */
 void exchange_begin(struct model *m);
 /* Lanes of EV_TRY. */
 enum { EXCHANGE_FETCHED, EXCHANGE_TIMER };
 
-/* A rank sends again what is overdue. */
+/* A rank's timer is due: sends overdue parts again. */
 void exchange_timer(struct model *m, unsigned rank, int64_t now);
-/* A rank's HCA takes what it has posted first. */
+/* A rank's HCA has fetched the oldest posted request, and sends it. */
 void exchange_fetched(struct model *m, unsigned rank, int64_t now);
 
 #endif

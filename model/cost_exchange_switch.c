@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a switch of an exchange does: its aggregators add parts of the ranks below, and pass results on. */
+/* The switches of an exchange: aggregators add the parts of the ranks below, and results are passed
+ * on. */
 #include "model/cost_exchange_priv.h"
 
-#define OLD 16 /* round trips after which an aggregator is anybody's */
+#define OLD 16 /* round trips after which another block may take an aggregator */
 
-/* As tributary/table.h has it for a switch's first job. */
+/* The aggregator of a block, by the hash of tributary/table.h for a switch's first job. */
 static struct aggregator *aggregator_of(const struct model_exchange *e, unsigned leaf,
                                         uint32_t block)
 {
@@ -15,7 +16,7 @@ static struct aggregator *aggregator_of(const struct model_exchange *e, unsigned
     return &e->leaf[leaf].slot[(z >> 32) * e->x->aggregators >> 32];
 }
 
-/* Parts of so many ranks, of which the server has had none. */
+/* Sends a sum of `parts` ranks' parts to the server, which has none of them yet. */
 static void to_server(struct model *m, unsigned leaf, uint32_t block, uint32_t parts, int64_t now)
 {
     struct model_exchange *e = m->exchange;
@@ -26,7 +27,7 @@ static void to_server(struct model *m, unsigned leaf, uint32_t block, uint32_t p
     exchange_send(m, &p, now);
 }
 
-/* A rank's part of a block goes on as it is. */
+/* Forwards a rank's part unsummed. */
 static void block_pass(struct model *m, unsigned rank, uint32_t block, int64_t now)
 {
     struct exchange_rank *r = &m->exchange->rank[rank];
@@ -36,7 +37,7 @@ static void block_pass(struct model *m, unsigned rank, uint32_t block, int64_t n
     to_server(m, r->leaf, block, first, now);
 }
 
-/* Takes the parts that an aggregator holds out of it. How many of them are not at the server. */
+/* Empties an aggregator. Returns how many of its parts are not at the server. */
 static uint32_t take_parts(struct model_exchange *e, unsigned leaf, uint32_t block, bool pass)
 {
     uint32_t n = 0;
@@ -68,7 +69,7 @@ static bool stands_in_the_way(const struct model_exchange *e, const struct aggre
     return now - a->since_ps < OLD * (e->on->round_trip_ps + e->on->notice_ps);
 }
 
-/* An aggregator that has other parts of the block, or none of it. */
+/* Adds a part to an aggregator, which has other parts of the block or is taken for it. */
 static void add_part(struct model *m, struct aggregator *a, unsigned rank, uint32_t block,
                      unsigned fan_in, int64_t now)
 {
@@ -76,7 +77,7 @@ static void add_part(struct model *m, struct aggregator *a, unsigned rank, uint3
     unsigned leaf = e->rank[rank].leaf;
 
     if (!a->used || a->block != block) {
-        if (a->used) /* what it held is lost, until its ranks send it again */
+        if (a->used) /* the parts that it held are lost until their ranks send them again */
             take_parts(e, leaf, a->block, false);
         a->used = true;
         a->block = block, a->parts = 0, a->since_ps = now;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multimem: a load asks the switch, which reads the members' memory and sends the sum; a store goes
- * to the switch, which writes it to the members and acknowledges when all have.
+ * Multimem. For a load the switch reads the members' memory and sends the sum. For a store the
+ * switch writes the data to the members, and acknowledges once all of them have.
  *
- * As in the switch (switch/multimem/mm_load.c), a load is cut into slices. A slice takes one of the
- * group's buffers until its sum has left; callers take turns. A queue pair has so many READs
- * outstanding at a time, so a member's wait. A sum leaves when all of its data are there.
+ * As in the switch (switch/multimem/mm_load.c), a load is cut into slices. A slice occupies one of
+ * the group's buffers until its sum has left; callers take turns. A queue pair has a limited number
+ * of outstanding READs, so further READs of a member wait. A sum leaves once all of its data has
+ * arrived.
  *
  * Requests (READs and WRITEs) of a queue pair are sent in their order, and so are responses to
  * READs; frames of both take turns (roce/rnic.c).
@@ -25,14 +26,14 @@ struct mm_ring {
     uint8_t at[MM_LOADS];
 };
 
-/* A READ, a WRITE, or the answer of a READ, which waits to be sent. */
+/* A READ, a WRITE, or a response to a READ, which waits to be sent. */
 struct mm_msg {
     enum mm_kind { ASK, STORE, READ, WRITE, DATA, SUM } kind;
-    uint32_t frames; /* that are left */
+    uint32_t frames; /* frames still to send */
     uint64_t frame, tail;
-    uint32_t rank, lane; /* WRITE: who stores */
-    uint32_t step;       /* ASK, STORE, WRITE: of the lane; else the buffer */
-    bool last;           /* STORE: of its step */
+    uint32_t rank, lane; /* WRITE: rank and lane that store */
+    uint32_t step;       /* ASK, STORE, WRITE: step of the lane; else the buffer */
+    bool last;           /* STORE: last slice of its step */
 };
 
 /* Frames of requests and of responses take turns. */
@@ -42,18 +43,18 @@ struct mm_end {
         uint32_t head, tail, room;
     } queue[2];
     unsigned turn;
-    bool timer; /* an EV_MM_LINK is on its way */
+    bool timer; /* an EV_MM_LINK is queued */
 };
 
 /* A member's lane at its switch. */
 struct model_mm {
     struct model_plane *plane;
-    uint32_t asked;         /* loads whose requests are at the switch, and that are not issued */
+    uint32_t asked;         /* loads that have reached the switch and are not issued completely */
     uint32_t next;          /* the first of them is this step, or a later one */
-    uint32_t off;           /* what of it is issued */
-    struct mm_ring answers; /* of its loads */
-    uint32_t reading;       /* READs of its memory that are outstanding */
-    struct mm_end end[2];   /* that of the member, of the switch */
+    uint32_t off;           /* bytes of it that are issued */
+    struct mm_ring answers; /* buffers with answers to its loads, in order */
+    uint32_t reading;       /* outstanding READs of its memory */
+    struct mm_end end[2];   /* the member's end, the switch's end */
 };
 
 /* A group at a switch. */
@@ -63,7 +64,7 @@ struct model_plane {
     uint32_t slice, free, turn, n;
     struct {
         uint32_t rank, lane, step, len;
-        uint32_t waits; /* members whose data are not there */
+        uint32_t waits; /* members whose data has not arrived */
         bool used, last;
     } load[MM_LOADS];
     struct {
@@ -165,7 +166,8 @@ int mm_model_begin(struct model *m, unsigned rank, unsigned lane)
 static void sent_all(struct model *m, unsigned rank, unsigned lane, const struct mm_msg *x,
                      int64_t now, int64_t there);
 
-/* A READ waits, and what is behind it too, while as many are outstanding as may be. */
+/* Whether the queue can send a frame. With the maximum of outstanding READs, a READ waits, and so
+ * do all messages behind it. */
 static bool has_frame(const struct model_mm *mm, const struct mm_queue *q)
 {
     return q->head != q->tail && (q->at[q->head].kind != READ || mm->reading < MM_READS);
@@ -253,8 +255,8 @@ static void post(struct model *m, unsigned rank, unsigned lane, unsigned to, str
 
 static void answer(struct model *m, unsigned rank, unsigned lane, int64_t now);
 
-/* The next slice of the member takes a buffer. Of a few elements the others may have none on this
- * plane: nobody is waited for then. */
+/* Issues the member's next slice, which takes a buffer. With few elements the others may have none
+ * on this plane; then nothing is waited for. */
 static void issue(struct model *m, struct model_plane *p, unsigned caller, int64_t now)
 {
     unsigned rank = p->member[caller].rank, lane = p->member[caller].lane, b = 0;
@@ -304,7 +306,7 @@ static void issue_all(struct model *m, struct model_plane *p, int64_t now)
     }
 }
 
-/* Steps of a lane end in their order. */
+/* Ends a step of a lane. Steps end in order. */
 static void step_done_at(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t at)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -313,7 +315,7 @@ static void step_done_at(struct model *m, unsigned rank, unsigned lane, uint32_t
     model_event(m, EV_DONE, l->ack_ps, rank, lane, step);
 }
 
-/* Sums go down in the order of the caller's requests. */
+/* Sends the sums that are ready to the caller, in the order of its requests. */
 static void answer(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -329,7 +331,7 @@ static void answer(struct model *m, unsigned rank, unsigned lane, int64_t now)
     }
 }
 
-/* The data of the lane's rank for buffer b are at the switch. */
+/* The data of the lane's rank for buffer b has arrived at the switch. */
 static void data_arrived(struct model *m, unsigned rank, unsigned lane, unsigned b, int64_t now)
 {
     struct model_mm *mm = m->rank[rank].lane[lane].mm;
@@ -387,7 +389,7 @@ static void store_down(struct model *m, unsigned rank, unsigned lane, uint32_t i
     for (unsigned k = 0; k < p->n; k++)
         if (takes_part(p, st, k, rank))
             l->store[i].waits++;
-    alone = !l->store[i].waits; /* a member whose link is free acknowledges before post() returns */
+    alone = !l->store[i].waits; /* read now: post() may return after a member has acknowledged */
     for (unsigned k = 0; k < p->n; k++)
         if (takes_part(p, st, k, rank))
             post(m, p->member[k].rank, p->member[k].lane, DOWN, x, len, now);
@@ -395,7 +397,7 @@ static void store_down(struct model *m, unsigned rank, unsigned lane, uint32_t i
         step_done_at(m, rank, lane, i, model_send_small(m, &l->path[DOWN], now, MODEL_ACK_WIRE));
 }
 
-/* A slice of the store x is at a member at `there`, which acknowledges it. */
+/* A slice of store x has arrived at a member at time `there`; the member acknowledges it. */
 static void written(struct model *m, const struct model_lane *member, const struct mm_msg *x,
                     int64_t there)
 {

@@ -4,13 +4,13 @@
  * latencies of the conf, the schedules that are executed, and the time that a frame occupies a
  * link.
  *
- * Long vectors take the closed forms' time (cost.h) by the share of headers (F20, F21, F25).
+ * For long vectors it agrees with the closed forms (cost.h) but for headers (F20, F21, F25).
  *
- * Long vectors are extrapolated, and so are many ranks where an algorithm's steps grow with them:
- * both are steady states, time and bytes grow linearly with the slices of a block, and with the
- * ranks at blocks of one size. Links that bind only when there are more ranks (those to spines, of
- * units that the few ranks did not fill) are not seen so: what the schedules of all ranks send over
- * each link is counted besides, and the longer time holds.
+ * Long vectors are extrapolated. So are many ranks, if an algorithm's steps grow with them. Both
+ * reach a steady state: time and bytes grow linearly with the slices of a block, and with the ranks
+ * at blocks of one size. Extrapolation misses links that are the bottleneck only with more ranks
+ * (those to spines, of units that the few ranks did not fill). So the bytes that the schedules of
+ * all ranks send over each link are counted as well, and the longer time is taken.
  */
 #include "model/cost_model.h"
 #include "base/assert.h"
@@ -23,12 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SIMULATED_RANKS 64u /* simulated at most, where steps grow with them */
-/* work_of() ranks: little enough to simulate all of them; nodes; to count what links carry. */
+#define MAX_SIMULATED_RANKS 64u /* most ranks to simulate, if steps grow with them */
+/* Limits of work_of(): to simulate all ranks; to simulate nodes; to count what links carry. */
 #define WORK_WHOLE (96ull << 10)
 #define WORK_NODES (2ull << 20)
 #define WORK_COUNT (16ull << 20)
-#define WORK_LANE  4u /* steps that a lane is worth */
+#define WORK_LANE  4u /* cost of a lane, in steps */
 #define BLOCK_MANY_RANKS                                                                           \
     (1ULL << 20) /* block size of a rank beyond which times are linear, with many ranks */
 #define BLOCK_FEW_RANKS (4ULL << 20) /* the same with few ranks */
@@ -36,7 +36,7 @@
     (8ULL << 20) /* the same if blocks are cut again, over planes or in
                                         pieces */
 
-/* Results that are compared and extrapolated. */
+/* A result of the model, for comparison and extrapolation. */
 struct model_result {
     double time, busiest;
     uint32_t dirlink;
@@ -56,7 +56,7 @@ static int simulate(struct model *m, unsigned nranks, uint64_t count,
     m->in.nranks = nranks;
     m->in.count = count;
     m->in.root = root < nranks ? root : 0;
-    if (sparse > nranks / 2) /* keep the same share of ranks, or the same number */
+    if (sparse > nranks / 2) /* keep the same fraction of ranks, else the same number */
         m->in.sparse =
             (unsigned)(((uint64_t)sparse * nranks + m->topo.nranks - 1) / m->topo.nranks);
     rc = model_run(m);
@@ -97,7 +97,7 @@ static bool steps_grow_with_ranks(const struct model *m)
     case ALGO_TREE:
     case ALGO_HALVING:
     case ALGO_NVLS:
-    case ALGO_SCHEDULE: /* it has its number of ranks */
+    case ALGO_SCHEDULE: /* its number of ranks is fixed */
         return false;
     default:
         return m->in.kind != COLL_BARRIER && m->in.kind != COLL_SENDRECV;
@@ -109,10 +109,10 @@ static bool in_switches(const struct model *m)
     return m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
 }
 
-#define SHORT_MOST (64ULL << 20) /* blocks of short protocols are less, or all of them are */
+#define SHORT_MOST (64ULL << 20) /* if blocks of this size use short protocols, all blocks do */
 
-/* Block size below which the time until programs notice messages shows in every step, or short
- * protocols are taken. */
+/* Block size below which every step shows the time until programs notice messages, or uses short
+ * protocols. */
 static uint64_t latency_bound_bytes(const struct model *m)
 {
     const struct fab_node *h = &m->fab->nodes[m->fab->hosts[m->host_of_rank[0]]];
@@ -141,7 +141,7 @@ static uint64_t linear_beyond(const struct model *m, unsigned n)
                      m->in.algo == ALGO_RINGS || in_switches(m);
 
     if (m->in.algo == ALGO_HALVING && n <= 16)
-        block = BLOCK_CUT_AGAIN; /* the last exchange of 1 / n is in many slices, too */
+        block = BLOCK_CUT_AGAIN; /* so that the last exchange, of 1 / n, has many slices, too */
     if (cut_again)
         block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_CUT_AGAIN : 4 * BLOCK_CUT_AGAIN;
     block = block > latency_bound_bytes(m) ? block : latency_bound_bytes(m);
@@ -162,7 +162,7 @@ static void extrapolate(struct model_result *to, const struct model_result *few,
     to->handoffs = (unsigned)(many->handoffs + factor * ((double)many->handoffs - few->handoffs));
 }
 
-/* Slices that switches read from members for a schedule's loads. */
+/* Number of slices that switches read from members for a schedule's loads. */
 static uint64_t reads_of(const struct model *m, const struct sched *s)
 {
     uint64_t slices = 0;
@@ -173,8 +173,8 @@ static uint64_t reads_of(const struct model *m, const struct sched *s)
     return slices * m->topo.most;
 }
 
-/* Steps and lanes of the first n ranks, more or less: as many as the first has, for each. 0: there
- * is no such schedule. */
+/* Estimates the work of n ranks: steps and lanes of the first rank, times n. 0: there is no such
+ * schedule. */
 static uint64_t work_of(struct model *m, unsigned n, uint64_t count)
 {
     uint64_t most = linear_beyond(m, n);
@@ -191,8 +191,8 @@ static uint64_t work_of(struct model *m, unsigned n, uint64_t count)
     return work;
 }
 
-/* The least number of elements from which longer vectors are extrapolated, where there are too many
- * steps else. */
+/* The smallest number of elements from which longer vectors can be extrapolated, for cases with too
+ * many steps otherwise. */
 static uint64_t shortest(const struct model *m, unsigned n, uint64_t count)
 {
     uint64_t least = linear_beyond(m, n) / 256;
@@ -222,7 +222,7 @@ static int predict_count(struct model *m, unsigned n, uint64_t count,
     return rc;
 }
 
-/* Whole GPU nodes of the first ranks. */
+/* Number of complete GPU nodes among the first n ranks. */
 static unsigned whole_nodes(const struct model *m, unsigned n)
 {
     const uint16_t *d = m->topo.sched.domain;
@@ -233,7 +233,7 @@ static unsigned whole_nodes(const struct model *m, unsigned n)
     return k > 2 ? k : n;
 }
 
-/* Ranks of the first nodes, so many of those. */
+/* Number of ranks in the first `nodes` GPU nodes. */
 static unsigned ranks_of_nodes(const struct model *m, unsigned nodes)
 {
     const uint16_t *d = m->topo.sched.domain;
@@ -245,8 +245,8 @@ static unsigned ranks_of_nodes(const struct model *m, unsigned nodes)
     return k;
 }
 
-/* What is simulated instead of n ranks, twice: both must have what decides the time of all, nodes
- * and what is between them. few 0: once, as the number of steps stays the same, or nearly. */
+/* Numbers of ranks to simulate instead of n: two samples, which both contain nodes and the links
+ * between them. few 0: one sample will do, as the number of steps hardly grows. */
 struct model_samples {
     unsigned few, many;
 };
@@ -256,7 +256,7 @@ static uint64_t count_for(const struct model *m, unsigned some, unsigned n, uint
     return m->in.kind == COLL_ALLREDUCE ? count * some / n : count; /* blocks are parts of it */
 }
 
-/* Links along the first rank's rail to the last node of the first n ranks. */
+/* Number of links on the path along the first rank's rail to the last node of the first n ranks. */
 static unsigned rail_links(const struct model *m, unsigned n)
 {
     const uint16_t *d = m->topo.sched.domain;
@@ -272,8 +272,8 @@ static unsigned rail_links(const struct model *m, unsigned n)
     return p.n;
 }
 
-/* Large nodes: those that work in turns, inside and among them, do nearly the same in two nodes as
- * in many. */
+/* Chooses the samples. Algorithms that alternate between phases within and among large nodes do
+ * nearly the same in two nodes as in many. */
 static struct model_samples choose_samples(struct model *m, unsigned n, uint64_t count)
 {
     unsigned node = ranks_of_nodes(m, 1), two = ranks_of_nodes(m, 2), many = ranks_of_nodes(m, 3);
@@ -290,18 +290,18 @@ static struct model_samples choose_samples(struct model *m, unsigned n, uint64_t
     s.few = whole_nodes(m, s.many / 2);
     if ((in_switches(m) && shares_vector(m)) || (m->in.sparse && m->in.sparse <= s.many / 4))
         s.few = 0;
-    /* Rails that leave a unit are longer, which is no reason to be longer still with more ranks:
-     * all messages leave at once. */
+    /* Paths of rails that leave a unit are longer. This must not be extrapolated to more ranks,
+     * because all messages leave at the same time. */
     if (s.few && m->in.algo == ALGO_PXN && rail_links(m, s.few) < rail_links(m, s.many))
         s.few = whole_nodes(m, s.many * 3 / 4);
     return s;
 }
 
-/* No link can be busy for longer than the whole takes. Of very many ranks the first ones count. */
+/* Raises the time to that of the busiest link; with very many ranks it counts only the first ones. */
 static int raise_to_links(struct model *m, unsigned n, uint64_t work, uint64_t count,
                           struct model_result *o)
 {
-    uint64_t some = linear_beyond(m, n) / 16; /* in whole frames */
+    uint64_t some = linear_beyond(m, n) / 16; /* still long enough for whole frames */
     unsigned senders = work > WORK_COUNT ? (unsigned)(n * WORK_COUNT / work) : n;
     double ps;
     int rc;
@@ -346,9 +346,9 @@ static int predict_ranks(struct model *m, unsigned n, uint64_t count, struct mod
     if (s.many >= n)
         return predict_count(m, n, count, NULL, o);
     rc = predict_samples(m, n, s, count, o);
-    if (rc == -ENOTSUP && work <= WORK_NODES) /* nodes that only all ranks fill */
+    if (rc == -ENOTSUP && work <= WORK_NODES) /* only all ranks fill whole nodes */
         return predict_count(m, n, count, NULL, o);
-    if (rc == -ENOTSUP) { /* too many of these: there is no more than the bound */
+    if (rc == -ENOTSUP) { /* too many ranks for that: only the bound is left */
         *o = (struct model_result){.dirlink = UINT32_MAX, .guessed = true};
         return 0;
     }

@@ -62,25 +62,26 @@ struct model_lane {
     uint32_t twin;                 /* SEND, RECV: the lane of the other direction; NOBODY: none */
     uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
     bool queued, waiting;
-    bool sending;       /* SEND, AGG: parts of the current message have not been sent */
-    bool link_busy;     /* a part of the lane waits for the first link, or the lane for an event */
-    bool back_to_back;  /* MM: the step that starts now was ready while the link was busy */
-    uint16_t *handoffs; /* [n] hand-offs up to the end of each step */
-    int64_t *at;        /* RECV: [n] time of posting */
-    struct model_store *store;     /* MM: [n] */
-    uint32_t part;                 /* SEND, AGG: next part of the current message */
+    bool sending; /* SEND, AGG: parts of the current message are still to be sent */
+    bool
+        link_busy; /* a part of the lane waits for its first link, or the lane waits for an event */
+    bool back_to_back;         /* MM: the step that starts now was ready while the link was busy */
+    uint16_t *handoffs;        /* [n] hand-offs up to the end of each step */
+    int64_t *at;               /* RECV: [n] when each receive was posted */
+    struct model_store *store; /* MM: [n] */
+    uint32_t part;             /* SEND, AGG: next part of the current message */
     uint64_t sent, arrived, acked; /* SEND: packets */
-    int64_t noticed_ps;            /* RECV, AGG: when the last message that has arrived is */
+    int64_t noticed_ps;            /* RECV, AGG: when the program notices the latest message */
     struct fab_notice notice;      /* RECV, AGG: costs of its port */
-    int64_t *free_ps;              /* RECV, AGG: until when short protocols are busy at its port */
-    bool is_long;                  /* RECV, AGG: no short protocol is for its messages */
-    uint32_t published, credit;    /* messages: RECV: posted, as told; SEND: as heard */
-    uint32_t come; /* RECV: messages that have arrived, of which some may not be waited for yet */
+    int64_t *free_ps;              /* RECV, AGG: when short protocols are free at its port */
+    bool is_long;                  /* RECV, AGG: its messages cannot use short protocols */
+    uint32_t published, credit;    /* receives: RECV: as told to the sender; SEND: as told by it */
+    uint32_t come; /* RECV: messages that have arrived, even if no step waits for them yet */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
-    int64_t ack_ps;                 /* MM: when its last step was acknowledged */
+    int64_t ack_ps;                 /* MM: when the last step was acknowledged */
     struct model_mm *mm;
     struct model_group *agg;
-    uint32_t member, slots_out; /* AGG: index among the members; slots of the window in use */
+    uint32_t member, slots_out; /* AGG: index among the members; aggregation slots in use */
 };
 
 struct model_rank {
@@ -89,12 +90,12 @@ struct model_rank {
     int64_t *free_ps; /* [ports of its host] for model_lane.free_ps */
 };
 
-/* HOP: the first frame of a part is at its next link, or its last one at the end of its path. LINK:
- * a link with a queue may be free. PAUSE, RESUME: a node has paused a link. STORE: a multimem
- * store is at its switch. ASK: the request of a load is. READ: the switch's request is at a member.
- * DATA: the member's data is at the switch. FREE: the load's buffer is. REDUCED: an aggregation node
- * has reduced a part.
- * MM_POST: a step is posted. MM_LINK: a link of multimem may be free. */
+/* HOP: the first frame of a part has reached its next link, or its last frame the end of its path.
+ * LINK: a link with a queue may be free. PAUSE, RESUME: a node pauses or resumes a link. STORE: a
+ * multimem store has reached its switch. ASK: so has the request of a load. READ: the switch's
+ * request has reached a member. DATA: the member's data has reached the switch. FREE: a load's
+ * buffer is free. REDUCED: an aggregation node has reduced a part. MM_POST: a step is posted.
+ * MM_LINK: a link of multimem may be free. */
 enum event_kind {
     EV_DONE,
     EV_TRY,
@@ -119,23 +120,24 @@ struct cost_event {
 };
 
 enum part_kind { PART_DATA, PART_ACK, PART_CREDIT, PART_EDGE, PART_EXCHANGE };
-/* A part of a message, or acknowledgements, on the links of its path. */
+/* A part of a message, or its ACKs, on the links of its path. */
 struct model_part {
     enum part_kind kind;
     uint8_t hop;  /* links passed */
-    uint8_t edge; /* EDGE: enum edge_kind; EXCHANGE: what it is */
-    bool last;    /* of its message; of an ACK: it is of the last part */
+    uint8_t edge; /* EDGE: enum edge_kind; EXCHANGE: enum exchange_kind */
+    bool last;    /* the message's last part; ACK: for the last part */
     uint32_t rank,
         lane;      /* DATA, ACK: of the sender of the data; EDGE: of the member that sends, else
                             NOBODY */
     uint32_t step; /* message of the lane or group */
-    uint32_t part; /* EDGE: which part of it; EXCHANGE: it is sent again */
-    uint32_t end;  /* EDGE: node or member that it goes to; EXCHANGE: rank or first switch */
-    uint32_t first, packets; /* packets of the message before it, and its own; EXCHANGE: ranks */
-    uint32_t next;           /* in a queue, or of those that are not in use */
-    uint64_t acked;          /* ACK: packets, from the first on; CREDIT: messages */
+    uint32_t part; /* EDGE: index of the part; EXCHANGE: not 0: sent again */
+    uint32_t end;  /* EDGE: destination node or member; EXCHANGE: rank or first switch */
+    uint32_t first,
+        packets;    /* packets of the message before the part, and in it; EXCHANGE: ranks */
+    uint32_t next;  /* next in a queue, or in the list of free parts */
+    uint64_t acked; /* ACK: number of acknowledged packets; CREDIT: number of receives */
     struct model_msg msg;
-    int64_t tail; /* when its last bit is at the node that it has reached */
+    int64_t tail; /* when its last bit arrives at the node that its first frame has reached */
     const struct model_path *path, *back;
     struct model_group *group; /* EDGE */
 };
@@ -145,9 +147,10 @@ struct model_queue {
     struct {
         uint32_t head, tail;
     } data, acks; /* a host's ACKs go first */
-    bool timer;   /* an EV_LINK is on its way */
+    bool timer;   /* an EV_LINK is queued */
     bool paused;
-    /* PFC: what came in by this link and has not left the switch at its end. xoff 0: no PFC. */
+    /* PFC: bytes that came in by this link and are still in the switch at its end. xoff 0: no PFC.
+     */
     bool over;
     uint32_t held_pkts, xoff_pkts, xon_pkts;
     uint64_t held, xoff, xon;
@@ -161,12 +164,12 @@ struct model {
     unsigned n_trees;
     uint32_t window;
     struct topo topo;
-    /* Directions of links, then the hosts' loops: ranks of one host meet in its NIC. */
+    /* Directions of links, then the hosts' NIC loops, over which ranks of one host send. */
     unsigned n_dir;
     int64_t *free_ps;   /* [n_dir] when the link is free */
     int64_t *fetch_ps;  /* [n_dir] when the port that sends on it can fetch the next request */
-    int64_t *engine_ps; /* [nodes] until when the aggregation node reduces what is complete */
-    uint64_t *bytes;    /* [n_dir] that pass in the whole operation */
+    int64_t *engine_ps; /* [nodes] when the aggregation node has reduced all complete parts */
+    uint64_t *bytes;    /* [n_dir] bytes of the whole operation */
     struct model_queue *queue;
     struct model_nic *nic; /* ports of the ranks' hosts (cost_nic.c) */
     struct model_source *source;
@@ -176,7 +179,7 @@ struct model {
     struct model_part *part; /* [parts_room]; unused ones are a list */
     uint32_t n_parts, parts_room, free_part;
     uint32_t part_frames; /* frames of a part */
-    bool coarse;          /* even whole messages are many: ACKs are booked at once */
+    bool coarse;          /* too many messages even as whole ones: ACKs are booked at once */
     /* running */
     struct model_rank *rank;
     struct model_group *aggs;
@@ -185,7 +188,7 @@ struct model {
     struct cost_event *heap;
     uint64_t n_events, capacity, order;
     int64_t end;
-    int64_t launch_ps; /* of all runs and ranks the longest */
+    int64_t launch_ps; /* the longest of all runs and ranks */
     unsigned handoffs;
     int rc;
 };
@@ -202,18 +205,17 @@ uint16_t model_node(const struct model *m, unsigned rank);
 /* Time at which a request posted now, or while the last message left, can be sent on the first link
  * of a path. */
 int64_t model_post(struct model *m, const struct model_lane *l, uint32_t dirlink, int64_t now);
-/* When a RECV or AGG lane notices the message of a step that has arrived now: not before those that
- * it was sent before. */
+/* When a RECV or AGG lane notices a message that arrives now: not before earlier messages. */
 int64_t model_noticed(struct model_lane *l, uint64_t len, int64_t now);
 /* ---- cost_count.c ---- */
 
-/* The longest time for which a link is busy with what SEND lanes of the first ranks send, so many of
- * nranks. 0, or -errno as of sched_init(). */
+/* Longest time for which a link is busy with the messages of the SEND lanes of the first `senders`
+ * of nranks ranks. 0, or -errno as of sched_init(). */
 int count_links(struct model *m, unsigned nranks, unsigned senders, uint64_t count,
                 double *longest_ps);
 /* ---- cost_setup.c ---- */
 
-/* Makes m->rank; setup_free() in any case. */
+/* Makes m->rank. Call setup_free() in any case. */
 int setup_ranks(struct model *m);
 void setup_free(struct model *m);
 
@@ -221,29 +223,29 @@ void setup_free(struct model *m);
 
 int queue_init(struct model *m);
 void queue_free(struct model *m);
-/* Sends a copy of p, of which tail, path and msg are set, from now on. */
+/* Sends a copy of p, whose tail, path and msg are set, starting now. */
 void queue_send(struct model *m, const struct model_part *p, int64_t now);
-/* Acknowledgements of p, as one small part; none if the ACKs are not due with this part. */
+/* Sends the ACKs of p as one small part, if any are due with this part. */
 void queue_send_acks(struct model *m, const struct model_part *p, int64_t now);
-/* Acknowledgements that a receiver sends for so many packets of a message, from `first` on: one of
- * eight, and one of the last. */
+/* Number of ACKs that a receiver sends for `packets` packets of a message, from `first` on: one for
+ * each eight, and one for the last. */
 uint32_t acks_of(uint32_t first, uint32_t packets, bool last);
 /* EV_HOP, EV_LINK, EV_PAUSE and EV_RESUME. */
 void queue_event(struct model *m, const struct cost_event *e);
-/* There is a part for the link, which may be free. */
+/* Starts the link if it is free, as there is a part for it. */
 void queue_kick(struct model *m, uint32_t dirlink, int64_t now);
 /* ---- cost_nic.c ---- */
 
-/* nic_free() in any case. */
+/* Call nic_free() in any case. */
 int nic_init(struct model *m);
 void nic_free(struct model *m);
 /* The first link of the path will be used. */
 void nic_note_path(struct model *m, const struct model_path *p);
-/* A part at the first link of its path. */
+/* Queues a part for the first link of its path. */
 void nic_enqueue(struct model *m, uint32_t part);
-/* Nothing of a process is for the link. */
+/* Whether no process has a part for the link. */
 bool nic_is_empty(const struct model *m, uint32_t dirlink);
-/* The part that is next on the link; NOBODY: none. */
+/* Takes the next part for the link; NOBODY: none. */
 uint32_t nic_take(struct model *m, uint32_t dirlink, int64_t now);
 /* ---- cost_run.c ---- */
 
@@ -265,7 +267,8 @@ int64_t model_behind_header(const struct model *m, uint32_t dirlink, uint64_t by
 /* Sends a small frame that overtakes others, at time t; returns its arrival. */
 int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire);
 
-/* Whether ecmp = "hash" chooses the ways between ranks: paths are those of balanced ECMP. */
+/* Whether ecmp = "hash" chooses paths between these ranks: the model then uses those of balanced
+ * ECMP. */
 bool model_is_hashed(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
 
 /* Runs in.count of all ranks: time, bytes of every link and hand-offs in m. */
@@ -288,7 +291,8 @@ void agg_model_free(struct model *m);
 /* A rank's part has left its send buffer; a part has arrived. */
 void exchange_part_left(struct model *m, unsigned rank, int64_t now);
 void exchange_arrived(struct model *m, const struct model_part *p, int64_t now);
-/* When the end of its path notices a part that is there at `at`: a rank's GPU takes its time, and parts come in order. */
+/* When the end of its path notices a part that arrives at `at`: a rank's GPU needs time, and
+ * notices parts in order. */
 int64_t exchange_noticed(const struct model *m, const struct model_part *p, int64_t at);
 /* ---- cost_mm.c ---- */
 

@@ -51,7 +51,8 @@ uint16_t model_node(const struct model *m, unsigned rank)
     return m->fab->hosts[m->host_of_rank[rank]];
 }
 
-/* From a host to itself: its NIC's loop, as fast as its link and without its latency. */
+/* Finds the path. From a host to itself it is the NIC's loop, as fast as the link but without
+ * latency. */
 void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16_t to,
                 uint16_t to_port, struct model_path *p)
 {
@@ -140,7 +141,7 @@ static bool has_rank(const struct fabric *fab, unsigned nranks, const uint16_t *
     return false;
 }
 
-/* Whether a switch on the way from this one to a destination has a choice of links. */
+/* Whether a switch on the path from this node to a destination has several next links. */
 static bool has_choice(const struct fabric *fab, fab_id node, unsigned dest)
 {
     fab_id port[2];

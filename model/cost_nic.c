@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who sends next at a host, as its NIC and its HCAs decide (switch/nic_tx.c, roce/rnic.c): the
- * processes take turns, and so do the queue pairs of a process. What a process offers next waits
- * until the link that it needs is free, be it the host's link or the loop to other processes of the
- * host: it blocks what the process has for the other of the two.
+ * Which process of a host sends next, as its NIC and its HCAs decide (switch/nic_tx.c,
+ * roce/rnic.c). Processes take turns, and so do the queue pairs of a process. A part that a process
+ * offers waits until its link is free: the host's link, or the loop to other processes of the host.
+ * Meanwhile it blocks the process's parts for the other of the two.
  */
 #include "model/cost_model.h"
 
@@ -13,7 +13,7 @@
 /* Parts that a process sends by one port: a turn of each lane that has one. */
 struct model_source {
     uint32_t head, tail;
-    uint32_t offered; /* the part that the NIC has taken from it */
+    uint32_t offered; /* the part that it offers to the NIC */
 };
 
 struct model_nic {
@@ -28,7 +28,7 @@ static uint32_t first_link(const struct model *m, uint32_t k)
     return m->part[k].path->link[0];
 }
 
-/* The links that a rank's host sends on. */
+/* Finds the links on which a rank's host sends. */
 static void find_links(struct model *m, uint16_t node)
 {
     const struct fab_node *nd = &m->fab->nodes[node];
@@ -130,7 +130,7 @@ void nic_enqueue(struct model *m, uint32_t k)
     s->tail = k;
 }
 
-/* A source that the link has not looked at, or whose part is for it. */
+/* Whether the source may have a part for the link. */
 static bool has_work(const struct model *m, const struct model_source *s, uint32_t d)
 {
     return s->offered == NOBODY ? s->head != NOBODY : first_link(m, s->offered) == d;
@@ -146,7 +146,7 @@ bool nic_is_empty(const struct model *m, uint32_t d)
     return true;
 }
 
-/* The next part of a process. Its lane may offer another one now. */
+/* Makes a process offer its next part. Its lane may send another one then. */
 static void offer(struct model *m, struct model_source *s, uint32_t d, int64_t now)
 {
     uint32_t k = s->head;
@@ -162,7 +162,7 @@ static void offer(struct model *m, struct model_source *s, uint32_t d, int64_t n
         queue_kick(m, x.path->link[0], now);
 }
 
-/* What the process has next may be for the loop instead of the link, or the reverse. */
+/* The process's next part may be for the other of link and loop: starts that one. */
 static void kick_other(struct model *m, const struct model_nic *nic, uint32_t d, int64_t now)
 {
     uint32_t other = d == nic->loop ? nic->up : nic->loop;

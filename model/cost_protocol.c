@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a protocol's model is given, and the fabric behind it. */
+/* The input of a protocol's model, and the fabric for it. */
 struct asked {
     struct trib_model m;
     struct proto_ways ways;
@@ -21,8 +21,8 @@ struct asked {
     struct walked *walked;
 };
 
-/* The last exchange that was walked, and its time, which is asked for more than once; whether the
- * protocol's formula has ways from rank to rank. */
+/* Caches the last walked exchange and its time, because it is asked for repeatedly; and whether the
+ * protocol's formula has paths from rank to rank. */
 struct walked {
     bool between_ranks;
     struct trib_exchange x;
@@ -81,11 +81,11 @@ static int64_t asked_exchange(const struct trib_model *m, const struct trib_exch
     return w->ps > 0 ? w->ps : 0;
 }
 
-#define UNKNOWN_PERCENT 100u /* at least, where timeouts of ranks decide */
-#define OTHERS          3u   /* other first blocks that it is compared with */
+#define UNKNOWN_PERCENT 100u /* least uncertainty if timeouts of ranks decide the time */
+#define OTHERS          3u   /* other first blocks with which a prediction is compared */
 
-/* What GPUs take to notice data, beside a window's round trips: a rank its result and, where ranks are
- * servers, a server the parts. A walk has it. */
+/* Time in which GPUs notice data, in addition to a window's round trips: a rank notices its result,
+ * and a rank that is a server notices parts. A walk includes it already. */
 static int64_t noticed_ps(const struct asked *q)
 {
     if (q->walked->ps > 0)
@@ -94,10 +94,10 @@ static int64_t noticed_ps(const struct asked *q)
 }
 
 /*
- * Operations that follow each other overlap, and blocks of all are numbered on, so those of the next
- * one are other servers', and find other aggregators. Where blocks are so few that it shows, n
- * operations are taken to need time + (n - 1) next. Returns by how many per cent that may be wrong:
- * for fewer operations, or after others.
+ * Operations that follow each other overlap. Blocks are numbered through all of them, so the next
+ * operation's blocks have other servers and aggregators. If there are so few blocks that this
+ * matters, n operations need time + (n - 1) next. Returns by how many per cent this may be wrong,
+ * for fewer operations or after others.
  */
 static unsigned in_a_row(const struct asked *q, int64_t *next_ps)
 {
@@ -108,7 +108,7 @@ static unsigned in_a_row(const struct asked *q, int64_t *next_ps)
     for (unsigned k = 0; k <= OTHERS; k++) {
         unsigned n;
 
-        x.first = k * x.blocks; /* with another first server, too */
+        x.first = k * x.blocks; /* also changes the first server */
         x.first += (k + x.servers - x.first % x.servers) % x.servers;
         n = exchange_ops(&q->on, &x, end);
         if (!n)
@@ -122,7 +122,8 @@ static unsigned in_a_row(const struct asked *q, int64_t *next_ps)
     return (unsigned)ceil(100 * most);
 }
 
-/* As its key says, by the name that all of them have; 0: it chooses. */
+/* The protocol's timeout, from the key of that name, which all protocols have; 0: it chooses
+ * itself. */
 static int64_t timeout_of(const struct trib_protocol *proto, const int64_t *key)
 {
     for (unsigned i = 0; proto->keys && proto->keys[i].name; i++)
@@ -132,7 +133,7 @@ static int64_t timeout_of(const struct trib_protocol *proto, const int64_t *key)
     return 0;
 }
 
-/* A vector up, a vector down, and as much again for what is not known. */
+/* A guess: a vector up and a vector down, doubled. */
 static int64_t notice_guess(const struct asked *q)
 {
     double bytes = (double)q->m.count * dtype_size((enum dtype)q->m.type) + q->m.overhead;
@@ -141,7 +142,7 @@ static int64_t notice_guess(const struct asked *q)
            (int64_t)(4 * bytes * 8e12 / (double)q->m.rate_bps);
 }
 
-/* Its time, and how far the formula holds. */
+/* Asks the protocol's model for the time and for its accuracy. */
 static void protocol_ask(struct asked *q, const struct trib_protocol *proto,
                          const struct coll_args *a, struct coll_prediction *p)
 {
@@ -160,7 +161,8 @@ static void protocol_ask(struct asked *q, const struct trib_protocol *proto,
         p->within_percent = UNKNOWN_PERCENT;
 }
 
-/* By an instance on one tree. most_bps: what other trees leave it of links that they share; 0: all. */
+/* Predicts an instance on one tree. most_bps: the rate that other trees leave to it on shared
+ * links; 0: all. */
 static int predict_on(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                       const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
                       uint64_t most_bps, struct coll_prediction *p)
@@ -218,7 +220,7 @@ static int predict_on(const struct fabric *fab, const struct coll_args *a, unsig
     return 0;
 }
 
-/* 0: it has its links for itself. */
+/* The rate that a tree gets on links that it shares with other trees; 0: it shares none. */
 static uint64_t most_of(const struct fabric *fab, uint16_t tree, const struct fab_members *m,
                         uint64_t bps)
 {
@@ -226,9 +228,9 @@ static uint64_t most_of(const struct fabric *fab, uint16_t tree, const struct fa
 }
 
 /*
- * How far the sum of trees that share hosts' ports may be from its slowest one, in percent: each is
- * predicted alone, while at the ports packets of all wait for each other; a HCA with `costs.hca` fetches
- * those of all trees, one after another.
+ * How far the time of several trees may exceed that of the slowest one, in percent, if they share
+ * hosts' ports. Each tree is predicted alone, but packets of all wait for each other at the ports,
+ * and an HCA with `costs.hca` fetches them one after the other.
  */
 static unsigned shared_percent(const struct fabric *fab, const struct protocol_trees *t,
                                const struct sched_trees *s)
@@ -242,7 +244,7 @@ static unsigned shared_percent(const struct fabric *fab, const struct protocol_t
     return fab->costs.hca_ps ? 100 * (t->n - 1) : equal ? 0 : 20;
 }
 
-/* All trees begin at once, and the last one ends the operation. */
+/* All trees begin at the same time; the operation ends with the last one. */
 int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                      const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
                      struct coll_prediction *p)

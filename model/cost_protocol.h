@@ -5,8 +5,8 @@
 
 #include "model/predict.h"
 
-/* tree: the job's, of which it uses those of protocol_choose_trees(); n_trees 0: none. What
- * coll_predict() returns. */
+/* tree: the job's trees, of which the protocol uses those of protocol_choose_trees(); n_trees 0:
+ * none. Returns what coll_predict() does. */
 int protocol_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                      const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
                      struct coll_prediction *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts of messages on links. A link serves its queue in order of arrival; a part is at the next
- * node when its first frame is. A host sends its ACKs before its data; in switches they wait in the
- * queue of the data. With PFC a switch pauses the link by which too much has come in.
+ * Parts of messages on links. A link serves its queue in order of arrival. A part is at the next
+ * node once its first frame is. A host sends ACKs before data; in switches ACKs wait in the data's
+ * queue. With PFC a switch pauses a link by which too much has come in.
  */
 #include "base/frame_size.h"
 #include "fabric/pfc_limits.h"
@@ -76,7 +76,7 @@ static void pause_init(struct model *m, uint32_t d)
     m->queue[d].xoff_pkts = limits.xoff_pkts, m->queue[d].xon_pkts = limits.xon_pkts;
 }
 
-/* The pause waits for the frame that is being sent the other way. */
+/* Sends a pause, which waits for the frame that is being sent in its direction. */
 static void send_pause(struct model *m, uint32_t d, bool on, int64_t now)
 {
     uint32_t back = d ^ 1;
@@ -87,7 +87,8 @@ static void send_pause(struct model *m, uint32_t d, bool on, int64_t now)
                 now + wait + model_link_ps(m, back, PAUSE_WIRE) + model_latency(m, back), 0, 0, d);
 }
 
-/* Parts of many frames are not counted: they are not stored as a whole. */
+/* Whether PFC counts the part. Parts of many frames are not counted, as a switch never stores all
+ * of one. */
 static bool is_held(const struct model_queue *q, const struct model_part *p)
 {
     return q->xoff >= 8 * p->msg.wire || (q->xoff && p->packets == 1);
@@ -157,7 +158,7 @@ static uint32_t packet_take(struct model *m, uint32_t d, int64_t now)
         k = q->acks.head;
         q->acks.head = m->part[k].next;
     } else if (m->nic_of[d] != NOBODY) {
-        q->timer = true; /* its lanes may have more, which waits for this part */
+        q->timer = true; /* the lanes may have further parts, which wait for this one */
         k = nic_take(m, d, now);
         q->timer = false;
     } else if (q->data.head != NOBODY) {
@@ -177,9 +178,9 @@ static bool is_empty(const struct model *m, uint32_t d)
 }
 
 /*
- * When a part that starts on link d at `now` may start on the next one of its path: a frame after
- * it, or, where the node between them cuts through, a header; on a faster link so late that its
- * last bit leaves when it has arrived.
+ * When a part that starts on link d at `now` may start on the next link of its path: a frame's time
+ * later, or a header's if the node between cuts through. On a faster link it starts so late that
+ * its last bit has arrived when it leaves.
  */
 static int64_t next_start(const struct model *m, const struct model_part *p, uint32_t d,
                           int64_t now)
@@ -193,7 +194,7 @@ static int64_t next_start(const struct model *m, const struct model_part *p, uin
     return t + model_link_ps(m, d, FAB_CUT_BYTES) + (wait > 0 ? wait : 0);
 }
 
-/* When its last bit has left link d, at the least: it is at this node at p->tail. */
+/* Earliest time at which its last bit has left link d, as it arrives at this node at p->tail. */
 static int64_t last_bit(const struct model *m, const struct model_part *p, uint32_t d)
 {
     int64_t last = model_link_ps(m, d, p->msg.tail);
@@ -230,7 +231,7 @@ static void link_run(struct model *m, uint32_t d, int64_t now)
     p->tail = end + model_latency(m, d);
     if (p->hop + 1u < p->path->n)
         head = next_start(m, p, d, now);
-    else if (p->kind == PART_EDGE) /* the node there takes frame by frame */
+    else if (p->kind == PART_EDGE) /* an aggregation node processes frame by frame */
         head = now + model_link_ps(m, d, p->msg.frame) + model_latency(m, d);
     else
         head = p->kind == PART_EXCHANGE ? exchange_noticed(m, p, p->tail) : p->tail;
@@ -265,7 +266,8 @@ static void enqueue(struct model *m, uint32_t k, int64_t now)
         link_run(m, d, now);
         return;
     }
-    /* What the lanes of a host have ready at the same time comes before the next part of any. */
+    /* Parts that a host's lanes have ready at the same time come before the next part of any lane.
+     */
     q->timer = true;
     model_event(m, EV_LINK, now, 0, 0, d);
 }
@@ -295,7 +297,7 @@ void queue_send_acks(struct model *m, const struct model_part *p, int64_t now)
     uint32_t n = acks_of(p->first, p->packets, p->last);
     struct model_part ack = *p;
 
-    if (n && p->tail > now) { /* all of its frames at once */
+    if (n && p->tail > now) { /* acknowledge all frames of the part at once */
         model_send_small(m, p->back, p->tail, n * MODEL_ACK_WIRE);
         return;
     }
@@ -309,7 +311,8 @@ void queue_send_acks(struct model *m, const struct model_part *p, int64_t now)
     queue_send(m, &ack, now);
 }
 
-/* A loop has no latency: it takes its next part before the one that leaves it is there. */
+/* Whether a part that leaves a loop waits: a loop has no latency, so it takes its next part before
+ * this one has arrived. */
 static bool waits_for_loop(const struct model *m, const struct model_part *p, int64_t now)
 {
     uint32_t d = p->path->link[p->hop - 1];

@@ -79,10 +79,9 @@ static void step_done(struct model *m, unsigned rank, unsigned lane, int64_t now
     uint32_t w = l->waiters;
 
     l->done++;
-    l->waiters =
-        NOBODY; /* a step that waits for another of its own lane is the first of the next */
+    l->waiters = NOBODY; /* a step that waits for another of its own lane begins the new list */
     m->end = now > m->end ? now : m->end;
-    if (r->s.lane[lane].kind == LANE_RECV) /* its credit is posted before what this step causes */
+    if (r->s.lane[lane].kind == LANE_RECV) /* post its credit before the messages that it causes */
         try_lane(m, rank, lane, now);
     while (w != NOBODY) {
         uint32_t next = r->lane[w].next_waiter;
@@ -93,7 +92,7 @@ static void step_done(struct model *m, unsigned rank, unsigned lane, int64_t now
     }
 }
 
-/* Hand-offs until a step begins: the most of its dependencies. */
+/* Hand-offs until a step begins: the maximum over its dependencies. */
 static unsigned handoffs_before(const struct model_rank *r, const struct step *st)
 {
     unsigned handoffs = 0;
@@ -106,7 +105,8 @@ static unsigned handoffs_before(const struct model_rank *r, const struct step *s
     return handoffs;
 }
 
-/* False: the lane waits for another one, which will try it again. */
+/* Whether the step may start. False: the lane is in the list of another one, which will try it
+ * again. */
 static bool step_ready(struct model_rank *r, unsigned lane, const struct step *st)
 {
     struct model_lane *l = &r->lane[lane];
@@ -126,8 +126,8 @@ static bool step_ready(struct model_rank *r, unsigned lane, const struct step *s
 
 /* ---- messages ---- */
 
-/* Sends the next part of the current message of a SEND lane, if the window has room for it. Lanes
- * of one link take turns. */
+/* Sends the next part of a SEND lane's current message, if it fits the window. Lanes of one link
+ * take turns. */
 static void send_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -186,7 +186,7 @@ void run_part_left(struct model *m, unsigned rank, unsigned lane, int64_t now)
     try_lane(m, rank, lane, now);
 }
 
-/* Of a SEND lane. */
+/* A part of a SEND lane's message has arrived. */
 static void data_arrived(struct model *m, const struct model_part *p, int64_t now)
 {
     struct model_lane *l = &m->rank[p->rank].lane[p->lane];
@@ -257,7 +257,8 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
     run_posted(m, rank, lane, model_post(m, l, l->path->link[0], now), now);
 }
 
-/* A message that comes before its receive is posted, into a slot, waits for it. */
+/* Handles a message that has arrived. If its receive is not posted yet, it waits in a receive slot.
+ */
 static void take_message(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     const struct model_lane *l = &m->rank[rank].lane[lane];
@@ -313,7 +314,7 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
     }
 }
 
-/* Receives that are posted: those of the next operation are, as far as there are slots. */
+/* Number of posted receives. Those of the next operation are posted too, as far as slots allow. */
 static uint32_t posted(const struct model *m, const struct model_lane *l, uint32_t n)
 {
     uint32_t slots = l->done + sched_slots(m->in.topo), all = n + CONN_AHEAD;
@@ -334,7 +335,7 @@ static void publish(struct model *m, unsigned rank, unsigned lane, int64_t now)
     if (!fresh || (fresh < CONN_CREDIT_EVERY && l->published - l->done >= CONN_CREDIT_EVERY))
         return;
     if (l->published >= n && l->twin != NOBODY && r->lane[l->twin].begun < r->s.lane[l->twin].n)
-        return; /* the next operation's, behind the messages of this one */
+        return; /* credits for the next operation go behind the messages of this one */
     l->published += fresh;
     queue_send(m,
                &(struct model_part){.kind = PART_CREDIT,
@@ -413,8 +414,8 @@ static void handle_event(struct model *m, const struct cost_event *e)
 
 /* ---- the whole operation ---- */
 
-/* Receives first: each rank's first messages leave in its own order then, not in that of the ranks
- * that receive them. */
+/* Begins with the receives, so that each rank's first messages leave in its own order and not in
+ * that of the ranks that receive them. */
 static void begin_lanes(struct model *m)
 {
     for (unsigned k = 0; k < m->in.nranks; k++)
@@ -431,7 +432,7 @@ static void begin_lanes(struct model *m)
             }
 }
 
-/* Every step of every rank must have ended: an algorithm that does not is a defect. */
+/* Checks that every step of every rank has ended; otherwise the algorithm has a defect. */
 static int check_all_done(const struct model *m)
 {
     for (unsigned k = 0; k < m->in.nranks; k++)

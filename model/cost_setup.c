@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the model runs: schedules of all ranks, their paths and groups, and how messages are cut. */
+/* Sets up a run of the model: schedules of all ranks, their paths and groups, and how messages are
+ * cut. */
 #include "model/cost_model.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Work that a prediction may cost: parts of messages, by the links that they pass. */
+/* Limit of the work of a prediction: parts of messages, times the links that they pass. */
 #define PART_HOPS 400000u
 
 static int lane_path(struct model *m, unsigned rank, unsigned lane)
@@ -78,7 +79,7 @@ static int connect_lanes(struct model *m, unsigned rank)
             unsigned far;
 
             if (!sched_has_lane(&m->rank[s->peer].s, LANE_RECV, rank, s->chan, &far))
-                return -EINVAL; /* no lane receives: the algorithm is wrong */
+                return -EINVAL; /* no lane receives the messages: a defect of the algorithm */
             r->lane[i].peer_lane = far;
             m->rank[s->peer].lane[far].peer_lane = i;
             if (sched_has_lane(&r->s, LANE_RECV, s->peer, s->chan, &far)) {
@@ -95,7 +96,7 @@ static int connect_lanes(struct model *m, unsigned rank)
     return rc;
 }
 
-/* How finely messages are cut: into frames, unless those are more than PART_HOPS. */
+/* Chooses the size of parts: a frame, unless that makes more than PART_HOPS. */
 static void find_parts(struct model *m)
 {
     /* Lanes at different steps of recursive halving share a link: a whole message of an early step
