@@ -31,15 +31,15 @@ struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload
 
     if (!s.servers)
         s.servers = nranks;
-    /* Twice the way to the root and back, as there is a server behind; and twice of that, as sums
-     * and results wait for each other there. */
+    /* Twice the round trip to the root, because the server is behind it; and twice that, because
+     * sums and results wait for each other there. */
     if (!want)
         want = trib_ceil_div(4 * (uint64_t)(round_trip > 0 ? round_trip : 1), packet);
-    /* A block may come to a server as a part of each rank, and a result of each block comes back:
-     * all of them with a duplicate. */
+    /* A server may get a block as one part per rank, and each block has a result: all of them may
+     * come twice. */
     fit = buffers / (2 * (nranks + s.servers));
     want = trib_ceil_div(want, s.servers);
-    if (!key[KEY_WINDOW] && want < 4) /* that a gap shows */
+    if (!key[KEY_WINDOW] && want < 4) /* a gap needs later blocks to show */
         want = 4;
     want = want < fit || key[KEY_WINDOW] ? want : fit;
     s.window = (uint32_t)(want ? want : 1) * s.servers;
@@ -61,15 +61,16 @@ bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t below)
            (h->kind == RESULT || trib_set_count(&h->ranks));
 }
 
-/* The share of blocks that find their aggregator taken. Of m others in flight those that have not
- * collided themselves hold one of A each: p = m (1 - p) / A, if all of a flight is spent there. */
+/* Fraction p of blocks that find their aggregator taken. Of m other blocks in flight, those that
+ * have not collided themselves hold one of A aggregators each, so p = m (1 - p) / A, if they hold
+ * it during all of their flight. */
 static double collisions(double m, double aggregators)
 {
     return m / (aggregators + m);
 }
 
-/* Of what the busiest link between switches carries, where a switch sends so many packets of a block:
- * rounds of a block of each server, and a last one of the first servers. */
+/* Time of the busiest link between switches, if a switch sends `packets` packets of a block: rounds
+ * with a block of each server, and a last round with blocks of the first servers. */
 static double slower_ps(const struct trib_model *m, const struct atp_shape *s, double packets,
                         double blocks, uint32_t bytes)
 {
@@ -80,7 +81,7 @@ static double slower_ps(const struct trib_model *m, const struct atp_shape *s, d
            (double)trib_link_ps(bytes + m->overhead, m->rate_bps);
 }
 
-/* Its packets, walked one by one. 0: that was not possible. */
+/* Time by walking every packet. 0: not possible. */
 static int64_t walked_ps(const struct trib_model *m, const struct atp_shape *s)
 {
     uint32_t head = (uint32_t)sizeof(struct atp_head);
@@ -108,7 +109,7 @@ static int64_t atp_model(const struct trib_model *m)
     struct atp_shape s =
         atp_shape(m->key, m->nranks, m->payload, m->window, m->rate_bps, round_trip);
     const bool all = s.servers == m->nranks;   /* every rank is a server */
-    const bool alone = m->nranks <= m->leaves; /* a server has no other rank below its switch */
+    const bool alone = m->nranks <= m->leaves; /* no other rank is below a server's switch */
     double others = m->nranks - 1, leaves = alone ? others : m->leaves;
     double blocks, own, flight, wire, across, first, sent, per, back, most, slow;
     int64_t walked;
@@ -128,11 +129,11 @@ static int64_t atp_model(const struct trib_model *m)
     /* Block k of the first ones meets those before it, later ones a window of others. */
     per = collisions(flight * (1 - flight / (2 * blocks)), (double)m->key[KEY_AGGREGATORS]);
     per = leaves + per * (others - leaves);
-    if (s.servers == 1) { /* results come back beside sums, each for a sum that has been carried */
+    if (s.servers == 1) { /* each sum brings one result back, in the other direction */
         back = blocks - flight;
         back += fmax(0, flight - across / wire) * (sqrt(per * per + 4) - per) / 2;
         most = 2 * across + (own * per + (alone ? 0 : back) + leaves - 2) * wire;
-    } else { /* a server's results wait at its own link for the parts that it has sent at first */
+    } else { /* a server's first results wait at its own link behind the parts that it sent */
         first = fmax(across, (flight - flight / s.servers) * wire);
         sent = (flight - (all ? flight / s.servers : 0)) * wire;
         back = own * per + blocks - (alone ? own : 0);
@@ -151,14 +152,14 @@ static int64_t atp_model(const struct trib_model *m)
     return (int64_t)fmax(most, slow);
 }
 
-/* In the first window results wait behind parts by the order in which links have them. Where switches
- * have several ranks, results that come by multicast are in the way of sums for as long as it runs. */
+/* In the first window results wait behind parts, in an order that depends on the links. If switches
+ * have several ranks, multicast results delay sums all the time. */
 static unsigned atp_within(const struct trib_model *m)
 {
     struct atp_shape s = atp_shape(m->key, m->nranks, m->payload, m->window, m->rate_bps,
                                    m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
 
-    bool many = m->nranks > 16; /* than the formula was held against with drawn fabrics */
+    bool many = m->nranks > 16; /* the formula was checked with random fabrics up to 16 ranks */
 
     if (walked_ps(m, &s))
         return 5;

@@ -2,15 +2,17 @@
 /*
  * ATP (Lao et al., NSDI 2021): docs/aggregation-protocols.md.
  *
- * Blocks of a packet each are numbered through all operations; block q belongs to the parameter
- * server q mod V, a rank. Packets to it pass the sender's first switch, which sums them in an
- * aggregator that a hash of job and block chooses, if that is free or this block's; else they go on
- * as they are. The server adds what it gets until it has every rank, and sends the result to the
- * first switches, which free the aggregator and multicast.
+ * A block is one packet. Blocks are numbered through all operations, and block q belongs to
+ * parameter server q mod V, which is a rank. A packet to the server passes the sender's first
+ * switch. A hash of job and block chooses an aggregator there: if it is free or has this block, it
+ * adds the packet, else the packet passes unsummed. The server adds what it gets until it has the
+ * parts of all ranks, and sends the result to the first switches, which free the aggregator and
+ * multicast.
  *
- * Everything at a switch may be dropped at any time: a rank without a result sends its part again
- * with RESEND, which passes the switch unsummed, behind what the aggregator has. The server adds a
- * sum only if it has none of its ranks, so nothing counts twice, and the part alone always fits.
+ * A switch may drop its state at any time. A rank without a result sends its part again with
+ * RESEND, which flushes the aggregator and passes the switch unsummed behind that. The server adds
+ * a sum only if it has none of the sum's ranks, so nothing counts twice, and a single part can
+ * always be added.
  */
 #ifndef TRIB_PROTOCOLS_ATP_H
 #define TRIB_PROTOCOLS_ATP_H
@@ -23,20 +25,21 @@
 enum { KEY_SERVERS, KEY_AGGREGATORS, KEY_WINDOW, KEY_PACKET, KEY_SCALE, KEY_TIMEOUT, KEY_PATIENCE };
 
 enum { PART = 1, RESULT }; /* kind */
-/* flags; FLOATS: of a part with an element that has no fixed point, or a result with such a part */
+/* flags; FLOATS: a part has an element without a fixed-point value, or a result includes such a
+ * part */
 enum { RESEND = 1, COLLISION = 2, MARKED = 4, FLOATS = 8 };
 
 struct atp_head {
     uint64_t seq;
-    struct trib_set ranks; /* whose parts the data is the sum of: places below the first switch */
-    uint16_t window;       /* of the sender: it has the result of seq - window */
+    struct trib_set ranks; /* ranks in the sum, by their places below the first switch */
+    uint16_t window;       /* the sender's window: it has the result of seq - window */
     uint16_t count;        /* elements */
     uint8_t kind, flags, type;
-    uint8_t fan_in; /* ranks whose parts of this block pass the sender's first switch */
+    uint8_t fan_in; /* number of parts of this block that pass the sender's first switch */
 };
 _Static_assert(sizeof(struct atp_head) == 32, "head on the wire");
 
-/* What both ends, and the formula, derive from keys and fabric. */
+/* Values that both ends and the formula derive from keys and fabric. */
 struct atp_shape {
     uint32_t servers, window, elements; /* window: blocks in flight, a multiple of servers */
 };
@@ -44,7 +47,7 @@ uint32_t atp_elements(const int64_t *key, uint32_t payload);
 struct atp_shape atp_shape(const int64_t *key, uint32_t nranks, uint32_t payload, uint32_t buffers,
                            uint64_t rate_bps, int64_t round_trip);
 bool atp_supports(enum trib_type type, enum trib_sum op);
-/* Whether lengths and fields are possible; places in the bitmap are below `below`. */
+/* Whether lengths and fields are valid, and places in the bitmap less than `below`. */
 bool atp_valid(const struct trib_packet *pkt, uint32_t elements, uint32_t below);
 /* The largest integer that a rank may send: n of them fit into 31 bits. */
 static inline int32_t atp_limit(uint32_t nranks)

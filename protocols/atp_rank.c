@@ -8,23 +8,23 @@ enum { RESENT, AGAIN, DUPLICATES, OVERLAPS, HALVED, IGNORED, BAD, OVERFLOWS };
 static const char *const counters[] = {"resent",  "again", "duplicates", "overlaps", "halved",
                                        "ignored", "bad",   "overflows",  NULL};
 
-#define GAP 3u /* or one less than may be on their way to a server */
+#define GAP 3u /* at most one less than the blocks in flight to a server */
 
-/* The server's, of a block. */
+/* The server's sum of a block. */
 struct atp_sums {
     struct atp_head first;
     int32_t *sum, *result;
-    double floats[]; /* sum of the parts that came as floats, in place of integers */
+    double floats[]; /* sum of the parts that came as floats instead of integers */
 };
 
 struct atp_rank_state {
     struct trib_server v; /* a server's blocks are a lane */
     struct atp_shape shape;
-    uint32_t below, place;   /* ranks below my first switch; how many of them are before me */
-    struct trib_ranks above; /* of a server: lowest ranks of switches with other ranks */
+    uint32_t below, place;   /* ranks below this one's first switch; this one's index among them */
+    struct trib_ranks above; /* for a server: the lowest rank of each switch with other ranks */
     int32_t *values;         /* a packet, as integers */
-    /* Of a server: ranks by first switch, those of one in their order; and, of a switch's lowest
-     * rank, where they begin there and how many they are. */
+    /* For a server: ranks sorted by first switch; and, indexed by a switch's lowest rank, where its
+     * ranks begin in `order` and how many there are. */
     uint16_t *order, *begin, *count;
 };
 
@@ -41,7 +41,7 @@ static void atp_close(struct trib_rank *r)
 
 static bool atp_send(struct trib_rank *r, const struct trib_flight *f);
 
-/* Of a full window there and back. */
+/* Time of a full window, to the server and back. */
 static int64_t round_ps(const struct trib_rank *r, const struct atp_shape *s)
 {
     uint64_t bytes = 2ull * s->window * (s->elements * 4ull + sizeof(struct atp_head));
@@ -49,7 +49,7 @@ static int64_t round_ps(const struct trib_rank *r, const struct atp_shape *s)
     return 2 * (r->round_trip_ps + r->notice_ps) + trib_link_ps(bytes, trib_slowest_bps(r, true));
 }
 
-/* Ranks by their first switches. */
+/* Sorts ranks by their first switches. */
 static int find_places(struct trib_rank *r)
 {
     struct atp_rank_state *me = r->self;
@@ -142,13 +142,13 @@ static bool atp_send(struct trib_rank *r, const struct trib_flight *f)
         if (trib_to_fixed(me->values, data, h.count, (double)r->key[KEY_SCALE],
                           atp_limit(r->nranks))) {
             data = me->values;
-        } else { /* E18: as floats, to the server */
+        } else { /* E18: send it as floats, to the server */
             h.flags |= FLOATS;
             r->api->count(r, OVERFLOWS, !f->tries);
         }
     }
     if (server == r->rank) {
-        if (!f->tries) /* else it is there already */
+        if (!f->tries) /* a resend finds it already stored */
             part_input(r, r->rank, &h, data, false);
         return true;
     }
@@ -157,9 +157,10 @@ static bool atp_send(struct trib_rank *r, const struct trib_flight *f)
     return r->api->send_through(r, server, &h, sizeof(h), data, h.count * 4u);
 }
 
-/* Blocks go out in order at every rank, so that none waits for one that another does not send. E17: a
- * block is sent again once three later ones of its server have come. An aggregator that has missed
- * a part, because it was another block's when that passed, is emptied so. */
+/* Handles a result. All ranks send blocks in the same order, so that none waits for a block that
+ * another rank does not send. E17: a block is sent again after three later results of its server.
+ * This also empties an aggregator that missed a part, because another block had it when the part
+ * passed. */
 static void result_input(struct trib_rank *r, const struct atp_head *h, const void *data,
                          bool marked)
 {
@@ -213,7 +214,7 @@ static void complete(struct trib_rank *r, struct trib_block *b)
     result_input(r, &h, s->result, false);
 }
 
-/* The first sum, or one that has no rank of those before it. */
+/* Adds a sum that has no rank of earlier ones. */
 static void atp_rank_add(struct trib_rank *r, struct trib_block *b, const struct atp_head *h,
                          const void *data, bool marked, const uint16_t *ranks, unsigned n)
 {
@@ -240,7 +241,7 @@ static void atp_rank_add(struct trib_rank *r, struct trib_block *b, const struct
         complete(r, b);
 }
 
-/* The ranks of a sum, whose last part `from` has sent; at most TRIB_MAX_CHILDREN. */
+/* The ranks of a sum whose last part came from `from`; at most TRIB_MAX_CHILDREN. */
 static unsigned ranks_of(const struct trib_rank *r, unsigned from, const struct atp_head *h,
                          uint16_t *rank)
 {
@@ -265,7 +266,7 @@ static void part_input(struct trib_rank *r, unsigned from, const struct atp_head
 
     if (part == TRIB_PART_NEW) {
         atp_rank_add(r, b, h, data, marked, rank, n);
-    } else if (part == TRIB_PART_TWICE) { /* others of the sum come again by themselves */
+    } else if (part == TRIB_PART_TWICE) { /* the other ranks of the sum send their parts again */
         r->api->count(r, OVERLAPS, 1);
     } else if (part == TRIB_PART_KEPT && h->flags & RESEND) {
         r->api->count(r, AGAIN, 1);
@@ -277,7 +278,7 @@ static void part_input(struct trib_rank *r, unsigned from, const struct atp_head
     }
 }
 
-/* Whether a part names the rank that has sent it, and none that its first switch does not have. */
+/* Whether a part names its sender, and only ranks of the sender's first switch. */
 static bool comes_from_below(const struct trib_rank *r, const struct trib_packet *pkt)
 {
     const struct atp_rank_state *me = r->self;

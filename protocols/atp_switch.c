@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define OLD 16 /* round trips after which an aggregator is anybody's */
+#define OLD 16 /* round trips after which another block may take an aggregator */
 
 enum { SUMS, COLLISIONS, UNSUMMED, DUPLICATES, EVICTED, BAD };
 static const char *const counters[] = {"sums",    "collisions", "unsummed", "duplicates",
@@ -15,7 +15,7 @@ static const char *const counters[] = {"sums",    "collisions", "unsummed", "dup
 
 struct atp_aggregator {
     struct trib_slot slot;
-    struct atp_head head; /* of what it has */
+    struct atp_head head; /* of its sum */
     struct {
         uint32_t seq; /* its low half */
         uint32_t job; /* trib_job.index + 1; 0: none */
@@ -30,15 +30,16 @@ static int atp_open(struct trib_switch *s)
         (uint32_t)sizeof(struct atp_aggregator) + 4 * atp_elements(s->key, s->payload));
 }
 
-/* What it has, to the server of the packet that is being handled. */
+/* Sends the aggregator's sum to the server of the present packet. */
 static void pass_on(struct trib_switch *s, struct trib_job *job, const struct atp_aggregator *a)
 {
     s->api->work(s, a->head.count * 4u, 0);
     s->api->forward(s, job, &a->head, sizeof(a->head), a->value, a->head.count * 4u);
 }
 
-/* Of another block; but nobody waits for it any more if it is of the same job and a rank has the
- * result, or if it is old: those who do send again what is lost with it. */
+/* Whether the aggregator has another block that must stay. It need not if it is of the same job and
+ * a rank has its result already, or if it is old: ranks that still wait send the lost parts again.
+ */
 static bool stands_in_the_way(struct trib_switch *s, const struct trib_job *job,
                               const struct atp_aggregator *a, const struct atp_head *h)
 {
@@ -59,8 +60,9 @@ static void packet_pass(struct trib_switch *s, struct trib_job *job, const struc
     s->api->forward(s, job, &h, sizeof(h), NULL, 0);
 }
 
-/* Whether a part of the block has passed here unsummed, as another block had the aggregator: the
- * other parts pass as well. They would wait in it for the first one until their ranks see a gap. */
+/* Whether a part of the block has passed unsummed, because another block had the aggregator. Then
+ * the other parts pass too: in the aggregator they would wait for that part until their ranks see a
+ * gap. */
 static bool has_passed(const struct trib_job *job, const struct atp_aggregator *a,
                        const struct atp_head *h)
 {
@@ -152,7 +154,7 @@ static void atp_packet(struct trib_switch *s, struct trib_job *job, const struct
     struct atp_aggregator *a;
     bool its;
 
-    if (pkt->from == TRIB_PARENT) /* a multicast for the ranks of a switch above */
+    if (pkt->from == TRIB_PARENT) /* a multicast that comes down from a switch above */
         return;
     if (!atp_valid(pkt, atp_elements(s->key, s->payload), job->n_below) ||
         (h->kind == PART && !TRIB_IS(pkt->from, TRIB_CHILD(0)))) {
@@ -172,7 +174,7 @@ static void atp_packet(struct trib_switch *s, struct trib_job *job, const struct
 
 const struct trib_switch_half atp_switch = {
     .counters = counters,
-    .max_bytes = 4 * 65536, /* of one packet: the sum is read, written, and read to be sent */
+    .max_bytes = 4 * 65536, /* per packet: the sum is read, written, and read again to send it */
     .max_ops = 16384,
     .open = atp_open,
     .close = trib_table_close,

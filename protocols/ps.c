@@ -2,13 +2,13 @@
 /*
  * A parameter server on the ranks: docs/aggregation-protocols.md.
  *
- * Blocks of a packet each are numbered through all operations. Block q belongs to server q mod V,
- * which holds what the ranks send until all of it is there, reduces it in order of rank and sends
- * the result to every rank. A rank has V x w blocks in flight at most (`n`): it sends q + n once it
- * has the result of q. So a server's slot, which collects q and has kept the result of q - n, may
- * forget that one when q is complete: all ranks that sent q had it.
+ * A block is one packet. Blocks are numbered through all operations. Block q belongs to server q
+ * mod V, which keeps the ranks' parts until it has all, reduces them in order of rank and sends the
+ * result to every rank. A rank has at most n = V x w blocks in flight: it sends q + n once it has
+ * the result of q. A server's slot collects q while it keeps the result of q - n. Once q is
+ * complete it may forget that result, because all ranks that sent q have it.
  *
- * The server's own blocks, and its results for itself, take the same way by function calls.
+ * The server's own blocks, and its results for itself, go the same way by function calls.
  */
 #include "protocols/builtin.h"
 
@@ -30,12 +30,12 @@ enum { PART = 1, RESULT };
 struct ps_head {
     uint64_t seq;
     uint8_t kind, type, op, zero;
-    uint16_t window; /* of the sender: ends that disagree have nothing to say to each other */
+    uint16_t window; /* the sender's; packets with another window are ignored */
     uint16_t count;  /* elements */
 };
 _Static_assert(sizeof(struct ps_head) == 16, "head on the wire");
 
-/* What both ends, and the formula, derive from keys and fabric. */
+/* Values that both ends and the formula derive from keys and fabric. */
 struct ps_shape {
     uint32_t servers, window, bytes; /* of data in a packet, a multiple of 8 */
 };
@@ -55,9 +55,9 @@ static struct ps_shape shape_of(const int64_t *key, uint32_t nranks, uint32_t pa
     s.bytes = key[KEY_PACKET] && key[KEY_PACKET] < most ? (uint32_t)key[KEY_PACKET] : most;
     s.bytes &= ~7u;
     packet = (uint64_t)trib_link_ps(s.bytes + sizeof(struct ps_head), rate_bps) + 1;
-    /* A block keeps a server's link busy for a packet of each rank. Twice the round trip to the
-     * root, as ranks are as far from each other as from the root and back; and twice of that, as
-     * parts and results wait for each other at the servers. */
+    /* A block occupies a server's link for one packet of each rank. Twice the round trip to the
+     * root, because the path between ranks is as long as to the root and back; and twice that,
+     * because parts and results wait for each other at the servers. */
     want = trib_ceil_div(4 * (uint64_t)(round_trip > 0 ? round_trip : 1), others * packet) + 2;
     /* Parts of all other ranks and results of all servers, each with a duplicate. */
     fit = buffers / (2 * (others + s.servers));
@@ -70,7 +70,7 @@ static struct ps_shape shape_of(const int64_t *key, uint32_t nranks, uint32_t pa
     return s;
 }
 
-/* Of a full window there and back. */
+/* Time of a full window, to the servers and back. */
 static int64_t round_ps(const struct trib_rank *r, const struct ps_shape *s)
 {
     uint64_t bytes =
@@ -87,7 +87,7 @@ static bool supports(enum trib_type type, enum trib_sum op)
 enum { RESENT, RESULTS_AGAIN, DUPLICATES, IGNORED, BAD };
 static const char *const counters[] = {"resent", "again", "duplicates", "ignored", "bad", NULL};
 
-/* The server's, of a block: the first head, then parts by rank, each `bytes` apart, then the result. */
+/* A server's block: the first head, then the parts by rank, `bytes` apart, then the result. */
 struct block {
     struct ps_head first;
     char data[];
@@ -145,7 +145,7 @@ static bool ps_send(struct trib_rank *r, const struct trib_flight *f)
     const void *data = trib_window_from(&me->v.w, f->seq);
 
     if (server == r->rank) {
-        if (!f->tries) /* else it is there already */
+        if (!f->tries) /* a resend finds it already stored */
             part_input(r, server, &h, data);
         return true;
     }
@@ -178,7 +178,7 @@ static int ps_start(struct trib_rank *r, const struct trib_op *op)
     if (!supports(op->type, op->op))
         return -ENOTSUP;
     trib_window_begin(r, op, me->shape.bytes / trib_size(op->type), 0);
-    /* Each rank begins with another server, so that they do not all send to one at once. */
+    /* Each rank begins with another server, so that they do not all send to the same one. */
     for (uint64_t k = 0; k < me->v.w.n; k++)
         trib_window_offer(r, me->v.w.base + k - k % servers + (k + r->rank) % servers);
     trib_window_pump(r);
@@ -187,7 +187,7 @@ static int ps_start(struct trib_rank *r, const struct trib_op *op)
 
 /* ---- as a server ---- */
 
-/* All parts are there: reduces them from left to right. */
+/* Reduces the parts of a complete block from left to right, and sends the result. */
 static void send_result(struct trib_rank *r, struct trib_block *b)
 {
     struct ps_rank *me = r->self;
@@ -263,7 +263,7 @@ static const struct trib_rank_half rank_half = {
     .timer = trib_server_timer,
 };
 
-/* Time on a link of what server 0 gets from a rank: all its blocks, the last of which may be short. */
+/* Time on a link of all blocks that a rank sends to server 0; the last may be short. */
 static int64_t own_ps(const struct trib_model *m, uint64_t per, uint64_t blocks, uint32_t servers)
 {
     uint64_t own = trib_ceil_div(blocks, servers), size = trib_size(m->type);
@@ -274,9 +274,9 @@ static int64_t own_ps(const struct trib_model *m, uint64_t per, uint64_t blocks,
                         m->rate_bps);
 }
 
-/* Time of what the busiest link carries where each rank sends to the servers, and gets results if
- * `back`: rounds of a block of each server, then one of the first servers. A last block that is the
- * only one of its round is as short as it is. */
+/* Time of the busiest link while each rank sends to the servers and, if `back`, gets results:
+ * rounds with a block of each server, then one with blocks of the first servers. If the last block
+ * is alone in its round, its own length counts. */
 static double busiest_ps(const struct trib_model *m, uint32_t servers, bool back, uint64_t per,
                          uint64_t blocks)
 {
@@ -292,7 +292,7 @@ static double busiest_ps(const struct trib_model *m, uint32_t servers, bool back
     return rounds * full + m->busiest(m, rest, back, NULL) * last;
 }
 
-/* Its packets, walked one by one. 0: that was not possible. */
+/* Time by walking every packet. 0: not possible. */
 static int64_t walked_ps(const struct trib_model *m, const struct ps_shape *s)
 {
     uint64_t per = s->bytes / trib_size(m->type), blocks = per ? trib_ceil_div(m->count, per) : 0;
@@ -310,10 +310,10 @@ static int64_t walked_ps(const struct trib_model *m, const struct ps_shape *s)
 }
 
 /*
- * The busiest link is a server's, or one between switches. It takes the parts of all ranks, and the
- * results of other servers' blocks from the moment when the first are there. After the last part
- * comes its block's result, to one rank after the other. Or, in a small window, a slot has a block
- * each round trip; ranks stay one packet apart.
+ * The busiest link is a server's, or one between switches. It carries the parts of all ranks, and,
+ * from their first arrival on, results of other servers' blocks. After the last part the result of
+ * its block goes to one rank after the other. With a small window the bound is one block per slot
+ * and round trip, with ranks one packet apart.
  */
 static int64_t ps_model(const struct trib_model *m)
 {
@@ -342,7 +342,7 @@ static int64_t ps_model(const struct trib_model *m)
     m->busiest(m, s.servers, true, &unit);
     in = across + (int64_t)(both - unit * one);
     parts = m->busiest(m, used, false, &unit);
-    /* Results begin when the first block is there, and follow each other. */
+    /* Results begin when the first block is complete, and follow each other. */
     out = 2 * across + (int64_t)(busiest_ps(m, s.servers, false, per, blocks) - unit * one +
                                  (parts - unit) * (double)full);
     turn = (double)(others - 1) * m->ranks_a_link * one;
@@ -355,15 +355,15 @@ static int64_t ps_model(const struct trib_model *m)
     return in > out ? in : out;
 }
 
-/* In the first window parts of all blocks go out at once, and results wait behind them, or not, by the
- * order in which links between switches have them: the formula has the steady state that follows. */
+/* In the first window all ranks send at once, and whether results wait behind parts depends on the
+ * order on links between switches. The formula describes the steady state that follows. */
 static unsigned ps_within(const struct trib_model *m)
 {
     struct ps_shape s = shape_of(m->key, m->nranks, m->payload, m->window, m->rate_bps,
                                  m->up_ps(m, m->payload) + m->down_ps(m, m->payload));
     uint64_t per = s.bytes / trib_size(m->type);
 
-    bool many = m->nranks > 16; /* than the formula was held against with drawn fabrics */
+    bool many = m->nranks > 16; /* the formula was checked with random fabrics up to 16 ranks */
 
     if (walked_ps(m, &s))
         return 5;

@@ -50,8 +50,9 @@ bool switchml_valid(const struct trib_packet *pkt, uint8_t kind, uint32_t n, uin
 
 /* ---- formulas ---- */
 
-/* Time between packets of so many bytes of head and data: on a rank's link, of each rank that shares it,
- * on the slowest between switches, of their sum, of a rank's HCA, or of what notices results. */
+/* Time between packets with this many bytes of head and data: the longest of those on a rank's link
+ * with all ranks that share it, on the slowest link between switches, of a rank's HCA, and of
+ * noticing results. */
 static int64_t between_ps(const struct trib_model *m, uint32_t bytes)
 {
     uint64_t wire = (uint64_t)bytes + m->overhead;
@@ -64,8 +65,8 @@ static int64_t between_ps(const struct trib_model *m, uint32_t bytes)
     return rank > tree ? rank : tree;
 }
 
-/* Round trip of a packet with so many bytes, from the HCA on; the last of the ranks that share a link has its turn
- * after the others, both ways. */
+/* Round trip of a packet with this many bytes, starting at the HCA. Of the ranks that share a link,
+ * the last one waits for the others, in both directions. */
 static int64_t round_ps(const struct trib_model *m, uint32_t bytes)
 {
     int64_t turn = trib_link_ps((bytes + m->overhead) * (uint64_t)m->ranks_a_link, m->rate_bps);
@@ -74,8 +75,9 @@ static int64_t round_ps(const struct trib_model *m, uint32_t bytes)
            2 * (turn - turn / (int64_t)m->ranks_a_link);
 }
 
-/* Packet k leaves at k x its time on the link, or when its slot is free: a round trip after the one
- * before it in that slot. The last one may be shorter. Exponents take a round trip of their own. */
+/* Packet k leaves at k times the time between packets, or when its slot is free: a round trip after
+ * the slot's previous packet. The last packet may be shorter. Exponents need one more round trip.
+ */
 static int64_t switchml_model(const struct trib_model *m)
 {
     uint64_t per = switchml_elements(m->key, m->payload), all, packets, last;
@@ -110,14 +112,15 @@ static int64_t switchml_model(const struct trib_model *m)
     return exponents + end;
 }
 
-/* Slots are in lockstep with each other: nothing waits in an order that the formula does not have. Where
- * `ll` or `ll128` are slower than the port, notice_ps is of a full packet: long for one of few elements. */
+/* Slots run in lockstep, so no waiting is missing in the formula. If `ll` or `ll128` are slower
+ * than the port, notice_ps is that of a full packet, which is too long for few elements. */
 static unsigned switchml_within(const struct trib_model *m)
 {
     return m->notice_every_ps && m->notice_every_ps(m, m->payload) ? 15 : 5;
 }
 
-/* Of integers of u = 2^e / floor((2^31 - 1) / n), 2^(e - 1) <= max_abs < 2^e. */
+/* The bound with integers in units of u = 2^e / floor((2^31 - 1) / n), where 2^(e - 1) <= max_abs <
+ * 2^e. */
 static double switchml_bound(const int64_t *key, enum trib_type type, enum trib_sum op,
                              uint32_t nranks, double max_abs)
 {

@@ -10,8 +10,8 @@ struct switchml_rank_state {
     struct trib_window
         w; /* flight q mod S carries packet q; the first `lead` have exponents only */
     uint32_t elements;
-    int32_t whole;     /* that stands for 1: n_ranks of it fit into 31 bits */
-    int16_t *exponent; /* of data packet k at k mod lead: from its result to that of the data */
+    int32_t whole;     /* the integer that stands for 1: n_ranks times it fits into 31 bits */
+    int16_t *exponent; /* [lead] of data packet k at k mod lead, until its data has a result */
     int32_t *values;   /* a packet, quantised */
 };
 
@@ -36,7 +36,7 @@ static int rank_open(struct trib_rank *r)
 
     if (!elements)
         return trib_refuse(r, "packet: no element fits into %u bytes of a packet", r->payload);
-    if (!timeout) /* answers wait for packets before them, of this window at both ends */
+    if (!timeout) /* an answer may wait behind a full window at both ends */
         timeout = 4 * (r->round_trip_ps + r->notice_ps +
                        n * trib_link_ps(elements * 4ull + sizeof(struct switchml_head),
                                         trib_slowest_bps(r, false)));
@@ -54,7 +54,7 @@ static int rank_open(struct trib_rank *r)
     return -ENOMEM;
 }
 
-/* e, so that all elements are less than 2^e. */
+/* The exponent e with which all elements are less than 2^e. */
 static int16_t exponent_of(const struct switchml_rank_state *me, uint64_t seq)
 {
     uint32_t n = trib_window_count(&me->w, seq), most = 0;
@@ -76,7 +76,7 @@ static int16_t *exponent(const struct switchml_rank_state *me, uint64_t seq)
     return &me->exponent[(seq - me->w.base) % me->w.lead];
 }
 
-/* What stands for 1 in data packet seq. */
+/* The factor from elements to integers in data packet seq. */
 static double packet_one(const struct switchml_rank_state *me, uint64_t seq)
 {
     return ldexp(me->whole, -*exponent(me, seq));
@@ -110,8 +110,8 @@ static bool rank_send(struct trib_rank *r, const struct trib_flight *f)
     return r->api->send(r, TRIB_SWITCH, &h, sizeof(h), data, h.count * 4u);
 }
 
-/* Offers packet k of the operation if what it waits for has come: the slot's result before it, and
- * its own exponent. */
+/* Offers packet k of the operation once the slot's previous result and its own exponent have come.
+ */
 static void switchml_rank_offer(struct trib_rank *r, uint64_t k)
 {
     struct switchml_rank_state *me = r->self;
@@ -174,7 +174,7 @@ static void rank_packet(struct trib_rank *r, const struct trib_packet *pkt)
     struct switchml_rank_state *me = r->self;
     const struct switchml_head *h = pkt->head;
 
-    /* What is no exponent of a float is not shifted by. */
+    /* Refuse exponents that no float has, before they are used in a shift. */
     if (pkt->from != TRIB_SWITCH || !switchml_valid(pkt, DOWN, me->w.n, me->elements) ||
         !trib_window_awaits(&me->w, h->seq) || h->type != me->w.op.type ||
         h->count != trib_window_count(&me->w, h->seq) ||

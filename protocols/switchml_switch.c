@@ -19,7 +19,7 @@ struct switchml_entry {
 
 struct pool {
     struct trib_array *entries;
-    uint32_t n; /* both versions */
+    uint32_t n; /* entries of both versions */
     uint32_t elements;
 };
 
@@ -116,7 +116,7 @@ static void from_child(struct trib_switch *s, struct trib_job *job, struct switc
         entry_add(s, job, e, h, pkt);
     } else if (e->state == OPEN) {
         s->api->count(s, DUPLICATES, 1);
-    } else { /* the sum, or its result, was lost */
+    } else { /* the sum or its result was lost: send again */
         s->api->count(s, AGAIN, 1);
         entry_send(s, job, e, e->state == DONE ? pkt->from : TRIB_PARENT,
                    e->state == DONE ? DOWN : UP);
@@ -163,7 +163,7 @@ static void switch_packet(struct trib_switch *s, struct trib_job *job,
 
 const struct trib_switch_half switchml_switch = {
     .counters = switch_counters,
-    .max_bytes = 4 * 65536, /* of one packet: the sum is read, written, and read to be sent */
+    .max_bytes = 4 * 65536, /* per packet: the sum is read, written, and read again to send it */
     .max_ops = 16384 + 1,
     .job_open = switch_job_open,
     .job_close = switch_job_close,

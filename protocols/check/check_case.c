@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MOST_KEYS 20000u /* elements, where keys are not the usual ones */
+#define MOST_KEYS 20000u /* most elements if keys are not the usual ones */
 
 static const char *const names[PROPERTIES] = {
     [P_EXACT] = "exactness",         [P_LOSS] = "loss",         [P_DUPLICATION] = "duplication",
@@ -21,7 +21,7 @@ const char *property_name(unsigned p)
     return p < PROPERTIES ? names[p] : NULL;
 }
 
-/* From least to most. */
+/* A random number from `least` to `most`. */
 static uint64_t check_case_draw(uint64_t *state, uint64_t least, uint64_t most)
 {
     return least + random_next(state) % (most - least + 1);
@@ -32,7 +32,7 @@ static bool chance(uint64_t *state, unsigned percent)
     return random_next(state) % 100 < percent;
 }
 
-/* One of the types and reductions that the protocol supports. */
+/* Draws one of the types and reductions that the protocol supports. */
 static int draw_type(const struct trib_protocol *p, uint64_t *state, struct case_op *o)
 {
     unsigned first = (unsigned)check_case_draw(state, 0, TRIB_TYPES * TRIB_REDUCTIONS - 1);
@@ -48,7 +48,7 @@ static int draw_type(const struct trib_protocol *p, uint64_t *state, struct case
     return -ENOTSUP;
 }
 
-/* A few elements, some packets, or many, and not always whole ones. */
+/* Draws a few elements, or some or many packets; the last one need not be full. */
 static uint64_t draw_count(uint64_t *state, const struct check_case *c, enum trib_type type)
 {
     uint64_t per = c->payload / trib_size(type), whole;
@@ -76,13 +76,13 @@ static int draw_job(struct check_case *c, struct case_job *j, uint64_t *state)
     j->nranks = (unsigned)check_case_draw(state, 2, chance(state, 30) ? CASE_RANKS : 5);
     j->n_ops = (unsigned)check_case_draw(state, 1, CASE_OPS);
     j->start_ps = c->n_jobs > 1 ? (int64_t)check_case_draw(state, 0, 50000000) : 0;
-    /* Neighbours at one leaf, or dealt out. */
+    /* Put neighbours at one leaf, or deal the ranks out to the leaves. */
     for (unsigned r = 0; r < j->nranks; r++)
         j->leaf[r] = spread ? r % c->n_leafs : r * c->n_leafs / j->nranks;
     for (unsigned i = 0; i < j->n_ops && !rc; i++) {
         rc = draw_type(c->protocol, state, &j->op[i]);
         j->op[i].count = rc ? 0 : draw_count(state, c, j->op[i].type);
-        /* A key may say that a packet has one element. */
+        /* A key may make packets of one element. */
         if (c->any_key && j->op[i].count > MOST_KEYS)
             j->op[i].count = MOST_KEYS;
         j->op[i].in_place = chance(state, 25);
@@ -120,7 +120,7 @@ static void draw_faults(struct check_case *c, uint64_t *state)
     }
 }
 
-/* A key at its end, or in between; the others usual. */
+/* Draws one key, at the end of its range or within; the others stay usual. */
 static void draw_keys(struct check_case *c, uint64_t *state)
 {
     unsigned n = proto_keys(c->protocol), i;
@@ -143,8 +143,8 @@ static void draw_keys(struct check_case *c, uint64_t *state)
     }
 }
 
-/* Forged packets, and other jobs, find what usual values hide: fewer servers than ranks, a pool of a
- * slot. */
+/* Sets a key to a low value: with fewer servers than ranks, or a pool of one slot, forged packets
+ * and other jobs find defects that usual values hide. */
 static void draw_low_key(struct check_case *c, uint64_t *state)
 {
     unsigned n = proto_keys(c->protocol), i;
@@ -192,7 +192,7 @@ int case_draw(struct check_case *c, const struct trib_protocol *p, const int64_t
     c->dies = -1;
     if (property == P_MEMORY)
         c->memory = check_case_draw(&state, 0, (1u << check_case_draw(&state, 8, 26)) - 1);
-    if (property == P_KEYS) { /* many packets, and room for them */
+    if (property == P_KEYS) { /* allow many packets */
         draw_keys(c, &state);
         c->payload = payloads[0];
         c->window = 256;

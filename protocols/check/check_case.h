@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A case of check-protocol: a small fabric, jobs with their operations, and what goes wrong. Drawn
+ * A case of check-protocol: a small fabric, jobs with their operations, and faults. It is drawn
  * from a seed for one property; the same seed gives the same case.
  */
 #ifndef TRIB_PROTOCOLS_CHECK_CHECK_CASE_H
@@ -9,7 +9,7 @@
 #include <tributary/protocol.h>
 
 #define CASE_JOBS  4u
-#define CASE_RANKS 12u /* of a job */
+#define CASE_RANKS 12u /* most ranks of a job */
 #define CASE_OPS   4u
 #define CASE_LEAFS 4u
 
@@ -40,7 +40,7 @@ struct case_op {
 
 struct case_job {
     unsigned nranks, n_ops;
-    unsigned leaf[CASE_RANKS]; /* of each rank; one level: all 0 */
+    unsigned leaf[CASE_RANKS]; /* leaf switch of each rank; all 0 with one switch */
     struct case_op op[CASE_OPS];
     int64_t start_ps;
 };
@@ -50,17 +50,17 @@ struct check_case {
     enum property property;
     uint64_t seed;
     int64_t key[TRIB_KEYS];
-    bool any_key;     /* not all are usual: jobs may be refused */
+    bool any_key;     /* keys may be unusual, so jobs may be refused */
     unsigned n_leafs; /* 1: one switch; more: a root above them */
     unsigned n_jobs;
     struct case_job job[CASE_JOBS];
-    uint32_t payload, window, buffers; /* of a rank: to receive; to send */
+    uint32_t payload, window, buffers; /* a rank's receive buffers (window), send buffers */
     uint64_t rate_bps;
     int64_t latency_ps; /* of a link */
     size_t memory;      /* of a switch */
-    /* Of a packet, in millionths. */
+    /* Probabilities per packet, in millionths. */
     uint32_t loss, duplication, reordering, marks, hostile;
-    int64_t jitter_ps, late_ps; /* added to every packet, and to what is reordered, at most */
+    int64_t jitter_ps, late_ps; /* most delay of any packet, and of reordered ones */
     int dies;                   /* a rank of job 0; -1: none */
     int64_t dies_ps;
 };
@@ -68,7 +68,7 @@ struct check_case {
 /* 0, or -ENOTSUP: the protocol supports no type. usual: values of the keys. */
 int case_draw(struct check_case *c, const struct trib_protocol *p, const int64_t *usual,
               enum property property, uint64_t seed);
-/* Of a full packet, to the root and back, without load. */
+/* Round trip of a full packet to the root, without load. */
 int64_t case_round_trip(const struct check_case *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loop of a run. A packet is handed over in memory that ends where its bytes end: before a page
- * that may not be read. Behind the call nothing is left of it.
+ * The event loop of a run. A packet is passed to the protocol in memory whose end is the packet's
+ * end, before a page that cannot be read. After the call the memory is gone.
  */
 #include "protocols/check/check_fabric_priv.h"
 
@@ -17,8 +17,8 @@
 
 #define MOST_EVENTS  2000000u
 #define MOST_TIME    30000000000000 /* 30 s of fabric time */
-#define KEYS_MOST    1000000u       /* events: a key may say that a packet has one element */
-#define HOSTILE_MOST 8000u          /* events after which hostile packets need not end */
+#define KEYS_MOST    1000000u       /* most events, as a key may make packets of one element */
+#define HOSTILE_MOST 8000u          /* events after which a run with hostile packets may stop */
 
 void fabric_fail(struct check_fabric *f, const char *fmt, ...)
 {
@@ -39,7 +39,7 @@ bool fabric_tolerates(const struct check_fabric *f, const char *why)
 
 /* ---- memory of the packet that is being handled ---- */
 
-#define AREA 8192u /* bytes, before a page that is not there */
+#define AREA 8192u /* bytes before the page that cannot be read */
 
 static uint8_t *area(unsigned i)
 {
@@ -211,7 +211,7 @@ static void handle(struct check_fabric *f, struct queue_event *e)
 
 /* ---- the run ---- */
 
-/* The first rank that still has something to do. */
+/* Fails the run, and names the first rank that has not ended. */
 static void not_ended(struct check_fabric *f, const char *why)
 {
     for (unsigned j = 0; j < f->c->n_jobs; j++)

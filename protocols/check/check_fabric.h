@@ -11,18 +11,18 @@
 
 #define FABRIC_WHY 512
 
-/* What a run has found; the caller frees hash. */
+/* Result of a run; the caller frees hash. */
 struct fabric_result {
     bool failed;
     char why[FABRIC_WHY];
-    uint64_t packets; /* handled; those of a failure are numbered from 1 */
-    uint64_t *hash;   /* [packets] of each: when, where and what */
+    uint64_t packets; /* packets handled; failures number them from 1 */
+    uint64_t *hash;   /* [packets] hash of each packet's time, place and contents */
     uint64_t memory_peak;
     unsigned jobs, refused; /* jobs; those of them that a switch has refused */
     unsigned leaked;
 };
 
-/* progress: the number of the packet that is being handled. trace: a line a packet; NULL: none. */
+/* *progress: number of the present packet. trace: gets a line per packet; NULL: none. */
 void fabric_run(const struct check_case *c, const struct trib_protocol *p, FILE *trace,
                 volatile uint64_t *progress, struct fabric_result *r);
 

@@ -7,17 +7,17 @@
 #include "protocols/host/rank_host.h"
 #include "protocols/host/switch_host.h"
 
-#define ROOT     0u /* switches: the root, then the leafs; the only one of a fabric of one level */
+#define ROOT     0u /* index of the root switch, which may be the only one; leafs follow */
 #define SWITCHES (1 + CASE_LEAFS)
 
 enum event {
-    E_PACKET,      /* data: it */
+    E_PACKET,      /* data: the packet */
     E_SWITCH_TICK, /* a: switch */
     E_RANK_TICK,   /* a: job, b: rank */
-    E_ROOM,        /* of a rank: a packet has left it */
+    E_ROOM,        /* a packet has left a rank */
     E_JOB,         /* a: job, which begins */
-    E_START,       /* of a rank: its next operation */
-    E_DEATH,       /* of a rank */
+    E_START,       /* a rank begins its next operation */
+    E_DEATH,       /* a rank dies */
     E_LOST,        /* a: job, which has lost a rank */
 };
 
@@ -30,7 +30,7 @@ struct packet {
     bool to_rank, marked, forged;
     unsigned job, node; /* node: switch or rank */
     unsigned source;    /* SOURCE_*, for the trace */
-    int from, target;   /* as in struct trib_packet; of send_through(), else -1 */
+    int from, target;   /* as in struct trib_packet; target of send_through(), else -1 */
     uint32_t head_bytes, data_bytes;
     uint8_t bytes[]; /* head, data */
 };
@@ -38,7 +38,7 @@ struct packet {
 /* A job at a switch. */
 struct at {
     unsigned job, sw;
-    struct proto_job *pj; /* NULL: not here */
+    struct proto_job *pj; /* NULL: the job is not at this switch */
     unsigned n_children, n_below;
     struct check_child {
         bool is_rank;
@@ -46,7 +46,7 @@ struct at {
     } child[CASE_RANKS];
     int parent; /* switch; -1: none */
     int child_of_parent;
-    int of_rank[CASE_RANKS]; /* its index as a child; -1: it is none */
+    int of_rank[CASE_RANKS]; /* child index of each rank; -1: not a child */
 };
 
 struct node_rank {
@@ -95,10 +95,11 @@ struct check_fabric {
     size_t hash_room;
 };
 
-/* The first failure counts. */
+/* Fails the run; the first failure is kept. */
 __attribute__((format(printf, 2, 3))) void fabric_fail(struct check_fabric *f, const char *fmt,
                                                        ...);
-/* What a protocol says is no failure where others send anything, or where its keys are any. */
+/* Whether the protocol's error is no failure: with hostile packets or arbitrary keys, errors are
+ * allowed. */
 bool fabric_tolerates(const struct check_fabric *f, const char *why);
 static inline unsigned fabric_leaf(const struct check_fabric *f, unsigned job, unsigned rank)
 {
@@ -107,14 +108,14 @@ static inline unsigned fabric_leaf(const struct check_fabric *f, unsigned job, u
 
 /* ---- links (links.c) ---- */
 
-/* Which packet forward() sends on; NULL: none is being handled. */
+/* Sets the packet that forward() sends on; NULL: none. */
 void links_handle(const struct packet *p);
-/* emit() of a switch's host, send() of a rank's. */
+/* emit() of a switch's host; send() of a rank's host. */
 void links_emit(void *ctx, void *job, int to, const void *head, uint32_t head_bytes,
                 const void *data, uint32_t data_bytes);
 bool links_send(void *ctx, int to, int target, const void *head, uint32_t head_bytes,
                 const void *data, uint32_t data_bytes);
-/* Sometimes a packet that somebody has changed comes beside a real one. */
+/* Sometimes sends a forged variant of a real packet. */
 void links_forge(struct check_fabric *f, const struct packet *p);
 
 /* ---- jobs (jobs.c) ---- */
@@ -122,7 +123,7 @@ void links_forge(struct check_fabric *f, const struct packet *p);
 void check_job_begin(struct check_fabric *f, unsigned job);
 void check_job_start_op(struct check_fabric *f, unsigned job, unsigned rank);
 void check_job_end(struct check_fabric *f, unsigned job);
-/* After every call of a half: failures, the end of an operation, timers. */
+/* Called after every call of a half: handles failures, ended operations and timers. */
 void check_job_after_rank(struct check_fabric *f, unsigned job, unsigned rank);
 void check_job_after_switch(struct check_fabric *f, unsigned sw);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The allocator's functions, in front of the C library's own. mallinfo2() does not do: it counts
- * blocks that wait in a thread's cache as allocated.
+ * Interposes the allocator's functions. mallinfo2() will not do: it counts blocks in a thread's
+ * cache as allocated.
  */
 #include "protocols/check/check_heap.h"
 

@@ -7,9 +7,9 @@
 
 #define GUARD   16u /* bytes */
 #define PATTERN 0xa5
-#define TOUCHED 32u /* slots of a packet that are compared */
+#define TOUCHED 32u /* most slots to compare per packet */
 #define ARRAYS  256u
-/* Of a slot that changes beside what was declared: flags, bitmaps, a head. */
+/* Bytes of a slot that may change without being declared: flags, bitmaps, a head. */
 #define FREE_BYTES 128u
 
 struct array {
@@ -26,7 +26,7 @@ struct touch {
     uint8_t *at, *copy;
 };
 
-/* Callbacks of the interface have no context but the switch, so this is the process's. */
+/* Global, because callbacks of the interface have no context but the switch. */
 static struct {
     const struct trib_protocol *real;
     struct trib_protocol wrapped;
@@ -37,7 +37,7 @@ static struct {
     struct touch touch[TOUCHED];
     unsigned n_arrays, n_touched;
     bool guard, in_packet;
-    uint32_t bytes, ops; /* declared on this packet */
+    uint32_t bytes, ops; /* work declared for this packet */
     struct watch_seen seen;
 } w;
 
@@ -83,7 +83,7 @@ static bool guard_holds(const uint8_t *slot, uint32_t bytes)
     return true;
 }
 
-/* Arrays that end with their job, or with the switch (job NULL). */
+/* Forgets the arrays of a job that ends, or of the switch (job NULL). */
 static void check_watch_forget(struct trib_switch *s, const struct trib_job *job)
 {
     unsigned left = 0;
@@ -108,7 +108,7 @@ static void *watch_at(struct trib_switch *s, struct trib_array *a, uint32_t i)
     uint8_t *slot = w.host->at(s, a, i);
     struct touch *t = &w.touch[w.n_touched];
 
-    /* The host names it where there is a job to end. */
+    /* Within a packet, the host reports it and ends the job. */
     if (known && i >= known->n && !w.in_packet)
         slot_wrong("there is no", known, i, "");
     if (!w.in_packet || !known || i >= known->n || w.n_touched == TOUCHED)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A property's process. A timer of CPU time sees whether the number of packets still grows; the
- * parent sees what signal ended the child, and waits for MOST_WALL seconds at most.
+ * The child process of a property. A CPU timer checks that the number of packets still grows. The
+ * parent sees which signal ended the child, and waits at most MOST_WALL seconds.
  */
 #include "protocols/check/property.h"
 
@@ -20,12 +20,13 @@
 #include <unistd.h>
 
 #define MOST_WALL 300 /* s */
-#define LOOKS     4   /* of half a second of CPU time each, in which nothing happens */
+#define LOOKS     4   /* looks without progress, half a second of CPU time apart, until it fails */
 
-/* Of the child. */
+/* Used in the child. */
 static struct property_found *mine;
 
-/* Two looks at one packet of one seed are a loop that does not end: a packet takes microseconds. */
+/* Handler of the timer: a packet takes microseconds, so if several looks find the same packet of
+ * the same seed, the protocol is in an endless loop. */
 static void child_look(int signal)
 {
     static uint64_t seed, packet, packets;
@@ -60,11 +61,11 @@ _Noreturn static void child(const struct property_plan *plan, enum property p,
     setrlimit(RLIMIT_CORE, &no_core);
     mine = found;
     for (unsigned i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
-        signal(fatal[i], SIG_DFL); /* handlers of the parent's would go on */
+        signal(fatal[i], SIG_DFL); /* the parent's handlers must not run in the child */
     signal(SIGVTALRM, child_look);
     setitimer(ITIMER_VIRTUAL, &half, NULL);
     mallopt(M_PERTURB, 0xb1);
-    /* Of what may be forged, most does not matter. */
+    /* Run more seeds, because most forged packets have no effect. */
     if (p == P_HOSTILE && last > plan->first)
         last *= 3;
     for (uint64_t s = plan->first; s <= last && property_seed(plan, p, s, found); s++)
@@ -76,7 +77,7 @@ _Noreturn static void child(const struct property_plan *plan, enum property p,
     _exit(0);
 }
 
-/* Its exit status; -ETIME: it did not end. */
+/* Waits for the child. *status: its status; -ETIME: it did not end. */
 static int wait_for(pid_t pid, int *status)
 {
     for (unsigned ms = 0; ms < MOST_WALL * 1000u; ms += ms < 100 ? 1 : 10) {

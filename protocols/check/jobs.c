@@ -19,7 +19,7 @@ static unsigned add_child(struct at *a, bool is_rank, unsigned node)
     return a->n_children++;
 }
 
-/* Children in order of their ranks; of a switch counts the lowest. */
+/* Makes the job's tree. Children are in order of ranks; a switch is placed by its lowest rank. */
 static void make_tree(struct check_fabric *f, unsigned job)
 {
     struct fabric_job *j = &f->job[job];
@@ -125,7 +125,7 @@ static void close_at(struct check_fabric *f, struct at *a)
     }
 }
 
-/* A job that finds too little memory, or keys that do not fit, is refused and that is right. */
+/* A job was refused. That is right if there was too little memory or if keys did not fit. */
 static void jobs_refused(struct check_fabric *f, unsigned job, const char *err)
 {
     f->r->refused++;
@@ -166,13 +166,14 @@ void check_job_begin(struct check_fabric *f, unsigned job)
     make_tree(f, job);
     f->r->jobs++;
     j->open = true;
-    /* Leafs first, as their JOINs come first. */
+    /* Open at the leafs first, as their JOINs come first. */
     for (unsigned s = SWITCHES; s-- && !rc;)
         if (f->p->sw && j->at[s].n_children)
             rc = open_at(f, &j->at[s], err);
     for (unsigned r = 0; r < f->c->job[job].nranks && !rc; r++) {
         rc = open_rank(f, job, r, err);
-        /* One after the other, so that packets come before an operation begins. */
+        /* Start ranks one after the other, so that packets can arrive before an operation begins.
+         */
         if (!rc)
             rc = queue_push(&f->q, f->now + (int64_t)r * f->c->latency_ps / 2, E_START, job, r,
                             NULL);

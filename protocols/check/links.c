@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets on their way. A packet waits at each link of its path for those that were sent before it;
- * then it is lost, duplicated or delayed as the case's seed says. Time on a link is taken when a
- * packet is sent, which keeps a packet to one event.
+ * Packets in flight. A packet waits at each link of its path for earlier ones; then the case's seed
+ * decides whether it is lost, duplicated or delayed. Time on all links is booked when a packet is
+ * sent, so a packet is only one event.
  */
 #include "protocols/check/check_fabric_priv.h"
 
@@ -33,7 +33,7 @@ static int64_t up_to(struct check_fabric *f, int64_t ps)
     return ps > 0 ? (int64_t)(random_next(&f->random) % (uint64_t)ps) : 0;
 }
 
-/* When the packet has passed its path. */
+/* Books the packet on its path. Returns when it arrives. */
 static int64_t links_pass(struct check_fabric *f, const struct path *path, uint32_t bytes)
 {
     const int64_t ps = (int64_t)((uint64_t)bytes * 8 * 1000000000000ull / f->c->rate_bps);
@@ -181,7 +181,7 @@ void links_emit(void *ctx, void *job, int to, const void *head, uint32_t head_by
 
 /* ---- from a rank ---- */
 
-/* The child, or other rank, that a rank is for a switch. */
+/* How a switch knows a rank: as a child, or as another rank. */
 static int known_as(const struct check_fabric *f, unsigned job, unsigned sw, unsigned rank)
 {
     int child = f->job[job].at[sw].of_rank[rank];
@@ -247,7 +247,7 @@ static int any_sender(struct check_fabric *f, const struct packet *p)
                : TRIB_CHILD((int)(x % a->n_children));
 }
 
-/* To any rank of the job instead, or to any switch that has the job. */
+/* Redirects a packet to any rank of the job, or to any switch that has the job. */
 static void redirect(struct check_fabric *f, struct packet *p)
 {
     const struct fabric_job *j = &f->job[p->job];
@@ -270,7 +270,8 @@ static uint32_t forged_length(struct check_fabric *f, uint32_t real, uint32_t mo
     }
 }
 
-/* Numbers in the head that say how much data there is, as elements of any size, say so again. */
+/* Adjusts numbers in the head that count the data, in elements of any size, to the forged length.
+ */
 static void fit_head(struct packet *p, const struct packet *real)
 {
     for (uint32_t i = 0; i + 2 <= p->head_bytes && i + 2 <= real->head_bytes; i += 2)
@@ -316,7 +317,7 @@ void links_forge(struct check_fabric *f, const struct packet *real)
         redirect(f, p);
     else if (random_next(&f->random) % 2)
         p->from = any_sender(f, p);
-    /* A few bytes of the head, or all of it. */
+    /* Change a few bytes of the head, or all of it. */
     for (unsigned n = (unsigned)(random_next(&f->random) % 4); n && head_bytes; n--) {
         uint8_t byte = (uint8_t)(random_next(&f->random) >> 24);
 

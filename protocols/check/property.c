@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static bool failed(struct property_found *
     return false;
 }
 
-/* Keys that the seed has drawn. */
+/* Prints the keys that the seed has drawn. */
 static void say_keys(const struct property_plan *plan, const struct check_case *c,
                      struct property_found *found)
 {
@@ -59,7 +59,7 @@ static bool property_plan_run(const struct property_plan *plan, const struct che
 
 /* ---- properties that need more than a run ---- */
 
-/* The same case again, with other bytes in memory that is not initialised. */
+/* Whether the case gives the same packets again, with other bytes in uninitialised memory. */
 static bool same_again(const struct property_plan *plan, const struct check_case *c,
                        const struct fabric_result *first, struct property_found *found)
 {
@@ -83,8 +83,8 @@ static bool same_again(const struct property_plan *plan, const struct check_case
     return right;
 }
 
-/* Memory that the protocol itself has allocated. It is no first run, so that what is allocated once
- * is there. */
+/* Whether the protocol frees all memory that it allocates. It is not the first run, so that
+ * one-time allocations do not count. */
 static bool memory_back(const struct property_plan *plan, const struct check_case *c,
                         struct property_found *found)
 {

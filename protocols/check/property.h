@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Properties of a protocol, each checked by runs of drawn cases. A property's runs are in a child
- * process, so that a crash or an endless loop of the protocol is a finding like any other.
+ * Properties of a protocol, each checked by runs of random cases. A child process does a property's
+ * runs, so that a crash or an endless loop of the protocol is a finding like any other.
  */
 #ifndef TRIB_PROTOCOLS_CHECK_PROPERTY_H
 #define TRIB_PROTOCOLS_CHECK_PROPERTY_H
@@ -19,18 +19,18 @@ struct property_plan {
     FILE *trace;          /* NULL: none */
 };
 
-/* What a property's child has found, in memory that its parent shares. */
+/* Findings of a property's child, in memory that it shares with its parent. */
 struct property_found {
-    volatile uint64_t seed, packet; /* of the run that is under way, or has failed */
+    volatile uint64_t seed, packet; /* of the present run, or of the one that failed */
     volatile bool failed, ended;
     uint64_t seeds, packets;
-    char text[PROPERTY_TEXT]; /* of the failure; else what was seen */
+    char text[PROPERTY_TEXT]; /* describes the failure, or what the runs covered */
 };
 
-/* One seed; false: it has failed. Called in the child. */
+/* Runs one seed, in the child. false: it failed. */
 bool property_seed(const struct property_plan *plan, enum property p, uint64_t seed,
                    struct property_found *found);
-/* All seeds, in a child process. 0, or -errno: no process or memory. */
+/* Runs all seeds in a child process. 0, or -errno: no process or memory. */
 int property_run(const struct property_plan *plan, enum property p, struct property_found *found);
 
 #endif

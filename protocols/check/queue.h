@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens when: events in order of time, equal times in order of their arrival. */
+/* A queue of events in order of time; equal times in order of insertion. */
 #ifndef TRIB_PROTOCOLS_CHECK_QUEUE_H
 #define TRIB_PROTOCOLS_CHECK_QUEUE_H
 
@@ -12,7 +12,7 @@ struct queue_event {
     uint64_t order;
     unsigned kind;
     unsigned a, b;
-    void *data; /* the event's own */
+    void *data; /* owned by the event */
 };
 
 struct queue {

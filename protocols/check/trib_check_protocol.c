@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-check-protocol: runs an aggregation protocol against everything that its interface allows, in
- * a small fabric of its own, and says which properties it has.
+ * trib-check-protocol: runs an aggregation protocol in a small fabric against everything that the
+ * interface allows, and reports which properties it has.
  */
 #include "system/atomic_output.h"
 #include "base/options.h"
@@ -126,7 +126,7 @@ static bool is_path(const char *name)
     return strchr(name, '/') || (n > 3 && !strcmp(name + n - 3, ".so"));
 }
 
-/* Of a file in this folder, as dlopen() takes it for no library of the system. */
+/* Loads a shared object. A name without "/" gets "./", as dlopen() would look for a library. */
 static int check_protocol_load(const char *name, char *err)
 {
     char path[4096];
@@ -200,7 +200,7 @@ static int set_key(const struct trib_protocol *p, const char *text, int64_t *key
 
 /* ---- the table ---- */
 
-/* How to run a seed again. */
+/* Prints the command that runs a seed again. */
 static void print_again(const struct check_asked *a, const char *property, uint64_t seed)
 {
     printf("%-14s again: trib check-protocol %s%s", "",
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     struct option_result r;
     int rc = 0;
 
-    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
+    signal(SIGCHLD, SIG_DFL); /* if the caller left it ignored, waitpid() would report no child */
     if (!options_begin(&program, (void *[]){&a}, argc, argv, &r, &rc))
         return rc;
     plan.protocol = check_protocol_find(a.name, &rc);

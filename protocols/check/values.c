@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A reduction of at most this many elements is done at once. */
+/* Elements that are reduced at a time. */
 #define BLOCK 512u
 
 static bool is_float(enum trib_type t)
@@ -33,8 +33,8 @@ static uint64_t random_of(const struct check_case *c, unsigned job, unsigned op,
     return random_mix(random_mix(c->seed << 20 | job << 16 | op << 12 | rank) + i);
 }
 
-/* Sums of whole numbers up to 12 * 8 are exact in the 8 bits of a bfloat16, and so are products of a few
- * twos. */
+/* A small whole number. Sums up to 12 * 8 are exact in the 8 bits of a bfloat16, and so are
+ * products of a few twos. */
 static double whole(const struct case_op *o, unsigned rank, uint64_t x)
 {
     if (o->op == TRIB_PROD)
@@ -93,7 +93,7 @@ static double values_load(enum trib_type t, const void *from, uint64_t i)
     }
 }
 
-/* Elements first to first + n - 1. */
+/* Fills elements first to first + n - 1. */
 static void check_case_fill(const struct check_case *c, unsigned job, unsigned op, unsigned rank,
                             uint64_t first, uint64_t n, void *to)
 {
@@ -135,7 +135,7 @@ static bool differs(const struct check_case *c, unsigned job, unsigned op, uint6
     return true;
 }
 
-/* Beside sums in the type double, whose own error is far below any bound. */
+/* Compares with sums in double, whose own error is far below any bound. */
 static bool beyond_bound(const struct check_case *c, unsigned job, unsigned op, uint64_t first,
                          uint64_t n, const void *result, char *why, size_t room)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The handlers only write and hand on: what they interrupt may be anywhere. */
+/* The handlers only call write() and the former handlers, as they may interrupt any code. */
 #include "protocols/host/call.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STACK 16384u /* of a handler: that of the thread may be what is full */
+#define STACK 16384u /* alternate stack of handlers: the thread's own may have overflowed */
 
 static const struct {
     int sig;
@@ -24,7 +24,7 @@ static bool names_ends;
 static int exit_code;
 
 static _Thread_local struct {
-    const char *volatile protocol; /* NULL: the thread is in none */
+    const char *volatile protocol; /* NULL: the thread is in no protocol */
     const char *volatile function;
     bool has_stack;
     _Alignas(16) char stack[STACK];
@@ -81,7 +81,7 @@ static void on_fatal(int sig)
     }
     here.protocol = NULL;
     sigaction(sig, &before[i], NULL);
-    raise(sig); /* as soon as this returns */
+    raise(sig); /* it is delivered when this handler returns */
 }
 
 static void on_exit_called(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which function of which protocol a thread is in: for whoever has to say what has ended the
- * process. Protocols are code of others.
+ * Records in which protocol's function a thread is, in order to report what ended the process:
+ * protocols are code of others.
  */
 #ifndef TRIB_PROTOCOLS_HOST_CALL_H
 #define TRIB_PROTOCOLS_HOST_CALL_H
@@ -14,8 +14,8 @@ void proto_leave(void);
     (proto_enter(protocol, function), (void)(call), proto_leave())
 
 /*
- * From now on a protocol that ends the process is named on stderr: by a signal (which then does what
- * it would have done), also for want of stack, or by exit(), which ends the process by this code.
+ * From now on, a protocol that ends the process is named on stderr: by a signal, stack overflow
+ * included (which then has its normal effect), or by exit(), which ends the process with this code.
  * Call it once, before other exit handlers are registered.
  */
 void proto_name_ends(int code);

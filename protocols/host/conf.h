@@ -6,8 +6,8 @@
 #include "fabric/fabric.h"
 #include "protocols/host/registry.h"
 
-/* Those of the conf, as far as proto_setup() (load.h) has found that it means this protocol, else the
- * usual ones. */
+/* Gets the values of the conf, if proto_setup() (load.h) has found that it names this protocol;
+ * else the usual values. */
 void proto_conf(const struct fabric *f, const struct trib_protocol *p, int64_t key[TRIB_KEYS]);
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char object[PROTO_SEATS][PATH_MAX]; /* of each seat; "": it is built in, or empty */
+static char object[PROTO_SEATS][PATH_MAX]; /* file of each seat; "": built in, or empty */
 
 const char *proto_object(unsigned seat)
 {
@@ -40,7 +40,7 @@ int proto_load(const char *path, char *err)
             snprintf(err, PROTO_TEXT, "%s: found no symbol trib_protocol in it", path);
             dlclose(so);
         } else {
-            snprintf(err, PROTO_TEXT, "%s", dlerror()); /* has the path */
+            snprintf(err, PROTO_TEXT, "%s", dlerror()); /* includes the path */
         }
         return -ENOENT;
     }
@@ -101,8 +101,9 @@ static int check_key(const struct trib_protocol *p, const struct fab_protocol *c
                    k->name, p->name, *list ? list : "it has none");
 }
 
-/* A relative path is found beside the conf, else from the working directory. The conf may be another
- * user's, as that of a service is: what it names does not run unless this user or root has made it. */
+/* Loads the object of a conf's protocol. A relative path is relative to the conf's directory, else
+ * to the working directory. The conf may be another user's (a service's), so the object must be
+ * this user's or root's. */
 static int seat_load(const struct fab_protocol *c, char *err)
 {
     const char *slash = strrchr(c->file, '/');
@@ -113,7 +114,7 @@ static int seat_load(const struct fab_protocol *c, char *err)
              c->name);
     if (*c->name == '/' || access(path, F_OK))
         at = c->name;
-    if (own_code_check(at, why, sizeof(why)) != -EPERM) /* what else is wrong proto_load() says */
+    if (own_code_check(at, why, sizeof(why)) != -EPERM) /* proto_load() reports other errors */
         return proto_load(at, err);
     snprintf(err, PROTO_TEXT, "%.*s", PROTO_TEXT - 1, why);
     return -EPERM;

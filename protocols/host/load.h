@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared objects with protocols, and those that a conf names: for the start of a process, which may
- * read files. */
+/* Loads shared objects with protocols, also those that a conf names. For the start of a process,
+ * when it may read files. */
 #ifndef TRIB_PROTOCOLS_HOST_LOAD_H
 #define TRIB_PROTOCOLS_HOST_LOAD_H
 
 #include "fabric/fabric.h"
 #include "protocols/host/registry.h"
 
-/* proto_add() of the protocol in a shared object, which stays loaded. -ENOENT: it has no
- * `trib_protocol`, or cannot be loaded. */
+/* Loads a shared object, which stays loaded, and adds its protocol (proto_add()). -ENOENT: it
+ * cannot be loaded, or has no `trib_protocol`. */
 int proto_load(const char *path, char *err);
-/* The file of the protocol in a seat, as it was loaded; NULL: it comes with the program. */
+/* The file from which the protocol in a seat was loaded; NULL: it is built in. */
 const char *proto_object(unsigned seat);
 /* Loads the shared objects that a fabric's conf names, checks the keys of its protocols, and notes
  * their seats. Every process that runs a protocol calls it once, before the first use. 0, or -errno

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define MAX_HOPS  64u
-#define FRAME_MIN 84u /* on a link */
+#define FRAME_MIN 84u /* bytes of the shortest frame on a link */
 
 static uint32_t wire_bytes(uint32_t bytes)
 {
@@ -77,7 +77,7 @@ static int64_t path_longer(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Between a host's port and the root, by every switch of the tree on the way. */
+/* Time between a host's port and the root, through every switch of the tree between them. */
 static int64_t along_ps(const struct proto_ways *w, unsigned member, uint16_t top, bool up,
                         uint32_t bytes)
 {
@@ -119,7 +119,7 @@ int64_t proto_down_ps(const struct proto_ways *w, uint32_t bytes)
     return longest_along(w, false, bytes);
 }
 
-/* From and to the first member: fabrics look alike from all of their hosts. */
+/* Checks only paths from and to the first member, as fabrics look alike from all hosts. */
 int64_t proto_across_ps(const struct proto_ways *w, uint32_t bytes)
 {
     const struct fabric *f = w->fab;
@@ -160,7 +160,7 @@ int64_t proto_notice_ps(const struct proto_ways *w, uint32_t bytes, int64_t *eve
     return most ? most - PS_PER_S : 0;
 }
 
-/* Hosts that are cabled to each other use a port for each neighbour. */
+/* Whether hosts are cabled to each other: then they use another port for each neighbour. */
 static bool has_cables(const struct fabric *f)
 {
     for (unsigned i = 0; i < f->n_links; i++)
@@ -246,7 +246,7 @@ uint64_t proto_rate_bps(const struct proto_ways *w, unsigned *ranks_a_link)
     return least;
 }
 
-/* What a switch has to other switches. */
+/* Total rate of a switch's links to other switches. */
 static uint64_t away_bps(const struct fabric *f, uint16_t node)
 {
     uint64_t sum = 0;
@@ -283,7 +283,7 @@ uint64_t proto_share_bps(const struct proto_ways *w)
 
 /* ---- load of links ---- */
 
-/* A packet on all links of its way. */
+/* Adds a packet to the load of all links of its path. */
 static void add_way(const struct proto_ways *w, unsigned from, unsigned to, uint32_t *load)
 {
     const struct fabric *f = w->fab;
@@ -327,7 +327,7 @@ double proto_busiest(const struct proto_ways *w, unsigned servers, bool back, ui
     return most;
 }
 
-/* Packets between a first switch and a server, in both directions. */
+/* Adds packets between a first switch and a server, in both directions. */
 static void add_sums(const struct proto_ways *w, uint16_t leaf, unsigned host, double packets,
                      double *load)
 {

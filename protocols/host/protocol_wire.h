@@ -8,19 +8,20 @@
  *   head                of the protocol's own, padded to a multiple of 4
  *   data
  *
- * Control messages are those of aggregation/proto.h (struct agg_ctl) with PROTO_MAGIC and
- * AGG_JOIN, AGG_JOIN_REPLY, AGG_LEAVE, AGG_LEAVE_REPLY, AGG_ABORT, AGG_PROBE or AGG_PROBE_REPLY:
+ * Control messages are those of aggregation/proto.h (struct agg_ctl) with PROTO_MAGIC and AGG_JOIN,
+ * AGG_JOIN_REPLY, AGG_LEAVE, AGG_LEAVE_REPLY, AGG_ABORT, AGG_PROBE or AGG_PROBE_REPLY:
  *
- * - Each says which job it is about by the job's tag, in `slot`.
- * - JOIN, member or switch to the switch above: text is the protocol's name, psn the rank, window
- *   the number of ranks. A switch that has the JOINs of all its children sends its own. The root
- *   answers when all are there, and the answer goes down. Members repeat theirs until then.
+ * - `slot` has the tag of the job.
+ * - JOIN goes from a member or switch to the switch above. text: the protocol's name; psn: the
+ *   rank; window: the number of ranks. A switch that has the JOINs of all its children sends its
+ *   own. Once the root has all, it answers, and the answer goes down. Members repeat their JOIN
+ *   until then.
  * - LEAVE is answered at once; the last one closes the job and goes up.
- * - ABORT goes down, once: a member that misses it learns by PROBE that the job is no more.
+ * - ABORT goes down, once. A member that misses it learns by PROBE that the job has ended.
  *
- * A job has an instance of the protocol on each of its trees, with its own queue pairs: a job of its
- * own to switches. Which one a packet is of follows from its number and tag; the tag is made of the
- * job's key, so that nobody else can send in its name, and of protocol and tree.
+ * A job has an instance of the protocol on each of its trees, with its own queue pairs; to switches
+ * each instance is a job. A packet's number and tag tell its instance. The tag is derived from the
+ * job's key, so that nobody else can send in its name, and from protocol and tree.
  */
 #ifndef TRIB_PROTOCOLS_HOST_PROTOCOL_WIRE_H
 #define TRIB_PROTOCOLS_HOST_PROTOCOL_WIRE_H
@@ -28,7 +29,7 @@
 #include <rte_byteorder.h>
 #include <stdint.h>
 
-/* No process has it: the QPNs of processes start at 1 << 16. */
+/* No process has this QPN: those of processes start at 1 << 16. */
 #define PROTO_QPN   0x00a993u
 #define PROTO_QKEY  0x54524950u
 #define PROTO_MAGIC 0x54524950u /* "TRIP", of control messages */
@@ -53,13 +54,14 @@ struct proto_target {
 _Static_assert(sizeof(struct proto_head) == 16 && sizeof(struct proto_target) == 8, "on the wire");
 
 #define PROTO_PAD(bytes) (((bytes) + 3u) & ~3u)
-/* Bytes of a packet before the protocol's own, at most. */
+/* Most bytes of a packet before the protocol's own. */
 #define PROTO_HEAD_MAX (sizeof(struct proto_head) + sizeof(struct proto_target))
-/* Bytes of the protocol's head and data that fit a packet, the padding between them included. */
+/* Bytes of the protocol's head and data that fit in a packet, including the padding between them.
+ */
 #define PROTO_PAYLOAD(mtu) ((uint32_t)((mtu)-PROTO_HEAD_MAX - 4))
 
-/* Of a job with this number and key, by the protocol of that name on this tree (0xffff: none). attempt:
- * how often the job has been given up and is made again. */
+/* Tag of a job with this number and key, for the protocol of that name on this tree (0xffff: none).
+ * attempt: how often the job was given up and made again. */
 static inline uint32_t proto_tag(uint32_t job, uint64_t key, const char *name, uint16_t tree,
                                  uint16_t attempt)
 {

@@ -62,7 +62,7 @@ static bool valid(struct proto_rank *r, int to, int target, uint32_t head_bytes,
     return false;
 }
 
-/* An invalid packet counts as sent: the protocol has failed. */
+/* Sends a packet. An invalid one counts as sent, and fails the protocol. */
 static bool send_to(struct proto_rank *r, int to, int target, const void *head, uint32_t head_bytes,
                     const void *data, uint32_t data_bytes)
 {

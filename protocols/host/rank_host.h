@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Host of a protocol's rank half. It provides struct trib_rank_api; packets and the time in, packets
- * and a next deadline out. After every call the caller looks at proto_rank_done() and
- * proto_rank_error().
+ * Host of a protocol's rank half. It provides struct trib_rank_api. Its input is packets and the
+ * time; its output is packets and the next deadline. After every call the caller checks
+ * proto_rank_done() and proto_rank_error().
  */
 #ifndef TRIB_PROTOCOLS_HOST_RANK_HOST_H
 #define TRIB_PROTOCOLS_HOST_RANK_HOST_H
@@ -26,20 +26,20 @@ struct proto_rank_cfg {
     void *ctx;
 };
 
-/* 0, -ENOMEM, or what open() returns; err (PROTO_TEXT bytes) says why. */
+/* 0, -ENOMEM, or what open() returns; err (PROTO_TEXT bytes) has the reason. */
 int proto_rank_create(struct proto_rank **r, const struct proto_rank_cfg *cfg, int64_t now_ps,
                       char *err);
 void proto_rank_destroy(struct proto_rank *r);
-/* Begins an operation; none is under way. Its number is set. 0, or what start() returns. */
+/* Begins an operation, and sets its number. No other may be running. 0, or what start() returns. */
 int proto_rank_start(struct proto_rank *r, const struct trib_op *op, int64_t now_ps);
 void proto_rank_packet(struct proto_rank *r, const struct trib_packet *p, int64_t now_ps);
-/* A send buffer is free. */
+/* Call when a send buffer has become free. */
 void proto_rank_room(struct proto_rank *r, int64_t now_ps);
 void proto_rank_tick(struct proto_rank *r, int64_t now_ps);
 int64_t proto_rank_next(const struct proto_rank *r);
-bool proto_rank_done(const struct proto_rank *r);         /* no operation is under way */
+bool proto_rank_done(const struct proto_rank *r);         /* no operation is running */
 const char *proto_rank_error(const struct proto_rank *r); /* NULL: none */
-bool proto_rank_waits(const struct proto_rank *r); /* for room: a send was refused since the last */
+bool proto_rank_waits(const struct proto_rank *r); /* a send was refused since the last room() */
 const uint64_t *proto_rank_counters(const struct proto_rank *r); /* [TRIB_COUNTERS] */
 
 #endif

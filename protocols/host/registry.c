@@ -64,7 +64,7 @@ static bool name_valid(const char *s)
     return n && n < 16 && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == n && *s != '-';
 }
 
-/* As confs, tables and telemetry have room for: of a key or a counter. */
+/* Whether confs, tables and telemetry can hold this name of a key or counter. */
 static bool word_valid(const char *s)
 {
     size_t n = strlen(s);
@@ -84,7 +84,7 @@ static const char *fault_of_counters(const char *const *names)
     return NULL;
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* What is wrong with the protocol; NULL: nothing. */
 static const char *fault(const struct trib_protocol *p)
 {
     const struct trib_switch_half *sw = p->sw;

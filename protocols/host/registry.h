@@ -16,11 +16,12 @@
 /* NULL: the seat is empty. */
 const struct trib_protocol *proto_at(unsigned seat);
 int proto_seat(const char *name); /* -ENOENT */
-/* Gives it a seat, unless it has one. The seat, or -EPROTO (another version), -EINVAL, -EEXIST (its
- * name is another's), -ENOSPC, and a sentence in err (PROTO_TEXT bytes). */
+/* Gives a protocol a seat, unless it has one. Returns the seat; or -EPROTO (another version of the
+ * interface), -EINVAL, -EEXIST (another protocol has its name) or -ENOSPC, with a sentence in err
+ * (PROTO_TEXT bytes). */
 int proto_add(const struct trib_protocol *p, char *err);
-unsigned proto_keys(const struct trib_protocol *p); /* how many it has */
-unsigned proto_counters(const char *const *names);  /* of a half */
+unsigned proto_keys(const struct trib_protocol *p); /* number of its keys */
+unsigned proto_counters(const char *const *names);  /* number of a half's counters */
 /* Index of a key; -ENOENT. */
 int proto_key(const struct trib_protocol *p, const char *name);
 /* Fills in the usual values of its keys. */

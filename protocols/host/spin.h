@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limit of a timer that its owner sets again for now: in virtual time, time would stand still. */
+/* Limits timers that their owner always sets for now: in virtual time, time would stand still. */
 #ifndef TRIB_PROTOCOLS_HOST_SPIN_H
 #define TRIB_PROTOCOLS_HOST_SPIN_H
 
@@ -14,7 +14,7 @@ struct proto_spin {
     uint32_t n;
 };
 
-/* True: it is called once too often. */
+/* Counts a call of timer(). True: there were too many. */
 static inline bool proto_spins(struct proto_spin *s, int64_t now_ps)
 {
     if (now_ps - s->since >= PS_PER_US)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slots of a protocol at a switch: memory that is accounted, in arrays that are checked. */
+/* Arrays of a protocol's slots at a switch: accounts for their memory, and checks each access. */
 #include "protocols/host/switch_host_priv.h"
 
 #include <stdio.h>

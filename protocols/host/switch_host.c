@@ -222,7 +222,7 @@ bool proto_switch_busy(const struct proto_switch *s)
     return s->n_jobs > 0;
 }
 
-/* Gives back what a job has; names the first of its slots that the protocol did not give back. */
+/* Frees what a job holds. leak: names the first slots that the protocol did not give back. */
 static void job_free(struct proto_switch *s, struct proto_job *job, char *leak)
 {
     uint32_t left = job->slots;

@@ -10,8 +10,8 @@ struct trib_array {
     char name[24];
     struct proto_job *job; /* NULL: the switch's */
     uint32_t n, bytes;
-    uint8_t *mem;    /* n slots, and a scratch one */
-    uint16_t *owner; /* [n] index + 1 of the job that has taken it */
+    uint8_t *mem;    /* n slots, and one for scratch */
+    uint16_t *owner; /* [n] index + 1 of the job that holds the slot; 0: free */
 };
 
 struct proto_job {
@@ -48,7 +48,7 @@ static inline struct proto_job *job_of(struct trib_job *j)
     return (struct proto_job *)j;
 }
 
-/* Ends the job by name; the first reason counts. */
+/* Dooms the job; the first reason is kept. */
 void proto_doom(struct proto_switch *s, struct proto_job *job, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -61,7 +61,7 @@ void proto_api_take(struct trib_switch *pub, struct trib_job *job, struct trib_a
 void proto_api_give(struct trib_switch *pub, struct trib_job *job, struct trib_array *a,
                     uint32_t i);
 void proto_array_free(struct proto_switch *s, unsigned i);
-/* Slot i, which the job has taken, is free. */
+/* Frees slot i, which the job holds. */
 void proto_array_release(struct proto_switch *s, struct proto_job *job, struct trib_array *a,
                          uint32_t i);
 
