@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that ranks and who started them share: what is to be checked, where ranks are, what they
- * have found. Ranks are processes, and may end or hang at any place: nobody holds a lock.
+ * Memory that ranks share with the process that starts them: the cases to run, the ranks' progress,
+ * and their findings. Ranks are processes that may end or hang anywhere, so there is no lock.
  */
 #ifndef TRIB_PLUGINS_CHECK_BOARD_H
 #define TRIB_PLUGINS_CHECK_BOARD_H
@@ -26,26 +26,26 @@ struct board_row {
 
 struct board_rank {
     char call[32];       /* the plug-in's function called last */
-    atomic_bool in_call; /* it has not returned */
+    atomic_bool in_call; /* that call has not returned */
     char handle[NCCL_HANDLE];
 };
 
 struct board {
-    /* By who starts the ranks; they only read it. */
+    /* Written by the process that starts the ranks; they only read it. */
     char file[PATH_MAX];
     unsigned table, n_ranks;
-    unsigned first;    /* case that this start of the ranks begins with */
-    uint64_t run_mask; /* cases that are wanted */
-    unsigned dead_s;   /* in which a peer's end must be noticed */
+    unsigned first;    /* first case of this start of the ranks */
+    uint64_t run_mask; /* cases to run */
+    unsigned dead_s;   /* seconds within which a peer's end must be noticed */
 
-    /* By ranks. */
+    /* Written by ranks. */
     _Atomic unsigned arrived, round; /* of a barrier */
     _Atomic unsigned row;            /* the case that runs */
     _Atomic int64_t began_ms;
-    _Atomic int errors;    /* that ranks have seen, where a case counts them */
-    _Atomic int dying;     /* a rank that kills itself on purpose, and 1; 0: none */
-    _Atomic int failed;    /* 1: the row's text is being written; 2: it is there */
-    atomic_bool prop_seen; /* properties of the first table that had some */
+    _Atomic int errors;    /* errors that ranks have seen, if the case counts them */
+    _Atomic int dying;     /* rank + 1 of a rank that kills itself on purpose; 0: none */
+    _Atomic int failed;    /* 1: the row's text is being written; 2: it is complete */
+    atomic_bool prop_seen; /* the properties of the first table that has some are stored */
     struct nccl_props_v12 first_props;
     char first_name[64];
     unsigned first_table;
@@ -56,11 +56,11 @@ struct board {
 int64_t board_ms(void); /* monotonic */
 /* A descriptor that children inherit, or -errno. */
 int board_make(struct board **b);
-/* Of an inherited descriptor. NULL: it is none. */
+/* Maps the board of an inherited descriptor. NULL: it has none. */
 struct board *board_join(int fd);
-/* Once for each start of the ranks. */
+/* Resets the board for a start of the ranks. */
 void board_start(struct board *b, unsigned first);
-/* The first failure of a case is its text. false: there has been one. */
+/* Records a case's failure; the first one is kept. false: there was one already. */
 __attribute__((format(printf, 3, 0))) bool board_fail(struct board *b, unsigned row,
                                                       const char *format, va_list ap);
 

@@ -43,7 +43,7 @@ void group_open(struct plugin_rank *r, struct coll_group *g)
     MUST(r, "connect", coll_connect(&r->t, handles, (int)r->n, (int)r->me, listen, &g->comm));
     EXPECT(r, g->comm && g->comm != RANK_POISON, "connect: found %s, expected a communicator",
            g->comm ? "it unset" : "NULL");
-    rank_barrier(r); /* handles are written again by the next one */
+    rank_barrier(r); /* the next call reuses the handles */
     MUST(r, "closeListen", table_close_listen(&r->t, listen));
     buffer_open(r, g->comm, &g->in);
     buffer_open(r, g->comm, &g->out);
@@ -145,7 +145,7 @@ static void element_put(int type, void *to, size_t i, int v)
         *at = (uint8_t)narrow(v, 5, 2);
         break;
     default:
-        memcpy(at, &whole, element_size(type)); /* the machine's lowest byte is first */
+        memcpy(at, &whole, element_size(type)); /* little-endian */
     }
 }
 
@@ -157,8 +157,8 @@ bool element_is(int type, const void *from, size_t i, int v)
     return !memcmp((const uint8_t *)from + i * element_size(type), want, element_size(type));
 }
 
-/* Products and sums of up to 16 ranks stay exact in the narrowest floats: at most two ranks of an
- * element have 2, another one. */
+/* Values whose products and sums over up to 16 ranks are exact in the narrowest floats: at most two
+ * ranks have 2 at an element, the others less. */
 int element_value(unsigned rank, size_t i)
 {
     size_t k = i + i / 61;

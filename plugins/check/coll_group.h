@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 #define GROUP_BYTES  ((size_t)1 << 20)
-#define GROUP_EDGE   ((size_t)4096) /* on both sides of a buffer, not registered */
-#define GROUP_FLIGHT 8              /* requests: as many as NCCL's proxy has steps */
+#define GROUP_EDGE   ((size_t)4096) /* unregistered bytes on both sides of a buffer */
+#define GROUP_FLIGHT 8              /* requests in flight, as many as steps of NCCL's proxy */
 
 struct buffer {
     uint8_t *at; /* GROUP_BYTES */
@@ -23,9 +23,9 @@ struct coll_group {
 
 void group_open(struct plugin_rank *r, struct coll_group *g);
 void group_close(struct plugin_rank *r, struct coll_group *g);
-/* Marks all of it. */
+/* Fills the whole buffer with marks. */
 void buffer_clear(struct buffer *b);
-/* Has marks but for `n` bytes from at on. what: of the operation, for the text. */
+/* Checks that all but n bytes from `at` on are marks. what: the operation, for the text. */
 void buffer_untouched(struct plugin_rank *r, const struct buffer *b, size_t at, size_t n,
                       const char *what);
 
@@ -34,20 +34,20 @@ void buffer_untouched(struct plugin_rank *r, const struct buffer *b, size_t at, 
 size_t element_size(int type);
 const char *element_name(int type);
 const char *reduction_name(int op);
-/* v: a whole number that every type has exactly. */
+/* v: a whole number that every type can hold. */
 bool element_is(int type, const void *from, size_t i, int v);
 /* A rank's contribution. */
 int element_value(unsigned rank, size_t i);
-/* Contributions, from element `from` of the vector on. */
+/* Fills in contributions, from element `from` of the vector on. */
 void elements_fill(const struct plugin_rank *r, int type, void *to, size_t from, size_t n);
 void elements_expect(struct plugin_rank *r, int type, int op, const void *at, size_t from, size_t n,
                      const char *what);
-/* Whether the plug-in reduces so. */
+/* Whether the plug-in supports this type and reduction. */
 bool group_supports(struct plugin_rank *r, int type, int op);
 
 /* ---- operations ---- */
 
-/* Until there is a request; NULL would block. */
+/* Calls until there is a request, as NULL means that the call would block. */
 void *group_allreduce(struct plugin_rank *r, struct coll_group *g, const void *send, void *recv,
                       size_t n, int type, int op);
 void *group_allgather(struct plugin_rank *r, struct coll_group *g, void *send, void *window,

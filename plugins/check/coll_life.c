@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators of CollNet: several, their ends, what NCCL never does, and a rank that is killed. */
+/* Communicators of CollNet: several at a time, their ends, misuse, and the death of a rank. */
 #include "plugins/check/coll_cases.h"
 #include "plugins/check/coll_group.h"
 
@@ -40,7 +40,7 @@ static void coll_life_end(struct plugin_rank *r, struct coll_group *g)
     group_close(r, g);
 }
 
-/* What is begun first differs between ranks: communicators do not wait for each other. */
+/* Ranks use several communicators in different orders: these must not wait for each other. */
 void coll_several(struct plugin_rank *r)
 {
     struct coll_group g[3];
@@ -81,7 +81,7 @@ void coll_reopen(struct plugin_rank *r)
     }
 }
 
-/* A communicator ends with an operation that only this rank has begun. */
+/* A communicator is closed while an operation runs that only this rank has begun. */
 void coll_close_requests(struct plugin_rank *r)
 {
     struct coll_group g, other;
@@ -171,7 +171,8 @@ void coll_bad_arguments(struct plugin_rank *r)
 
 /* ---- a rank is killed ---- */
 
-/* Others have begun what it will not: they hear of it. Rank 1 goes, which is neither first nor last. */
+/* Rank 1, which is neither first nor last, dies before it begins an operation: the others, which
+ * have begun it, must get an error. */
 void coll_killed(struct plugin_rank *r)
 {
     struct coll_group g;

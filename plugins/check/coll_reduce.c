@@ -31,7 +31,7 @@ static void coll_reduce_end(struct plugin_rank *r, struct coll_group *g)
     group_close(r, g);
 }
 
-/* It says the same each time, and something is supported. */
+/* reduceSupport must give the same answer each time, and support something. */
 void coll_support(struct plugin_rank *r)
 {
     unsigned some = 0;
@@ -48,8 +48,8 @@ void coll_support(struct plugin_rank *r)
     EXPECT(r, some, "reduceSupport: found no type and reduction that is supported");
 }
 
-/* What is supported is right. The mean, whose rounding is nobody's, is left out, and so are sums of
- * many ranks that the narrowest floats do not have. */
+/* Results of all supported types and reductions are right. The mean is left out, because its
+ * rounding is not defined, and so are sums of many ranks that the narrowest floats cannot hold. */
 void coll_types(struct plugin_rank *r)
 {
     const int n_types = r->n > 4 ? NCCL_FLOAT8E4M3 : NCCL_TYPES;
@@ -65,7 +65,7 @@ void coll_types(struct plugin_rank *r)
     coll_reduce_end(r, &g);
 }
 
-/* A sum that is supported; float's where there are several. */
+/* A type whose sum is supported; float if there are several. */
 static int type_of(struct plugin_rank *r)
 {
     if (group_supports(r, NCCL_FLOAT32, NCCL_SUM))
@@ -108,7 +108,8 @@ void coll_in_place(struct plugin_rank *r)
     coll_reduce_end(r, &g);
 }
 
-/* As many as NCCL's proxy has steps; tested from the last one on, and from the first one on. */
+/* As many operations in flight as NCCL's proxy has steps; tested from the last one, and from the
+ * first. */
 void coll_in_flight(struct plugin_rank *r)
 {
     void *req[GROUP_FLIGHT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All-gather and reduce-scatter, whole and by windows, as NCCL's proxy cuts them. */
+/* All-gather and reduce-scatter, whole and in windows, as NCCL's proxy cuts them. */
 #include "plugins/check/coll_cases.h"
 #include "plugins/check/coll_group.h"
 
@@ -10,7 +10,8 @@ static uint8_t byte_of(unsigned rank, size_t i)
     return (uint8_t)(i * 7 + i / 251 + rank * 31 + 1);
 }
 
-/* Where NCCL points to in a rank's own block: where the window starts, if that is within it. */
+/* Offset in a rank's own block to which NCCL points: the start of the window, if it is in the
+ * block. */
 static size_t own_place(const struct plugin_rank *r, size_t at, size_t block)
 {
     size_t own = block * r->me;
@@ -81,7 +82,7 @@ static void scatter(struct plugin_rank *r, int type, int op, size_t count, size_
     group_close(r, &g);
 }
 
-/* Of all sums that are supported. */
+/* Reduce-scatters of all supported sums. */
 static void scatters(struct plugin_rank *r, size_t count, size_t step)
 {
     for (int type = 0; type < NCCL_TYPES; type++)

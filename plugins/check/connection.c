@@ -24,7 +24,7 @@ void connection_listen(struct plugin_rank *r, unsigned from, void **listen)
     memcpy(r->b->rank[r->me].handle, handle, NCCL_HANDLE);
 }
 
-/* One step at either end. */
+/* Makes one call at this end: connect or accept. */
 static void connection_step(struct plugin_rank *r, unsigned from, void *listen, void *handle,
                             void **comm)
 {
@@ -44,7 +44,7 @@ static void connection_step(struct plugin_rank *r, unsigned from, void *listen, 
 
 void connection_meet(struct plugin_rank *r, unsigned from, void *listen, struct connection *c)
 {
-    char handle[NCCL_HANDLE]; /* of this connect, which keeps its state in it */
+    char handle[NCCL_HANDLE]; /* a copy, as connect keeps its state in it */
 
     memcpy(handle, r->b->rank[1 - from].handle, NCCL_HANDLE);
     *c = (struct connection){.sends = r->me == from};
@@ -81,7 +81,7 @@ void connection_close(struct plugin_rank *r, struct connection *c)
 void memory_register(struct plugin_rank *r, const struct connection *c, void *data, size_t n,
                      void **mh)
 {
-    *mh = NULL; /* a plug-in may need none */
+    *mh = NULL; /* a plug-in may need no registration */
     MUST(r, "regMr", table_reg_mr(&r->t, c->comm, data, n, NCCL_PTR_HOST, mh));
 }
 
@@ -202,6 +202,6 @@ void sent_finish(struct plugin_rank *r, void *req, size_t n)
     int size = RANK_FILL;
 
     request_finish(r, req, &size);
-    EXPECT(r, size == (int)n || size == RANK_FILL, /* NCCL asks receives alone */
+    EXPECT(r, size == (int)n || size == RANK_FILL, /* NCCL reads sizes of receives only */
            "test of a send: found %d bytes, expected %zu", size, n);
 }

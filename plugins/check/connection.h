@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What cases of messages need: connections of rank 0 and 1, memory with marks around it, requests. */
+/* Helpers for cases of messages: connections of ranks 0 and 1, memory between marks, requests. */
 #ifndef TRIB_PLUGINS_CHECK_CONNECTION_H
 #define TRIB_PLUGINS_CHECK_CONNECTION_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #define MEMORY_BYTES ((size_t)2 << 20)
-#define MEMORY_EDGE  ((size_t)8192) /* on both sides, not registered */
+#define MEMORY_EDGE  ((size_t)8192) /* unregistered bytes on both sides */
 
 struct connection {
     void *comm;
@@ -16,14 +16,14 @@ struct connection {
 };
 
 struct plugin_memory {
-    uint8_t *at; /* what is registered, MEMORY_BYTES */
+    uint8_t *at; /* registered memory, MEMORY_BYTES */
     uint8_t *all;
     void *mh;
 };
 
 /* ---- connections ---- */
 
-/* Rank `from` sends. listen: of the other one, which stays open. */
+/* Rank `from` sends. listen: the receiver's listening communicator, which stays open. */
 void connection_listen(struct plugin_rank *r, unsigned from, void **listen);
 void connection_meet(struct plugin_rank *r, unsigned from, void *listen, struct connection *c);
 void connection_open(struct plugin_rank *r, unsigned from, struct connection *c);
@@ -36,15 +36,15 @@ void memory_close(struct plugin_rank *r, const struct connection *c, struct plug
 void memory_register(struct plugin_rank *r, const struct connection *c, void *data, size_t n,
                      void **mh);
 void memory_fill(struct plugin_memory *m, size_t at, size_t n, unsigned seed);
-/* It has the pattern; marks it again. what: of the message, for the text. */
+/* Checks the pattern of a message, and marks the bytes again. what: the message, for the text. */
 void memory_expect(struct plugin_rank *r, struct plugin_memory *m, size_t at, size_t n,
                    unsigned seed, const char *what);
-/* All has marks: nothing was written but what was expected. */
+/* Checks that everything is marks, so nothing was written but what was expected. */
 void memory_untouched(struct plugin_rank *r, const struct plugin_memory *m);
 
 /* ---- requests ---- */
 
-/* One try; NULL: it would block. */
+/* Tries once. NULL: it would block. */
 void *send_try(struct plugin_rank *r, const struct connection *c, const struct plugin_memory *m,
                size_t at, size_t n, int tag);
 void *send_start(struct plugin_rank *r, const struct connection *c, const struct plugin_memory *m,
@@ -57,7 +57,7 @@ void *receive_try(struct plugin_rank *r, const struct connection *c, const struc
                   int n, const struct receive *part);
 void *receive_start(struct plugin_rank *r, const struct connection *c,
                     const struct plugin_memory *m, int n, const struct receive *part);
-/* Once. */
+/* Tests once. */
 bool request_test(struct plugin_rank *r, void *req, int *sizes);
 void request_finish(struct plugin_rank *r, void *req, int *sizes);
 void sent_finish(struct plugin_rank *r, void *req, size_t n);

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Its exit status; 127: it does not run. quiet: what it says of itself is nobody's business. */
+/* Runs trib. Returns its exit status; 127: it cannot be run. quiet: discard its output. */
 static int trib_run(const char *const argv[], bool quiet)
 {
     int status = 127 << 8, null;
@@ -15,7 +15,7 @@ static int trib_run(const char *const argv[], bool quiet)
     fflush(NULL);
     pid = fork();
     if (!pid) {
-        setpgid(0, 0); /* a terminal's signals are for the caller, which takes it down */
+        setpgid(0, 0); /* only the caller gets the terminal's signals; it takes the fabric down */
         null = open("/dev/null", O_WRONLY);
         dup2(null, STDOUT_FILENO);
         if (quiet)

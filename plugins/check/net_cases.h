@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cases of the net tables, in the files of what they are about. All run at both ranks. */
+/* Cases of the net tables, by file. All run at both ranks. */
 #ifndef TRIB_PLUGINS_CHECK_NET_CASES_H
 #define TRIB_PLUGINS_CHECK_NET_CASES_H
 
 #include "plugins/check/plugin_rank.h"
 
-/* net_life.c; the first two of both kinds of tables */
+/* net_life.c; the first two serve both kinds of tables */
 void case_properties(struct plugin_rank *r);
 void case_contexts(struct plugin_rank *r);
 void net_would_block(struct plugin_rank *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends that come early: of communicators, and of the other rank. */
+/* Early ends: communicators are closed, and the other rank dies. */
 #include "plugins/check/connection.h"
 #include "plugins/check/marks.h"
 #include "plugins/check/net_cases.h"
@@ -10,7 +10,7 @@
 
 /* ---- closing ---- */
 
-/* Receives that wait when their communicator ends; others go on. */
+/* A communicator is closed while receives wait; other communicators must go on. */
 void net_close_requests(struct plugin_rank *r)
 {
     struct connection c, other;
@@ -39,7 +39,7 @@ void net_close_requests(struct plugin_rank *r)
     connection_close(r, &other);
 }
 
-/* A listening communicator that nobody has connected to, and one that a connect has spoken to. */
+/* A listening communicator is closed, before and after a connect has sent to it. */
 void net_close_early(struct plugin_rank *r)
 {
     struct nccl_device_handle *device = NULL;
@@ -61,7 +61,7 @@ void net_close_early(struct plugin_rank *r)
     if (listen)
         MUST(r, "closeListen", table_close_listen(&r->t, listen));
     rank_barrier(r);
-    /* whatever has become of the connect, the next one works */
+    /* whatever that connect returned, the next one must work */
     connection_open(r, 0, &c);
     memory_open(r, &c, &m);
     if (c.sends)
@@ -77,7 +77,7 @@ void net_close_early(struct plugin_rank *r)
 
 /* ---- the other rank is killed ---- */
 
-/* Whether there is an error; ends the case where none comes in time. */
+/* Whether there is an error. Fails the case if none comes in time. */
 static bool noticed(struct plugin_rank *r, int rc, int64_t since)
 {
     EXPECT(r, rc || board_ms() - since < r->b->dead_s * 1000ll,
@@ -101,7 +101,7 @@ static void net_faults_begin(struct plugin_rank *r, struct connection *c, struct
     rank_barrier(r);
 }
 
-/* Who is left closes what it has. */
+/* The surviving rank closes everything. */
 static void net_faults_end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     memory_close(r, c, m);
@@ -128,7 +128,7 @@ void net_killed_sender(struct plugin_rank *r)
     net_faults_end(r, &c, &m);
 }
 
-/* One test of what is in flight, or one more send. */
+/* Tests the request in flight, or sends once more. */
 static int send_step(struct plugin_rank *r, const struct connection *c,
                      const struct plugin_memory *m, void **req)
 {
@@ -142,7 +142,7 @@ static int send_step(struct plugin_rank *r, const struct connection *c,
     return rc;
 }
 
-/* It has said that it receives, so that something is on its way to it. */
+/* The receiver dies after it has announced receives, so that messages are in flight to it. */
 void net_killed_receiver(struct plugin_rank *r)
 {
     struct connection c;
@@ -162,7 +162,7 @@ void net_killed_receiver(struct plugin_rank *r)
     net_faults_end(r, &c, &m);
 }
 
-/* The sender ends with messages on their way: what comes is whole. */
+/* The sender dies with messages in flight: messages that arrive must be complete. */
 void net_killed_in_flight(struct plugin_rank *r)
 {
     struct connection c;
@@ -197,6 +197,6 @@ void net_killed_in_flight(struct plugin_rank *r)
             req = NULL;
         }
     } while (!noticed(r, rc, since ? since : board_ms()));
-    memset(m.at, MARK, MIB); /* half a message may have come */
+    memset(m.at, MARK, MIB); /* a part of a message may have arrived */
     net_faults_end(r, &c, &m);
 }

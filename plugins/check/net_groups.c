@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives of a group: one request, a tag and a size each. */
+/* Groups of receives: one request, with a tag and a size for each receive. */
 #include "plugins/check/connection.h"
 #include "plugins/check/net_cases.h"
 
@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define PLACE  ((size_t)8192) /* of a receive */
-#define GROUPS 8              /* at once: their places fit into the memory */
+#define PLACE  ((size_t)8192) /* bytes of memory per receive */
+#define GROUPS 8              /* groups in flight, which fit into the memory */
 
 static unsigned most_of(const struct plugin_rank *r)
 {
@@ -55,7 +55,7 @@ static void group_check(struct plugin_rank *r, struct plugin_memory *m, const st
         EXPECT(r, size[i] == RANK_FILL, "test: it has written %u sizes, expected %u", i + 1, g->n);
 }
 
-/* In another order than the receives'. */
+/* Sends in another order than that of the receives. */
 static void group_send(struct plugin_rank *r, const struct connection *c, struct plugin_memory *m,
                        const struct group *g, void **req)
 {
@@ -134,7 +134,7 @@ void net_groups_larger(struct plugin_rank *r)
     groups_check(r, true);
 }
 
-/* Groups with the same tags: messages go to the oldest one that waits. */
+/* Several groups with the same tags: messages must go to the oldest waiting one. */
 void net_groups_in_flight(struct plugin_rank *r)
 {
     struct group g[GROUPS];
@@ -177,7 +177,7 @@ void net_drawn(struct plugin_rank *r)
         struct group g = {.n = 1 + (unsigned)(random_next(&state) % most), .number = number};
 
         for (unsigned i = 0; i < g.n; i++) {
-            /* alike in the lowest 8 or 16 bits */
+            /* equal in the lowest 8 or 16 bits */
             g.tag[i] = (int)(number + i * (number % 2 ? 256 : 65536));
             g.room[i] = 1 + random_next(&state) % PLACE;
             g.sent[i] = random_next(&state) % 4 ? random_next(&state) % (g.room[i] + 1) : g.room[i];

@@ -45,7 +45,7 @@ static void properties_sound(struct plugin_rank *r, const struct nccl_props_v12 
         RANGE(vdev.devs[i], 0, INT_MAX);
 }
 
-/* Members that keep what was there before. */
+/* Checks that getProperties() sets all members: finds those that keep their old contents. */
 static void properties_set(struct plugin_rank *r, const struct nccl_props_v12 *a,
                            const struct nccl_props_v12 *b)
 {
@@ -72,7 +72,7 @@ static void properties_set(struct plugin_rank *r, const struct nccl_props_v12 *a
            "getProperties: latency: it has left it unset");
 }
 
-/* Tables of one plug-in speak of the same device. */
+/* Checks that all tables of a plug-in report the same device. */
 static void properties_same(struct plugin_rank *r, const struct nccl_props_v12 *p)
 {
     struct board *b = r->b;
@@ -119,7 +119,7 @@ void case_properties(struct plugin_rank *r)
 
 /* ---- contexts ---- */
 
-/* Of several communicators of NCCL's in one process: each is ended alone. */
+/* Contexts of several NCCL communicators in one process: each is closed by itself. */
 void case_contexts(struct plugin_rank *r)
 {
     char handle[NCCL_HANDLE] = {0};
@@ -165,7 +165,7 @@ static void message_check(struct plugin_rank *r, const struct connection *c, uns
     memory_close(r, c, &m);
 }
 
-/* Neither end waits within a call for the other one, which is at a barrier. */
+/* No call may wait for the other end, which is at a barrier. */
 void net_would_block(struct plugin_rank *r)
 {
     char handle[NCCL_HANDLE];
@@ -198,7 +198,7 @@ void net_would_block(struct plugin_rank *r)
         MUST(r, "closeListen", table_close_listen(&r->t, listen));
 }
 
-/* Six at once, in both directions; each message takes its own way. */
+/* Six connections at the same time, in both directions; messages must not mix. */
 void net_several(struct plugin_rank *r)
 {
     struct connection c[6];
@@ -256,7 +256,8 @@ void net_one_listen(struct plugin_rank *r)
 
 /* ---- memory ---- */
 
-/* Memory that is registered twice stays so after the first one's end, and other memory is not meant. */
+/* Memory that is registered twice stays registered after one deregistration, and so does other
+ * memory. */
 void net_register(struct plugin_rank *r)
 {
     struct connection c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages by receives of their own. */
+/* Messages with one receive each. */
 #include "plugins/check/connection.h"
 #include "plugins/check/net_cases.h"
 
@@ -9,7 +9,7 @@
 #define MIB ((size_t)1 << 20)
 
 struct message {
-    size_t at, n, room; /* of the sender and the receiver alike */
+    size_t at, n, room; /* offset at both ends; bytes sent; bytes of the receive */
     unsigned seed;
 };
 
@@ -76,7 +76,7 @@ void net_larger(struct plugin_rank *r)
     net_messages_end(r, &c, &m);
 }
 
-/* Of all alignments, up to both ends of what is registered. */
+/* Messages of all alignments, up to both ends of the registered memory. */
 void net_windows(struct plugin_rank *r)
 {
     struct connection c;
@@ -120,7 +120,7 @@ void net_early_receive(struct plugin_rank *r)
     net_messages_end(r, &c, &m);
 }
 
-/* isend returns, with a request or without, while there is no receive. */
+/* isend must return, with or without a request, while there is no receive. */
 void net_early_send(struct plugin_rank *r)
 {
     struct connection c;
@@ -223,7 +223,7 @@ void net_no_sizes(struct plugin_rank *r)
     net_messages_end(r, &c, &m);
 }
 
-/* From version 9 on NCCL says at entry that it does not need the receive's end. */
+/* From version 9 on, NCCL may pass that it does not need the completion of the receive. */
 void net_optional(struct plugin_rank *r)
 {
     struct connection c;
@@ -247,7 +247,7 @@ void net_optional(struct plugin_rank *r)
         }
         if (!c.sends)
             request_finish(r, req, NULL);
-        rank_barrier(r); /* the sender is done */
+        rank_barrier(r); /* wait until the sender is done */
         memory_expect(r, &m, 0, 100, i, "the message");
     }
     net_messages_end(r, &c, &m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What NCCL never does: it is refused, and nothing breaks. */
+/* Misuse, which NCCL never does: it must be refused without damage. */
 #include "plugins/check/connection.h"
 #include "plugins/check/marks.h"
 #include "plugins/check/net_cases.h"
@@ -15,7 +15,7 @@ static void net_strict_begin(struct plugin_rank *r, struct connection *c, struct
     memory_open(r, c, m);
 }
 
-/* What is there works as before. */
+/* Checks that the connection still works. */
 static void net_strict_end(struct plugin_rank *r, struct connection *c, struct plugin_memory *m)
 {
     int size = 0;
@@ -63,7 +63,7 @@ void net_null(struct plugin_rank *r)
     net_strict_end(r, &c, &m);
 }
 
-/* A request that has ended, a communicator and a registration that are closed. */
+/* Uses an ended request, a closed communicator and a closed registration. */
 void net_stale(struct plugin_rank *r)
 {
     struct connection c, old;
@@ -90,7 +90,7 @@ void net_stale(struct plugin_rank *r)
     net_strict_end(r, &c, &m);
 }
 
-/* One object in another one's place. */
+/* Passes an object of the wrong kind. */
 void net_wrong(struct plugin_rank *r)
 {
     size_t room = 100;
@@ -150,8 +150,8 @@ void net_bad_arguments(struct plugin_rank *r)
     net_strict_end(r, &c, &m);
 }
 
-/* A message that is larger than its receive is an error at one end, and nothing is written behind
- * it. */
+/* A message longer than its receive must give an error at one end, and write nothing beyond the
+ * receive. */
 void net_too_large(struct plugin_rank *r)
 {
     struct connection c;
@@ -179,7 +179,7 @@ void net_too_large(struct plugin_rank *r)
     rank_barrier(r);
     r->b->errors = 0;
     EXPECT(r, errors, "200 bytes were sent to a receive of 100: found no error, expected one");
-    memset(m.at, MARK, c.sends ? 200 : 100); /* what was posted may have been written */
+    memset(m.at, MARK, c.sends ? 200 : 100); /* the posted bytes may have been written */
     memory_close(r, &c, &m);
     connection_close(r, &c);
 }

@@ -104,7 +104,7 @@ void rank_dies(struct plugin_rank *r)
 
 /* ---- a start of the ranks ---- */
 
-/* The case "init", whose cause every other one needs too. */
+/* The case "init", on which all others depend. */
 static void rank_open(struct plugin_rank *r)
 {
     void *library = dlopen(r->b->file, RTLD_NOW | RTLD_LOCAL);
@@ -132,7 +132,7 @@ static void rank_run(struct plugin_rank *r, const struct plugin_case *c, unsigne
     }
     rank_barrier(r);
     c->run(r);
-    /* who has died comes to no barrier */
+    /* a dead rank reaches no barrier */
     if (!(c->how & CASE_LAST))
         rank_barrier(r);
     else if (r->b->failed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank: the process that has loaded the plug-in and runs cases, together with the other ranks. What
- * is wrong ends it, since nothing is known of a plug-in after that.
+ * A rank: a process that loads the plug-in and runs cases together with the other ranks. A failure
+ * ends it, because the plug-in's state is unknown then.
  */
 #ifndef TRIB_PLUGINS_CHECK_PLUGIN_RANK_H
 #define TRIB_PLUGINS_CHECK_PLUGIN_RANK_H
@@ -19,12 +19,12 @@ struct plugin_rank {
     void *ctx;
     int devices;
     struct nccl_props_v12 props; /* of device 0 */
-    unsigned spins;              /* in which nothing has happened */
+    unsigned spins;              /* calls since something happened */
 };
 
 enum {
-    CASE_STRICT = 1, /* of what NCCL never does */
-    CASE_LAST = 2,   /* a rank dies in it: ranks are started again */
+    CASE_STRICT = 1, /* tests misuse, which NCCL never does */
+    CASE_LAST = 2,   /* a rank dies in it, so ranks are started again */
 };
 
 struct plugin_case {
@@ -49,18 +49,18 @@ __attribute__((format(printf, 2, 3))) _Noreturn void rank_fail(struct plugin_ran
             rank_fail(r, __VA_ARGS__);                                                             \
     } while (0)
 
-/* Around a call of the plug-in, which may never return. */
+/* Call before and after a call of the plug-in, which may never return. */
 void rank_enters(struct plugin_rank *r, const char *call);
 int rank_left(struct plugin_rank *r, int rc);
 #define CALL(r, call, what) (rank_enters(r, call), rank_left(r, what))
-/* It must succeed. */
+/* Fails the case unless rc is success. */
 void rank_must(struct plugin_rank *r, const char *call, int rc);
 #define MUST(r, call, what) rank_must(r, call, CALL(r, call, what))
 
-/* Nothing has happened: others may run. Ends where another rank has failed. */
+/* Lets others run when nothing has happened. Ends this rank if another one has failed. */
 void rank_pause(struct plugin_rank *r);
 void rank_barrier(struct plugin_rank *r);
-/* Ends by SIGKILL. */
+/* Kills this rank by SIGKILL. */
 _Noreturn void rank_dies(struct plugin_rank *r);
 void rank_log(int level, unsigned long flags, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

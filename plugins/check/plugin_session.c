@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A start of ranks runs one case after the other; the board says which. A rank that ends too early, or
- * a case that takes too long, is that case's failure; what follows it gets new ranks.
+ * Each start of ranks runs one case after the other, as the board lists them. If a rank ends too
+ * early or a case takes too long, that case fails, and the next cases get new ranks.
  */
 #include "plugins/check/plugin_session.h"
 #include "system/shared_object.h"
@@ -27,7 +27,7 @@ __attribute__((format(printf, 3, 4))) static void row_fail(struct board *b, unsi
     va_start(ap, format);
     board_fail(b, row, format, ap);
     va_end(ap);
-    for (int i = 0; i < 1000 && b->failed == 1; i++) /* a rank writes it, or has died of it */
+    for (int i = 0; i < 1000 && b->failed == 1; i++) /* a rank is writing it, or died doing so */
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
@@ -47,7 +47,7 @@ static void quieten(const struct session_plan *p)
     dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
-/* As a host of the fabric, by the number that a launcher would give it. */
+/* Runs a rank on a host of the fabric, chosen by the rank number that a launcher sets. */
 _Noreturn static void rank_on_host(const struct session_plan *p, unsigned me)
 {
     char rank[16], n[16], fd[16], self[PATH_MAX];
@@ -78,7 +78,7 @@ static pid_t rank_start(const struct session_plan *p, unsigned me)
     quieten(p);
     if (p->conf)
         rank_on_host(p, me);
-    exit(rank_main(p->b, me)); /* by exit(): leaks are found there */
+    exit(rank_main(p->b, me)); /* exit(), not _exit(), so that leak checks run */
 }
 
 /* ---- one start of them ---- */
@@ -134,7 +134,7 @@ static bool is_stopped(const struct session_plan *p)
     return p->stop && *p->stop;
 }
 
-/* Until all have ended, or one has failed. */
+/* Waits until all ranks have ended, or one has failed. */
 static void run_watch(struct ranks_run *x)
 {
     struct board *b = x->p->b;
@@ -154,7 +154,7 @@ static void run_watch(struct ranks_run *x)
     }
 }
 
-/* Returns the row that ended it; the last one where all have ended well. */
+/* Runs the ranks from case `first` on. The board's row is the case at which they ended. */
 static void run_ranks(const struct session_plan *p, unsigned first)
 {
     struct ranks_run x = {.p = p, .left = p->b->n_ranks};
@@ -169,7 +169,7 @@ static void run_ranks(const struct session_plan *p, unsigned first)
     }
     run_watch(&x);
     if (p->b->failed)
-        row_fail(p->b, p->b->row, "-"); /* its text is whole then */
+        row_fail(p->b, p->b->row, "-"); /* waits until its text is complete */
     run_kill(&x);
 }
 
@@ -203,7 +203,7 @@ void session_run(const struct session_plan *p)
             skip_open(b, n, "init has failed");
             return;
         }
-        /* a start ends behind a case of which a rank has died, too */
+        /* a start also ends after a case in which a rank dies */
         any = false;
         for (unsigned i = 1; i < last; i++)
             any |= b->at[i].state == ROW_OPEN && b->run_mask >> i & 1;

@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Tables grew at their ends, and arguments change where a version says so: all others are called by
- * the oldest table. */
+/* New versions add functions at the end of a table, and a few change arguments. Functions that
+ * never changed are called through the oldest table's type. */
 #define NET(t)  ((const struct nccl_net_v8 *)(t)->at)
 #define COLL(t) ((const struct nccl_coll_v8 *)(t)->at)
 #define SAME(a, b, f)                                                                              \
@@ -57,7 +57,7 @@ bool table_find(void *library, unsigned i, struct plugin_table *t)
     return t->at != NULL;
 }
 
-/* Pointers from the second member up to `last`, the name beside. */
+/* Checks the pointers from the second member up to `last`. */
 const char *table_lacks(const struct plugin_table *t)
 {
     static const char *const net[] = {
@@ -127,8 +127,8 @@ static int properties_get(const struct plugin_table *t, int dev, union props *p)
                    : NET12(t)->get_properties(dev, &p->v12);
 }
 
-/* Versions have the same members in front, in two runs: one ends before force_flush, which version 8
- * does not have, one at the virtual device. */
+/* Converts properties to the newest version. All versions begin with the same members, in two runs:
+ * up to force_flush, which version 8 lacks, and up to the virtual device. */
 static void properties_newest(int version, const union props *p, struct nccl_props_v12 *to)
 {
     *to = (struct nccl_props_v12){.vdev = {.ndevs = 1}, .max_multi_request_size = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-check-nccl-plugin: does to a network plug-in of NCCL's what NCCL does, without NCCL and GPUs,
- * and says which cases it fails.
+ * trib-check-nccl-plugin: uses an NCCL network plug-in as NCCL does, without NCCL and GPUs, and
+ * reports the cases that fail.
  */
 #include "system/atomic_output.h"
 #include "base/options.h"
@@ -21,7 +21,7 @@ struct plugin_asked {
     const char *file, *conf, *only;
     unsigned tables, ranks, limit_s, dead_s, dilation;
     bool strict, list, verbose;
-    int board, rank; /* of a rank's process */
+    int board, rank; /* set in a rank's process */
 };
 
 #define AT(f)   .offset = offsetof(struct plugin_asked, f)
@@ -167,7 +167,7 @@ static void list_cases(const struct plugin_asked *a)
     }
 }
 
-/* A pattern that means no case is a mistake. */
+/* Refuses a pattern that matches no case. */
 static int check_patterns(const struct plugin_asked *a)
 {
     char list[512], *rest = list, *pattern, err[OPTIONS_ERR];
@@ -249,7 +249,7 @@ static void rows_print(const struct board *b, struct case_count *count)
     for (unsigned i = 0; i < n; i++) {
         int state = b->at[i].state;
 
-        /* every start begins with init, so that its failure counts */
+        /* every start runs init, so its failure counts even if it was not requested */
         if (!(b->run_mask >> i & 1) && state != ROW_FAILED)
             continue;
         printf("%-8s %-17s", table_name(b->table), c[i].name);
@@ -325,7 +325,7 @@ int main(int argc, char **argv)
     struct option_result r;
     int rc = 0;
 
-    signal(SIGCHLD, SIG_DFL); /* who ignores it, by its caller, hears of no end */
+    signal(SIGCHLD, SIG_DFL); /* if the caller left it ignored, waitpid() would report no child */
     if (!options_begin(&program, (void *[]){&a}, argc, argv, &r, &rc))
         return rc;
     if (options_given(&program, &r, "rank")) {

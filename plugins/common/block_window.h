@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What of rank's block of `block` bytes lies in [offset, offset + bytes) of the vector: so many bytes,
- * and where they start in the window. 0: nothing. Sums do not overflow: block_window_fits(). */
+/* Bytes of the rank's block (of `block` bytes) that are in the window [offset, offset + bytes) of
+ * the vector; *at: where they start in the window. 0: none. Check block_window_fits() before, so
+ * that sums do not overflow. */
 size_t block_window_part(uint32_t rank, size_t block, size_t offset, size_t bytes, size_t *at);
 bool block_window_fits(uint32_t ranks, size_t block, size_t offset, size_t bytes);
 

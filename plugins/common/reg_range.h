@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that callers register as often as they like. tributary/coll.h knows a range by its address,
- * so one that several handles have is registered once; one that starts where another of other length
- * does is left to be registered by operations. The caller has a lock.
+ * Memory that callers may register repeatedly. tributary/coll.h identifies a range by its address.
+ * So a range with several handles is registered once, and a range that starts where a range of
+ * another length does is left for operations to register. The caller holds a lock.
  */
 #ifndef TRIB_PLUGINS_COMMON_REG_RANGE_H
 #define TRIB_PLUGINS_COMMON_REG_RANGE_H
@@ -21,7 +21,7 @@ struct reg_range {
 
 /* NULL: out of memory. */
 struct reg_range *reg_range_get(uint8_t *base, size_t bytes);
-/* -EBUSY: an operation uses it, and the handle stays. */
+/* Gives a handle back. -EBUSY: an operation uses the range, and the handle stays valid. */
 int reg_range_put(struct reg_range *r);
 /* Whether [ptr, ptr + bytes) is within it. */
 bool reg_range_holds(const struct reg_range *r, const void *ptr, size_t bytes);

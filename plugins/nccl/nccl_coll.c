@@ -9,8 +9,8 @@
 
 /* ---- life ---- */
 
-/* Switches that fail later are replaced by hosts, but a group that they refuse from the start is left
- * to NCCL's own algorithms. All ranks see the same number of trees. */
+/* Creates the communicator. If switches refuse its group, creation fails, so that NCCL uses its own
+ * algorithms; if they fail later, hosts take over. All ranks see the same number of trees. */
 static int coll_create(struct nccl_coll *c)
 {
     struct trib_comm_options options = {.algo = "sharp,ring"};

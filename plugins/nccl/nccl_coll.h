@@ -9,21 +9,22 @@
 
 /* ---- types and reductions ---- */
 
-/* Whether there are such, the same at all ranks. NCCL divides sums itself: it asks for no mean. */
+/* Converts a type or reduction; false: not supported, equally at all ranks. There is no mean, as
+ * NCCL divides sums itself. */
 bool nccl_type_of(int type, enum trib_type *to);
 bool nccl_op_of(int op, int *to);
 int nccl_reduce_support(int type, int op, int *supported);
 
 /* ---- out-of-band calls ---- */
 
-/* Rank 0 is connected with each of the others, there and back. */
+/* Connections between rank 0 and each other rank, in both directions. */
 struct nccl_star {
     uint32_t rank, size;
-    void **to, **from; /* of each rank at rank 0, of rank 0 at the others; NULL: of none */
-    uint8_t *memory;   /* that messages go through */
+    void **to, **from; /* at rank 0: [size], by rank; at the others only [0], to rank 0 */
+    uint8_t *memory;   /* buffer of messages */
     void *mh;
 };
-/* Waits for the others. */
+/* Connects, and waits for the other ranks. */
 int nccl_star_open(struct nccl_star *star, int dev, void *handles[], uint32_t size, uint32_t rank,
                    void *listen);
 void nccl_star_oob(struct nccl_star *star, struct trib_oob *oob);
@@ -38,7 +39,7 @@ struct nccl_coll {
     struct nccl_star star;
     struct trib_comm *trib;
     uint32_t rank, size;
-    bool told; /* that parts of the in-network path are gone */
+    bool told; /* the loss of parts of the in-network path has been logged */
     unsigned running;
     struct nccl_coll_request *requests;
 };
@@ -48,7 +49,7 @@ struct nccl_coll_request {
     struct nccl_coll *coll;
     const char *what;
     unsigned n, ended;
-    int size; /* as test() says */
+    int size; /* for test() */
     struct trib_request **part;
     struct nccl_coll_request *next;
 };
@@ -66,7 +67,7 @@ int nccl_coll_ireducescatter(void *comm, int n_parts, const struct nccl_sge *sen
                              void *recv_mh, void **req);
 int nccl_coll_iflush(void *comm, void *data, int size, void *mh, void **req);
 int nccl_coll_test(void *req, int *done, int *size);
-/* Of a communicator that ends; with the lock. */
+/* Ends all requests of a communicator that is being closed; with the lock. */
 void nccl_coll_requests_end(struct nccl_coll *c);
 
 #endif

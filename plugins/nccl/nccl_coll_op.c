@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations of a CollNet communicator: a call of tributary/coll.h each, or one for each rank's part
- * of a window. They run one after the other, in the order of the calls, which is the same at all
- * ranks; any test makes all of them proceed.
+ * Operations of a CollNet communicator. Each is a call of tributary/coll.h, or one call for each
+ * rank's part of a window. They run one after the other, in the order of the calls, which is the
+ * same at all ranks. Any test() makes progress on all of them.
  */
 #include "plugins/common/block_window.h"
 #include "plugins/common/reg_range.h"
@@ -60,7 +60,7 @@ void nccl_coll_requests_end(struct nccl_coll *c)
 
 /* ---- what all operations check ---- */
 
-/* 0 and *c NULL: it would block. */
+/* Begins a call of the plug-in. 0 with *c NULL: it would block. */
 static int coll_begin(void *comm, const char *what, void **req, struct nccl_coll **c)
 {
     int rc;
@@ -82,7 +82,7 @@ static int memory_check(const void *mh, const void *data, size_t bytes, const ch
     int rc;
 
     if (!mh || !bytes)
-        return NCCL_SUCCESS; /* coll.h registers what is not */
+        return NCCL_SUCCESS; /* coll.h registers unregistered memory itself */
     rc = nccl_handle_find(mh, NCCL_KIND_COLL_MEMORY, what, &range);
     if (!rc && !reg_range_holds(range, data, bytes))
         rc = nccl_refuse(NCCL_INVALID_ARGUMENT,
@@ -115,7 +115,7 @@ static int window_check(const struct nccl_coll *c, size_t block, size_t offset, 
         what, bytes, offset, part->size, element, c->size, block);
 }
 
-/* A call has been made as part of the request. */
+/* Adds a call that has just been made to the request. */
 static int part_add(struct nccl_coll_request *r, int rc, const char *err)
 {
     r->n += !rc;
@@ -186,7 +186,7 @@ static int gather_start(struct nccl_coll_request *r, const void *send, char *win
         return part_add(r, trib_all_gather(c->trib, send, window, block, TRIB_UINT8, r->part, err),
                         err);
     if (own && send != window + at)
-        memmove(window + at, send, own); /* NCCL points to where the window starts in the block */
+        memmove(window + at, send, own); /* send points to the window's start in the block */
     for (uint32_t k = 0; k < c->size && !rc; k++) {
         size_t n = block_window_part(k, block, offset, bytes, &at);
 
@@ -305,7 +305,7 @@ static void tell_fall_back(struct nccl_coll *c)
     if (c->told || !*why)
         return;
     c->told = true;
-    /* all ranks have the same reason: a line a communicator is enough */
+    /* the reason is the same at all ranks, so only rank 0 warns */
     nccl_say(c->rank ? NCCL_LOG_INFO : NCCL_LOG_WARN, 0, __FILE__, __LINE__,
              "rank %u: hosts do what switches did: %s", c->rank, why);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A queue pair for datagrams, which fit in a work request: nothing of a send is registered. */
+/* A queue pair for datagrams. They are sent inline, so sends need no registered memory. */
 #include "plugins/nccl/nccl_priv.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ void nccl_post_box_close(struct nccl_post_box *box)
     struct nccl_datagram d;
     uint32_t qpn;
 
-    while (box->qp && nccl_post_box_next(box, &d, &qpn)) /* destroys the addresses of sends */
+    while (box->qp && nccl_post_box_next(box, &d, &qpn)) /* destroys address handles of sends */
         ;
     if (box->qp)
         ibv_destroy_qp(box->qp);
@@ -89,7 +89,7 @@ void nccl_post_box_send(struct nccl_post_box *box, const struct nccl_datagram *d
     struct ibv_ah *ah = box->sending < SENDS ? ibv_create_ah(box->pd, &route) : NULL;
 
     if (!ah)
-        return; /* as if it were lost: it is repeated */
+        return; /* as if it were lost: the caller repeats it */
     wr.wr_id = (uintptr_t)ah;
     wr.wr.ud.ah = ah;
     wr.wr.ud.remote_qpn = qpn;
@@ -107,7 +107,7 @@ bool nccl_post_box_next(struct nccl_post_box *box, struct nccl_datagram *d, uint
     while (ibv_poll_cq(box->cq, 1, &wc) == 1) {
         bool whole;
 
-        if (wc.wr_id >= NCCL_DATAGRAMS) { /* no address handle is there */
+        if (wc.wr_id >= NCCL_DATAGRAMS) { /* a send: its wr_id is the address handle */
             ibv_destroy_ah((struct ibv_ah *)(uintptr_t)wc.wr_id);
             box->sending--;
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host's NICs, which stay open as long as the process runs: NCCL says no end for all of them. */
+/* The host's NICs. They stay open until the process ends, because NCCL never closes all of them. */
 #include "plugins/nccl/nccl_priv.h"
 
 #include <endian.h>
@@ -10,8 +10,8 @@
 
 #define PREFIX      "trib"
 #define LATENCY_US  1.0f
-#define SILENCE_LOG 18 /* 4.096 us * 2^18: 1.07 s of wall time until a packet is repeated */
-#define LEAST_LOG   10 /* 4.2 ms of fabric time: above what switches queue */
+#define SILENCE_LOG 18 /* 4.096 us * 2^18: 1.07 s of wall time until a packet is sent again */
+#define LEAST_LOG   10 /* 4.2 ms of fabric time, longer than queues of switches */
 
 static struct nccl_device device[NCCL_DEVICES];
 static int n_devices;
@@ -38,7 +38,7 @@ static int speed_of(const struct ibv_port_attr *p)
     case 16:
         rate = 14000;
         break;
-    default: /* 32: 25 Gb/s, and twice as much with each bit */
+    default: /* 32: 25 Gb/s; each higher bit doubles it */
         for (int s = 32, r = 25000; s <= 128 && !rate; s *= 2, r *= 2)
             rate = p->active_speed == s ? r : 0;
     }
@@ -62,8 +62,8 @@ static int64_t fabric_ns(struct ibv_context *ctx)
                : (int64_t)v.raw_clock.tv_sec * 1000000000 + v.raw_clock.tv_nsec;
 }
 
-/* The time after which packets are repeated is the fabric's, whose clock is slower by its dilation;
- * what makes a process late is wall time. */
+/* The ACK timeout for SILENCE_LOG of wall time: the device measures it in fabric time, which is
+ * slower by the dilation, but processes are late in wall time. */
 static uint8_t ack_timeout(struct ibv_context *ctx)
 {
     int64_t fabric = fabric_ns(ctx), wall = mono_ns();

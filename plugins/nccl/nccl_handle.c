@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NCCL's handles are numbers, a place in the table and how often it has been used, so that one that
- * has ended, or never was, is refused instead of followed.
+ * NCCL's handles are numbers: an index into the table, and the entry's use count. So stale and
+ * invalid handles are refused instead of dereferenced.
  */
 #include "plugins/nccl/nccl_priv.h"
 
@@ -10,14 +10,15 @@
 
 #define MOST (1u << 24)
 
-/* Two, so that who polls in a loop lets others in between: he waits at the gate behind them. */
+/* Two locks, so that a thread that polls in a loop lets others in: it waits at the gate behind
+ * them. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct handle_place {
     void *object;
-    uint32_t uses; /* from 1: no handle is NULL or one of NCCL's hints in its place */
-    uint32_t kind; /* or, of a free one: */
-    uint32_t next; /* free place + 1 */
+    uint32_t uses; /* from 1, so that no handle equals NULL or one of NCCL's hints */
+    uint32_t kind; /* 0: the entry is free, and ... */
+    uint32_t next; /* ... this is the next free entry + 1 */
 } * places;
 static uint32_t n_places, first_free;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection: a reliable queue pair in one direction. A peer that dies is noticed by what is sent
- * to it; an end that only waits sends something empty each second, which the peer's NIC answers.
+ * A connection: a reliable queue pair, used in one direction. Sends to a dead peer fail. An end
+ * that only waits sends an empty message each second, which the peer's NIC acknowledges.
  */
 #include "system/credential.h"
 #include "plugins/nccl/nccl_priv.h"
@@ -84,7 +84,7 @@ int nccl_link_connect(struct nccl_link *l, const struct nccl_address *peer)
                              .sq_psn = l->mine.psn,
                              .timeout = l->device->ack_timeout,
                              .retry_cnt = RETRIES,
-                             .rnr_retry = RETRIES, /* without end */
+                             .rnr_retry = RETRIES, /* 7: retry for ever */
                              .max_rd_atomic = 1};
     if (!rc)
         rc = ibv_modify_qp(l->qp, &a,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two ends become connected, by the fabric alone: addresses of machines mean nothing on it.
+ * How two ends connect over the fabric alone, as machines' addresses are meaningless on it.
  *
- *   listen    a queue pair of datagrams; the handle says where it is, and has a random cookie
- *   connect   "my queue pair", repeated until it is answered
- *   accept    "mine": an answer to each such datagram, also to those that say it again
- *   connect   is connected, and says so by an empty message on the connection, which cannot be lost
- *   accept    has received it
+ *   listen    makes a queue pair for datagrams; the handle has its address and a random cookie
+ *   connect   sends the address of its queue pair, and repeats it until it is answered
+ *   accept    answers each such datagram, repeated ones too, with the address of its own queue pair
+ *   connect   connects, and sends an empty message on the connection, which cannot be lost
+ *   accept    receives it
  *
- * What NCCL's handle has room for is the connecting end's own memory between calls of connect().
+ * The connecting end keeps its state between calls of connect() in the spare bytes of NCCL's
+ * handle.
  */
 #include "system/credential.h"
 #include "plugins/nccl/nccl_priv.h"
@@ -19,22 +20,22 @@
 #define MAGIC         0x3178656e62697274ull /* "tribnex1" */
 #define AGAIN_MS      20
 #define AGAIN_MOST_MS 320
-#define CONNECTIONS   4096 /* of a listening communicator */
-/* Other ranks load their programs, and wait for theirs, meanwhile. */
+#define CONNECTIONS   4096 /* most connections of a listening communicator */
+/* Long, because other ranks may still load their programs, or wait for other ranks. */
 #define CONNECT_S      120
 #define CONNECT_MOST_S 86400
 
 struct meet_place {
     uint64_t magic, cookie;
     union ibv_gid gid;
-    uint64_t meeting; /* of the connecting end: its handle */
+    uint64_t meeting; /* at the connecting end: the handle of its struct meeting */
     uint32_t qpn;
 };
 _Static_assert(sizeof(struct meet_place) <= NCCL_HANDLE, "NCCL carries so much");
 
 struct guest {
     uint64_t id;
-    struct nccl_link *link; /* NULL: NCCL has it */
+    struct nccl_link *link; /* NULL: NCCL owns it now */
 };
 
 struct listener {
@@ -174,7 +175,7 @@ static int listener_answer(struct listener *l)
                 return rc;
         }
         if (!g->link)
-            continue; /* it has had the answer */
+            continue; /* a repeated datagram, whose answer has been sent */
         d.rc = g->link->mine;
         nccl_post_box_send(&l->box, &d, &to, qpn);
     }
@@ -190,7 +191,7 @@ static int listener_accept(struct listener *l, void **comm)
 
         if (!link)
             continue;
-        if (nccl_link_poll(link)) { /* it has left before it was there */
+        if (nccl_link_poll(link)) { /* the peer has ended before it was connected */
             nccl_link_free(link);
             l->guest[i].link = NULL;
             continue;
@@ -320,7 +321,7 @@ static int meeting_say(struct meeting *m, const struct meet_place *place)
     return NCCL_SUCCESS;
 }
 
-/* The answer is there: the connection is NCCL's. */
+/* Handles the answer: connects, and hands the connection to NCCL. */
 static int meeting_done(struct meeting *m, const struct nccl_address *peer, void **comm)
 {
     struct nccl_link *l = m->link;

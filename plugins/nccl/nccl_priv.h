@@ -34,7 +34,7 @@
 /* ---- log ---- */
 
 void nccl_log_by(nccl_log_fn log);
-/* A line of NCCL's log; returns result. */
+/* Writes a line to NCCL's log. Returns result. */
 __attribute__((format(printf, 5, 6))) int nccl_say(int level, int result, const char *file,
                                                    int line, const char *format, ...);
 #define nccl_refuse(result, ...) nccl_say(NCCL_LOG_WARN, result, __FILE__, __LINE__, __VA_ARGS__)
@@ -46,7 +46,7 @@ enum nccl_kind {
     NCCL_KIND_NONE,
     NCCL_KIND_CONTEXT,
     NCCL_KIND_LISTEN,
-    NCCL_KIND_MEETING, /* a connect that has not ended */
+    NCCL_KIND_MEETING, /* a connect that is in progress */
     NCCL_KIND_SEND,
     NCCL_KIND_RECV,
     NCCL_KIND_REQUEST,
@@ -58,12 +58,12 @@ enum nccl_kind {
 };
 void nccl_lock(void);
 void nccl_unlock(void);
-/* NULL: out of memory. A number is used again only after 2^31 others. */
+/* Makes a handle. NULL: out of memory. A number is reused only after 2^31 others. */
 void *nccl_handle_new(enum nccl_kind kind, void *object);
-/* NULL: it is none of the kind. */
+/* The object of a handle; NULL: the handle is not valid, or of another kind. */
 void *nccl_handle_object(const void *handle, enum nccl_kind kind);
 void nccl_handle_end(void *handle);
-/* The same, and refuses by name. */
+/* As nccl_handle_object(), with a message in the log if it is refused. */
 int nccl_handle_find(const void *handle, enum nccl_kind kind, const char *call, void *object);
 
 /* ---- devices ---- */
@@ -74,14 +74,14 @@ struct nccl_device {
     struct ibv_pd *pd;
     union ibv_gid gid;
     enum ibv_mtu mtu;
-    uint8_t ack_timeout; /* as ibv_qp_attr's */
-    char *path;          /* in /sys, or NULL */
+    uint8_t ack_timeout; /* as ibv_qp_attr.timeout */
+    char *path;          /* path in /sys, or NULL */
     char name[IBV_SYSFS_NAME_MAX];
     int index;
     uint64_t guid;
     int speed, max_qp; /* Mb/s */
 };
-/* Opens them, once. */
+/* Opens the devices, once. */
 int nccl_devices_open(void);
 int nccl_devices(int *n);
 int nccl_device_get(int dev, const char *call, struct nccl_device **device);
@@ -100,7 +100,7 @@ struct ibv_ah_attr nccl_route(const union ibv_gid *gid);
 
 struct nccl_datagram {
     uint64_t magic;
-    uint64_t cookie; /* of whom is listened for */
+    uint64_t cookie; /* of the listening communicator */
     uint64_t id;     /* of the connection */
     struct nccl_address rc;
 };
@@ -119,7 +119,7 @@ struct nccl_post_box {
 };
 int nccl_post_box_open(struct nccl_post_box *box, struct nccl_device *device);
 void nccl_post_box_close(struct nccl_post_box *box);
-/* May be lost. */
+/* Sends a datagram, which may be lost. */
 void nccl_post_box_send(struct nccl_post_box *box, const struct nccl_datagram *d,
                         const union ibv_gid *gid, uint32_t qpn);
 bool nccl_post_box_next(struct nccl_post_box *box, struct nccl_datagram *d, uint32_t *from_qpn);
@@ -131,23 +131,23 @@ int nccl_accept(void *listen, void **recv_comm, struct nccl_device_handle **devi
 int nccl_close_listen(void *listen);
 /* The device of a listening communicator. */
 int nccl_listen_device(void *listen, int *dev);
-/* TRIB_NCCL_CONNECT_S, and the ms that connect() waits for the other end. */
+/* The first reads TRIB_NCCL_CONNECT_S; the second is the time in ms that connect() waits. */
 int nccl_patience_read(void);
 int64_t nccl_patience_ms(void);
 
 /* ---- connections ---- */
 
-#define NCCL_GROUP      8           /* receives of a group */
-#define NCCL_MOST_BYTES (1ul << 30) /* of a message: what a work request has at most */
+#define NCCL_GROUP      8           /* most receives of a group */
+#define NCCL_MOST_BYTES (1ul << 30) /* longest message: the limit of a work request */
 
-/* A receive that waits, as its end tells the sender. */
+/* A waiting receive, as its end announces it to the sender. */
 struct nccl_entry {
     uint64_t address, bytes;
     uint32_t rkey;
     int32_t tag;
 };
 struct nccl_announcement {
-    uint32_t n, request; /* its number, which comes back with the data */
+    uint32_t n, request; /* request: number that comes back with the data */
     struct nccl_entry entry[NCCL_GROUP];
 };
 _Static_assert(sizeof(struct nccl_announcement) == 200, "inline in a work request");
@@ -164,30 +164,30 @@ struct nccl_request {
     void *handle; /* NULL: free */
     struct nccl_link *link;
     unsigned n, left;
-    bool refused; /* a message was too large */
+    bool refused; /* a message was longer than its receive */
     size_t posted[NCCL_GROUP];
     int size[NCCL_GROUP];
 };
 
 struct nccl_group {
     struct nccl_announcement a;
-    uint32_t used; /* bit for each entry that has its message */
+    uint32_t used; /* bits of the entries that have their messages */
     unsigned left;
 };
 
 #define NCCL_SENDS (NCCL_REQUESTS * NCCL_GROUP)
 struct nccl_link {
     enum nccl_kind kind; /* NCCL_KIND_SEND or _RECV */
-    void *handle;        /* NULL: not NCCL's yet */
+    void *handle;        /* NULL: not handed to NCCL yet */
     struct nccl_device *device;
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
     struct nccl_address mine, peer;
-    int failed; /* a result: it has */
+    int failed; /* the result with which it failed; 0: it has not */
     bool ready; /* the other end is connected */
     bool asking;
-    unsigned posted; /* work requests of the send queue that have not ended */
+    unsigned posted; /* outstanding work requests of the send queue */
     int64_t heard_ms;
     struct nccl_request request[NCCL_SENDS];
     /* the sending end */
@@ -198,21 +198,21 @@ struct nccl_link {
 int nccl_link_new(struct nccl_device *device, enum nccl_kind kind, struct nccl_link **link);
 int nccl_link_connect(struct nccl_link *l, const struct nccl_address *peer);
 void nccl_link_free(struct nccl_link *l);
-/* Takes completions. Returns `failed`. */
+/* Handles completions. Returns `failed`. */
 int nccl_link_poll(struct nccl_link *l);
-/* Something is waited for: is the peer there? */
+/* Call while waiting: checks at intervals that the peer lives. */
 void nccl_link_ask(struct nccl_link *l);
-/* A work request of the send queue: 0 or a result. */
+/* Posts a work request to the send queue. 0 or a result. */
 int nccl_link_post(struct nccl_link *l, struct ibv_send_wr *wr);
-/* NULL: none is free. At most `most` at once. */
+/* Takes a free request, with at most `most` in use. NULL: none. */
 struct nccl_request *nccl_request_new(struct nccl_link *l, unsigned most);
 void nccl_request_end(struct nccl_request *r);
-/* A completion of this end. */
+/* Handles a completion of the sending or receiving end. */
 int nccl_send_took(struct nccl_link *l, const struct ibv_wc *wc);
 int nccl_receive_took(struct nccl_link *l, const struct ibv_wc *wc);
 int nccl_send_prepare(struct nccl_link *l);
 int nccl_receive_prepare(struct nccl_link *l);
-/* wr_id of work requests that are no request's. */
+/* wr_id of work requests that belong to no NCCL request. */
 enum { NCCL_WR_READY = NCCL_SENDS, NCCL_WR_ASK, NCCL_WR_ANNOUNCE, NCCL_WR_RECV };
 
 int nccl_isend(void *send_comm, void *data, size_t size, int tag, void *mh, void **req);
@@ -229,7 +229,7 @@ int nccl_reg_mr(void *comm, void *data, size_t size, int type, void **mh);
 int nccl_reg_mr_dmabuf(void *comm, void *data, size_t size, int type, uint64_t offset, int fd,
                        void **mh);
 int nccl_dereg_mr(void *comm, void *mh);
-/* The registration that holds the bytes; *mr may be NULL where there are none. */
+/* Finds the registration that holds the bytes; *mr may be NULL if there are none. */
 int nccl_memory_find(const void *mh, const void *data, size_t size, const char *call,
                      struct ibv_mr **mr);
 /* Whether memory of the type can be registered. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiving end: tells the sender of each receive, and is told by immediate data what has
- * arrived where. There are as many work requests for that as messages can be on their way.
+ * The receiving end. It announces each receive to the sender; immediate data tells which message
+ * has arrived where. It posts as many work requests for that as messages can be in flight.
  */
 #include "plugins/nccl/nccl_priv.h"
 
@@ -46,7 +46,7 @@ int nccl_receive_took(struct nccl_link *l, const struct ibv_wc *wc)
     rc = notice_receive(l);
     if (!rc && wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
         return message_arrived(l, ntohl(wc->imm_data), wc->byte_len);
-    l->ready = true; /* the connecting end's first word */
+    l->ready = true; /* the first message is that of the connecting end */
     return rc;
 }
 
@@ -68,7 +68,7 @@ static int receive_post(struct nccl_link *l, const struct nccl_announcement *a)
     return nccl_link_post(l, &wr);
 }
 
-/* NCCL's arguments as the sender is told of them. */
+/* Makes the announcement of a group of receives from NCCL's arguments. */
 static int receive_describe(unsigned n, void **data, const size_t *sizes, const int *tags,
                             void **mh, struct nccl_announcement *a)
 {
@@ -90,8 +90,8 @@ static int receive_start(struct nccl_link *l, struct nccl_announcement *a, void 
     struct nccl_request *r;
     int rc;
 
-    /* Announcements end when the sender's NIC has them: those of requests that have ended may not
-     * have yet. */
+    /* Announcements complete when the sender's NIC acknowledges them, which may be later than the
+     * end of their requests. */
     if (l->posted >= NCCL_SENDS)
         return NCCL_SUCCESS;
     r = nccl_request_new(l, NCCL_REQUESTS);
@@ -136,7 +136,7 @@ int nccl_irecv(void *recv_comm, int n, void **data, const size_t *sizes, const i
     return rc;
 }
 
-/* What the NIC has completed is in the host's memory. */
+/* Nothing to flush: data of completed receives is in the host's memory. */
 int nccl_iflush(void *recv_comm, int n, void **data, int *sizes, void **mh, void **req)
 {
     struct nccl_link *l;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sending end. It has been told of the receives that wait: a message goes to the oldest one
- * whose tag it has, among those of one group, and straight into its memory.
+ * The sending end. It knows the waiting receives from their announcements. A message goes to the
+ * receive with its tag in the oldest group, and is written directly into that receive's memory.
  */
 #include "plugins/nccl/nccl_priv.h"
 
@@ -51,7 +51,8 @@ int nccl_send_took(struct nccl_link *l, const struct ibv_wc *wc)
 
 /* ---- sending ---- */
 
-/* The place in the oldest group, or NCCL_GROUP. Of a receive alone the tag does not matter. */
+/* Index of the receive for a tag in the oldest group, or NCCL_GROUP. A group of one receive matches
+ * any tag. */
 static unsigned place_of(const struct nccl_group *g, int tag)
 {
     for (unsigned i = 0; i < g->a.n; i++)

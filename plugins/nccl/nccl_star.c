@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls by which a communicator of tributary/coll.h comes up, over connections of this plug-in,
- * so that nothing but the handles is needed. They wait: all without the lock.
+ * Out-of-band calls for creating a communicator of tributary/coll.h, over connections of this
+ * plug-in, so that only NCCL's handles are needed. They block, and so run without the lock.
  */
 #include "plugins/nccl/nccl_coll.h"
 
@@ -12,7 +12,7 @@
 
 #define PIECE 4096u /* bytes of a message */
 
-/* What a rank says first to rank 0. */
+/* The first message of a rank to rank 0. */
 struct word {
     uint32_t rank, size;
 };
@@ -122,7 +122,7 @@ void nccl_star_oob(struct nccl_star *s, struct trib_oob *oob)
 
 static int star_connect(int dev, const void *handle, void **comm)
 {
-    uint8_t own[NCCL_HANDLE]; /* it has the state of connecting in it */
+    uint8_t own[NCCL_HANDLE]; /* a copy, as connect keeps its state in it */
     int rc = NCCL_SUCCESS;
 
     memcpy(own, handle, sizeof(own));
@@ -150,7 +150,7 @@ static int memory_ready(struct nccl_star *s, void *comm)
     return s->mh ? NCCL_SUCCESS : nccl_reg_mr(comm, s->memory, PIECE, NCCL_PTR_HOST, &s->mh);
 }
 
-/* Rank 0: who it is that has come. */
+/* At rank 0: reads which rank has connected. */
 static int star_greet(struct nccl_star *s, void *comm)
 {
     struct word w;

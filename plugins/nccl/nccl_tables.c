@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables that NCCL looks up by name. What differs between versions is arguments alone. */
+/* The tables that NCCL looks up by name. Versions differ only in arguments. */
 #include "plugins/nccl/nccl_coll.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static int net_init_v10(nccl_log_fn log, nccl_profile_fn profile)
     return net_init_v8(log);
 }
 
-/* A context only says whose calls they are: devices are the process's. */
+/* A context only identifies the NCCL communicator; devices belong to the process. */
 static int context_new(void **ctx)
 {
     static char any;

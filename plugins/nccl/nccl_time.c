@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether others are there is a matter of wall time, also where `trib exec --clock fabric` gives the
- * program the fabric's: this library tells the clock's to leave its calls alone.
+ * Timeouts for other processes are in wall time, even if `trib exec --clock fabric` gives the
+ * program fabric time: this library tells libtribclock to leave its calls alone.
  */
 #include "plugins/nccl/nccl_priv.h"
 

@@ -6,9 +6,9 @@
  *   coll_trib_module.c      one for each communicator: its trib_comm, and whom it falls back to
  *   coll_trib_ops.c         the collectives
  *
- * A communicator of the fabric is created by the first collective that could use it. What it has not
- * (types, reductions) and communicators that switches refuse are left to the component that Open MPI
- * would have taken without this one; a line says why, once.
+ * The first collective that could use it creates a communicator of the fabric. Unsupported types
+ * and reductions, and communicators that switches refuse, are left to the component that Open MPI
+ * would use without this one; a line says why, once.
  */
 #ifndef TRIB_PLUGINS_OPENMPI_COLL_TRIB_H
 #define TRIB_PLUGINS_OPENMPI_COLL_TRIB_H
@@ -23,7 +23,7 @@
 
 #include <tributary/coll.h>
 
-/* The collectives that this component has, and of those before it what it calls itself. */
+/* The collectives of this component, and those of earlier components that it calls. */
 #define COLL_TRIB_TAKES(X)                                                                         \
     X(allreduce)                                                                                   \
     X(reduce) X(bcast) X(barrier) X(allgather) X(reduce_scatter) X(reduce_scatter_block)
@@ -36,8 +36,8 @@ struct coll_trib_module {
     enum coll_trib_state state;
     ompi_communicator_t *mpi;
     struct trib_comm *comm;
-    char err[TRIB_TEXT]; /* of a call that was refused */
-    unsigned told;       /* reasons that have been printed, by bits */
+    char err[TRIB_TEXT]; /* reason of a refused call */
+    unsigned told;       /* bits of the reasons that have been printed */
 #define X(name)                                                                                    \
     mca_coll_base_module_##name##_fn_t name;                                                       \
     mca_coll_base_module_t *name##_module;

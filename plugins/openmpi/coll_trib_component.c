@@ -25,7 +25,7 @@ static int take_parameters(void)
     return OMPI_SUCCESS;
 }
 
-/* Without a fabric there is nothing to offer. */
+/* Offers the component only if there is a fabric. */
 static int init_query(bool progress_threads, bool mpi_threads)
 {
     const char *run = getenv("TRIB_RUN"), *host = getenv("TRIB_HOST");

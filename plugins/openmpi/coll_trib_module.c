@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The components before this one serve as out-of-band calls: they work from enable() on. */
+/* Earlier components serve as out-of-band calls; they work from enable() on. */
 #include "plugins/openmpi/coll_trib.h"
 
 #include <opal/util/output.h>
@@ -43,7 +43,7 @@ bool coll_trib_ready(struct coll_trib_module *m)
 
     if (m->state != COLL_TRIB_NEW)
         return m->state == COLL_TRIB_READY;
-    m->state = COLL_TRIB_LEFT; /* the calls out of band do not come back here */
+    m->state = COLL_TRIB_LEFT; /* out-of-band calls must not come back here */
     if (!trib_comm_create(&m->comm, &oob, &options, err)) {
         if (!strstr(coll_trib_algo, "sharp") || trib_comm_trees(m->comm, err)) {
             m->state = COLL_TRIB_READY;
@@ -101,7 +101,7 @@ static void destruct(struct coll_trib_module *m)
 
 OBJ_CLASS_INSTANCE(coll_trib_module, mca_coll_base_module_t, construct, destruct);
 
-/* Who has each collective by now is whom it is left to. */
+/* Saves the present owner of each collective, which gets the calls that this component leaves. */
 static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
 {
     struct coll_trib_module *m = (struct coll_trib_module *)module;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The collectives. Whether one runs on the fabric depends on what all ranks have in common (the
- * reduction, its type, lengths in bytes), so that all decide alike: data that is only moved is bytes,
- * packed where a rank's type has gaps.
+ * The collectives. Whether one runs on the fabric depends only on values that are equal at all
+ * ranks (the reduction, its type, lengths in bytes), so all decide alike. Data that is only moved
+ * is sent as bytes, packed if a rank's type has gaps.
  */
 #include "plugins/openmpi/coll_trib.h"
 
@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After a start that returned rc. Point-to-point messages of the program go on meanwhile. */
+/* Waits for an operation whose start returned rc. The program's point-to-point messages make
+ * progress meanwhile. */
 static int coll_trib_ops_finish(struct coll_trib_module *m, int rc, struct trib_request **at)
 {
     struct trib_request *req = *at;
@@ -34,7 +35,7 @@ static bool is_bool(const ompi_datatype_t *dt)
     return dt->super.id == OPAL_DATATYPE_BOOL && dt->super.size == 1;
 }
 
-/* Pairs by name: their parts lie as in C. The others by what they are made of. */
+/* Converts a datatype: pairs by name, as their layout is that of C; others by their basic type. */
 static int type_of(const ompi_datatype_t *dt)
 {
     static const int8_t types[OPAL_DATATYPE_MAX_PREDEFINED] = {
@@ -58,7 +59,7 @@ static int type_of(const ompi_datatype_t *dt)
     return t >= 0 && trib_size((enum trib_type)t) == dt->super.size ? t : -1;
 }
 
-/* What a reduction is for. */
+/* The kind of data that a reduction accepts. */
 enum mpi_kind { NUMBERS, BITS, TRUTH, PAIRS };
 
 static bool suits(enum mpi_kind kind, int type, bool is_truth)
@@ -99,7 +100,7 @@ static const struct reduction *reduction_of(const struct ompi_op_t *op)
     return NULL;
 }
 
-/* What the fabric reduces; false: it does not, which is told. */
+/* Converts type and reduction. false: the fabric does not support them, and a line says so. */
 static bool reduces(struct coll_trib_module *m, const char *what, ompi_datatype_t *dt,
                     struct ompi_op_t *op, enum trib_type *type, int *reduction)
 {
@@ -186,7 +187,7 @@ static int gather_all(const void *send, int n_send, ompi_datatype_t *send_dt, vo
         return OMPI_SUCCESS;
     if (gaps && !(flat = malloc(one * (size_t)size)))
         return OMPI_ERR_OUT_OF_RESOURCE;
-    /* The rank's own block is put into place first, packed. */
+    /* Pack the rank's own block into place first. */
     if (!in_place)
         rc = has_gaps(send_dt, n_send) ? pack(send, n_send, send_dt, flat + at)
                                        : (memcpy(flat + at, send, one), OMPI_SUCCESS);
@@ -257,8 +258,9 @@ static int coll_trib_ops_reduce(const void *send, void *recv, int count, ompi_da
 }
 
 /*
- * In place the input is the whole of recv and the result goes to its beginning; the rest stays as it
- * is. The library's own in place writes at the rank's block, so the result comes to memory apart.
+ * MPI in place: the input is all of recv, and the result goes to its beginning; the rest must not
+ * change. The library's in place writes to the rank's block, so the result goes to separate memory
+ * here.
  */
 static int scatter_sums(struct coll_trib_module *m, const void *send, void *recv, size_t count,
                         enum trib_type type, int reduction)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The out-of-band calls of a communicator over PMIx, which mpirun, srun and other launchers serve:
- * every rank puts what it has under a key that counts the calls, a fence makes it known, and whoever
- * needs it gets it. libtributary loads this part for trib_store_pmix(), so that it needs no PMIx
+ * Out-of-band calls of a communicator over PMIx, which mpirun, srun and other launchers serve. A
+ * rank puts its data under a key with the number of the call, a fence publishes it, and other ranks
+ * get it. libtributary loads this library for trib_store_pmix(), so that it does not depend on PMIx
  * itself.
  */
 #include "host/session/store.h"
@@ -17,7 +17,7 @@
 struct pmix_store {
     struct trib_store store;
     pmix_proc_t self, everyone;
-    unsigned number, calls; /* keys are of this store, and of each call */
+    unsigned number, calls; /* number of the store, and of its calls: both are in the keys */
     int timeout_s;
 };
 
@@ -56,7 +56,7 @@ static int get(struct pmix_store *s, uint32_t rank, void *buf, size_t bytes)
     return rc;
 }
 
-/* What was put before it can be got after it. */
+/* Fence: data that was put before it can be got after it. */
 static int store_barrier(void *ctx)
 {
     struct pmix_store *s = ctx;

@@ -3,13 +3,14 @@
  * From descriptors to calls of tributary/coll.h. Descriptors are garbage where their callers (UCC's
  * tl/sharp, nccl-rdma-sharp-plugins) set nothing, so each operation reads its own fields only.
  *
- * A window of a reduce-scatter or an all-gather is a reduce or a broadcast for each block in it, which is
- * also what the switches make of the whole.
+ * A window of a reduce-scatter or all-gather becomes a reduce or broadcast for each block in it, as
+ * the switches do with the whole vector.
  *
- * A reduce-scatter in place: UCC passes one pointer at all ranks, to a vector of rbuf's length, and says
- * that sbuf has `size` times that. Others pass at rank 0 just the same for a vector of sbuf's length. All
- * but rank 0 see which it is, and NVIDIA's plug-in counts sbuf's elements in `length`; where rank 0
- * cannot know, it asks, by an all-reduce of two numbers.
+ * Reduce-scatter in place is ambiguous at rank 0. UCC passes one pointer at all ranks, to a vector
+ * of rbuf's length, and says that sbuf is `size` times as long. Other callers pass the same at rank
+ * 0 for a vector of sbuf's length. All other ranks can tell the two apart, and NVIDIA's plug-in
+ * counts sbuf's elements in `length`. If rank 0 cannot tell, it asks by an all-reduce of two
+ * numbers.
  */
 #include "plugins/common/block_window.h"
 #include "plugins/sharp/sharp_priv.h"
@@ -21,8 +22,8 @@
 
 /* ---- checks ---- */
 
-/* GPU memory is none of ours. The plug-in does not say in an all-gather of which memory its buffers are,
- * so what does not say host is tried. */
+/* Whether the CPU can read p: GPU memory is not supported. In an all-gather the plug-in does not
+ * say what memory its buffers are in, so memory that is not declared as host memory is probed. */
 static bool pointer_readable(const void *p)
 {
     char byte;
@@ -47,7 +48,7 @@ static int check_desc(const struct sharp_coll_data_desc *d, bool says_memory, co
     return SHARP_COLL_SUCCESS;
 }
 
-/* That `bytes` from ptr on are there, and in the handle's memory. */
+/* Checks that the descriptor has `bytes` bytes, and that they are in the handle's memory. */
 static int check_bytes(const struct sharp_coll_comm *c, const struct sharp_coll_data_desc *d,
                        size_t bytes, const char *what)
 {
@@ -63,7 +64,7 @@ static int check_bytes(const struct sharp_coll_comm *c, const struct sharp_coll_
     return sharp_mem_check(c->ctx, d->buffer.mem_handle, p, bytes, what);
 }
 
-/* *r is the only one that is not set on failure. */
+/* Makes a request. On failure *r is not set. */
 static int call_make(struct sharp_coll_comm *c, enum sharp_kind kind, unsigned n, uint64_t bytes,
                      struct sharp_req **r)
 {
@@ -110,8 +111,8 @@ static int sharp_call_barrier(struct sharp_coll_comm *c, const void *spec, struc
     return rc;
 }
 
-/* Elements of `bytes` bytes that `length` means. UCC has no type of pairs: it counts values and indices,
- * and sets no type of the index, so that is not read. */
+/* Number of elements of `bytes` bytes that `length` stands for. UCC has no type for pairs: it
+ * counts values and indices separately. It does not set the index's type, so that is not read. */
 static size_t meant(const struct sharp_coll_reduce_spec *s, enum trib_type type, size_t bytes)
 {
     bool pairs = s->op == SHARP_OP_MAXLOC || s->op == SHARP_OP_MINLOC;
@@ -259,7 +260,7 @@ static int allgather(struct sharp_coll_comm *c, const void *spec, struct sharp_r
 
 /* ---- reduce-scatter ---- */
 
-enum { VIEW_SEND, VIEW_RECV }; /* whose the vector is, in sharp_req.view */
+enum { VIEW_SEND, VIEW_RECV }; /* sharp_req.view: which buffer's length the vector has */
 
 /* The vector is sbuf: a window of `size` blocks. */
 static void of_send(struct sharp_req *r, struct sharp_call a, const char *in, char *out,
@@ -286,7 +287,7 @@ static void of_send(struct sharp_req *r, struct sharp_call a, const char *in, ch
     }
 }
 
-/* The vector is rbuf, and a rank's result where it lies in there. */
+/* The vector is rbuf, and a rank's result goes to its place in it. */
 static void of_recv(struct sharp_req *r, struct sharp_call a, char *buf, size_t bytes)
 {
     struct sharp_coll_comm *c = r->comm;
@@ -302,7 +303,8 @@ static void of_recv(struct sharp_req *r, struct sharp_call a, char *buf, size_t 
     }
 }
 
-/* Until now call[0] has had both buffers and the count of rbuf. */
+/* Makes the calls once the question is answered. Until then call[0] holds both buffers and rbuf's
+ * count. */
 int sharp_answered(struct sharp_req *r)
 {
     struct sharp_call a = r->call[0];
@@ -321,7 +323,7 @@ int sharp_answered(struct sharp_req *r)
     return SHARP_COLL_SUCCESS;
 }
 
-/* Rank 0 cannot know; the others do, and answer. */
+/* Whether ranks must ask: rank 0 cannot know what the vector is; the others do, and answer. */
 static bool asks(const struct sharp_coll_comm *c, const struct sharp_coll_reduce_spec *s,
                  enum trib_type type)
 {

@@ -45,8 +45,9 @@ static int oob_barrier(void *ctx)
 
 /* ---- life ---- */
 
-/* Switches that fail later are replaced by hosts, but a group that they refuse from the start is left to
- * the caller's other transports. All ranks see the same number of trees. */
+/* Creates the communicator. If switches refuse its group, creation fails, so that the caller uses
+ * its other transports; if they fail later, hosts take over. All ranks see the same number of
+ * trees. */
 static int sharp_comm_create(struct sharp_coll_comm *c, char *why)
 {
     struct trib_oob oob = {c, c->rank, c->size, oob_bcast, oob_gather, oob_barrier};

@@ -11,7 +11,8 @@ const struct sharp_coll_config sharp_coll_default_config = {.user_progress_num_p
 const char *const sharp_kind_name[SHARP_KINDS] = {"barrier",        "allreduce", "reduce",
                                                   "reduce_scatter", "allgather", "bcast"};
 
-/* Two, so that who polls in a loop lets others in between: he waits at the gate behind them. */
+/* Two locks, so that a thread that polls in a loop lets others in: it waits at the gate behind
+ * them. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
 struct sharp_coll_context *sharp_contexts;
 struct sharp_coll_comm *sharp_comms;
@@ -39,7 +40,7 @@ bool sharp_is_context(const struct sharp_coll_context *ctx)
 
 /* ---- what the processes agree on ---- */
 
-/* Small: UCC turns a gather or broadcast into an all-gather. */
+/* Small, because UCC turns a gather or broadcast into an all-gather. */
 struct sharp_hello {
     int32_t status;
     uint32_t rank, size;
@@ -66,7 +67,7 @@ static void hellos_judge(struct sharp_hello *all, uint32_t n, struct sharp_hello
     }
 }
 
-/* The same status at all, or this rank's own. */
+/* Agrees on a status: if this rank has none of its own, it gets that of a rank that failed. */
 static int status_agree(const struct sharp_coll_init_spec *spec, int status, char *why)
 {
     uint32_t n = (uint32_t)spec->world_size;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registrations. Handles are a context's; the memory behind is the process's (reg_range.h). */
+/* Registrations. Handles belong to a context, the registered memory to the process (reg_range.h).
+ */
 #include "plugins/common/reg_range.h"
 #include "plugins/sharp/sharp_priv.h"
 
@@ -111,7 +112,7 @@ void sharp_mem_end(struct sharp_coll_context *ctx)
     for (struct sharp_mem *m = ctx->mem; m; m = ctx->mem) {
         ctx->mem = m->next;
         if (reg_range_put(
-                m->range)) /* another context's operation: its end waits for nobody here */
+                m->range)) /* an operation of another context uses it; do not wait for that */
             m->range->handles--;
         free(m);
     }

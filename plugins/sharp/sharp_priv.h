@@ -14,9 +14,9 @@
  *   sharp_log.c        the log
  *   sharp_layout.c     sizes and offsets, checked by the compiler
  *
- * One lock for the process protects all lists and is held in every call, except while other processes
- * or the caller's functions are waited for: those may call back (UCC's out-of-band calls make progress).
- * Handles that come from the caller are looked up in the lists before they are used.
+ * One lock for the process protects all lists. Every call holds it, except while it waits for other
+ * processes or for the caller's functions, which may call back (UCC's out-of-band calls make
+ * progress). Handles of the caller are looked up in the lists before they are used.
  */
 #ifndef TRIB_PLUGINS_SHARP_PRIV_H
 #define TRIB_PLUGINS_SHARP_PRIV_H
@@ -37,7 +37,7 @@ enum sharp_log {
     SHARP_LOG_DEBUG
 };
 void sharp_log_level(int level);
-/* A line to standard error; returns status. */
+/* Prints a line to standard error. Returns status. */
 __attribute__((format(printf, 3, 4))) int sharp_say(enum sharp_log level, int status,
                                                     const char *format, ...);
 #define sharp_refuse(status, ...) sharp_say(SHARP_LOG_ERROR, status, __VA_ARGS__)
@@ -56,34 +56,36 @@ enum sharp_var {
 struct sharp_conf {
     int value[SHARP_VARS];
 };
-/* From the environment. SHARP_COLL_EINVAL: why (SHARP_TEXT bytes) names what was found and what is
- * expected; variables after it have their defaults. */
+/* Reads the environment. SHARP_COLL_EINVAL: why (SHARP_TEXT bytes) says what was found and
+ * expected; variables after the wrong one have their defaults. */
 int sharp_conf_read(struct sharp_conf *conf, char *why);
 /* Whether the user has set the variable. */
 bool sharp_conf_said(unsigned which);
-/* Names of SHARP_COLL_ variables that are set and mean nothing here, by commas. */
+/* Names of SHARP_COLL_ variables that are set but unknown here, separated by commas. */
 void sharp_conf_unknown(char *names, size_t bytes);
 
 /* ---- types, reductions, errors ---- */
 
 bool sharp_type(enum sharp_datatype type, enum trib_type *to);
 bool sharp_op(enum sharp_reduce_op op, int *to);
-/* Whether the switches have the reduction of the type, and what it is there: MAXLOC and MINLOC are of
- * pairs of a value and an int32 index. */
+/* Converts type and reduction to those of tributary/coll.h. false: not supported. MAXLOC and MINLOC
+ * are of pairs of a value and an int32 index. */
 bool sharp_reduces(enum sharp_datatype type, enum sharp_reduce_op op, enum trib_type *t, int *o);
 int sharp_status(int negative_errno);
 
 /* ---- devices ---- */
 
-/* "NAME[:PORT],..." against the n names of this host. 0 or a status, why as above. NULL or "": 0. */
+/* Checks a list "NAME[:PORT],..." against the n device names of this host. 0 or a status; why as
+ * above. NULL and "" are valid. */
 int sharp_devices_check(const char *list, const char *const *name, unsigned n, char *why);
-/* The same against those that the process sees; SHARP_COLL_ESESS_INIT: none. */
+/* As sharp_devices_check(), against the devices of the process; SHARP_COLL_ESESS_INIT: there are
+ * none. */
 int sharp_devices_open(const char *list, char *why);
 
 /* ---- parts ---- */
 
-/* Elements of rank's block where `count` are divided among the ranks as evenly as possible, the first
- * ones get one more, and the element it starts at. */
+/* Number of elements of the rank's block if `count` elements are divided evenly among the ranks,
+ * the first of which get one more; *at: its first element. */
 size_t sharp_even_part(uint32_t rank, uint32_t ranks, size_t count, size_t *at);
 
 /* ---- contexts and communicators ---- */
@@ -117,11 +119,11 @@ struct sharp_coll_comm {
     struct sharp_coll_context *ctx;
     void *oob_ctx;
     bool oob_failed;
-    bool told;     /* that parts of the in-network path are gone */
-    uint64_t pass; /* of sharp_progress(), in which its first request has been looked at */
+    bool told;     /* the loss of parts of the in-network path has been logged */
+    uint64_t pass; /* pass of sharp_progress() that has tested its first request */
     struct trib_comm *trib;
     uint32_t rank, size;
-    struct sharp_req *queue; /* that have not been started completely, in order */
+    struct sharp_req *queue; /* requests that are not started completely, in order */
     struct sharp_coll_comm *next;
 };
 
@@ -129,15 +131,15 @@ void sharp_lock(void);
 void sharp_unlock(void);
 extern struct sharp_coll_context *sharp_contexts;
 extern struct sharp_coll_comm *sharp_comms;
-/* Is it one? With the lock. */
+/* Whether the pointer is a live context. With the lock. */
 bool sharp_is_context(const struct sharp_coll_context *ctx);
 bool sharp_is_comm(const struct sharp_coll_comm *comm);
-/* Without the lock, after it has left the list. */
+/* Ends a communicator that has been unlisted. Without the lock. */
 void sharp_comm_end(struct sharp_coll_comm *comm);
 
 /* ---- memory; with the lock ---- */
 
-/* 0, or the status of a refusal: [ptr, ptr + bytes) is not in the handle's memory. NULL: 0. */
+/* 0; or a status: [ptr, ptr + bytes) is not in the handle's memory. A NULL handle is accepted. */
 int sharp_mem_check(const struct sharp_coll_context *ctx, const void *handle, const void *ptr,
                     size_t bytes, const char *what);
 void sharp_mem_end(struct sharp_coll_context *ctx);
@@ -156,32 +158,32 @@ struct sharp_call {
 };
 
 struct sharp_req {
-    struct sharp_coll_comm *comm; /* NULL: it is gone */
+    struct sharp_coll_comm *comm; /* NULL: the communicator has been destroyed */
     enum sharp_kind kind;
     uint64_t bytes;
     unsigned n, started, ended;
     struct sharp_call *call;
     struct trib_request **part;
-    /* A reduce-scatter of which only other ranks can say what its buffers are (sharp_call.c). */
+    /* Of a reduce-scatter whose buffers only other ranks can interpret (sharp_call.c). */
     struct trib_request *question;
     int32_t view[2];
     bool asks;
-    bool freed; /* by the caller, while it ran */
+    bool freed; /* the caller has freed it while it ran */
     int status; /* 1: it has not ended */
-    int failed; /* of a part */
+    int failed; /* status of a failed part */
     struct sharp_req *next, *after;
 };
 
-/* With room for n calls. */
+/* Makes a request with room for n calls. */
 struct sharp_req *sharp_req_new(struct sharp_coll_comm *comm, enum sharp_kind kind, unsigned n);
-/* Starts it now, or after those before it; a refusal frees it. */
+/* Starts a request now, or after earlier ones. If it is refused, it is freed. */
 int sharp_req_start(struct sharp_req *r);
-/* Without the lock. Ends and frees it. */
+/* Waits for a request and frees it. Without the lock. */
 int sharp_req_finish(struct sharp_req *r);
 void sharp_reqs_lose(struct sharp_coll_comm *comm);
-/* Everything of the process proceeds. */
+/* Makes progress on all requests of the process. */
 void sharp_progress(void);
-/* The calls of a reduce-scatter, now that the answer is known. */
+/* Makes the calls of a reduce-scatter once its question is answered. */
 int sharp_answered(struct sharp_req *r);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A request is one call of tributary/coll.h, or several, one after the other. Those of a communicator
- * are started in the order in which they were asked for, which is the same at all ranks: one that must
- * wait for an answer of other ranks holds those behind it.
+ * A request is one call of tributary/coll.h, or several. A communicator's requests are started in
+ * the caller's order, which is the same at all ranks. A request that waits for an answer of other
+ * ranks holds up those behind it.
  */
 #include "plugins/sharp/sharp_priv.h"
 
@@ -79,7 +79,7 @@ static int sharp_request_call(struct trib_comm *c, const struct sharp_call *a,
     }
 }
 
-/* Parts that run go on by themselves. */
+/* Ends a request. Parts that still run are freed and continue by themselves. */
 static int sharp_request_end(struct sharp_req *r, int status)
 {
     for (unsigned i = r->ended; i < r->started; i++)
@@ -91,7 +91,7 @@ static int sharp_request_end(struct sharp_req *r, int status)
     return status;
 }
 
-/* 1: it waits for an answer. 0: all is started. */
+/* Starts the calls of a request. 1: it waits for an answer; 0: all are started. */
 static int go_on(struct sharp_req *r)
 {
     struct trib_comm *c = r->comm->trib;
@@ -162,7 +162,7 @@ static void sharp_request_tell(struct sharp_coll_comm *c)
     if (c->told || !*why)
         return;
     c->told = true;
-    /* all ranks have the same reason: a line a communicator is enough */
+    /* the reason is the same at all ranks, so only rank 0 warns */
     sharp_say(c->rank ? SHARP_LOG_INFO : SHARP_LOG_WARN, 0,
               "rank %u: hosts do what switches did: %s", c->rank, why);
 }
@@ -199,7 +199,7 @@ void sharp_progress(void)
     for (struct sharp_req *r = reqs; r; r = next) {
         next = r->next;
         if (r->status == 1 && r->comm->pass != pass && !sharp_request_settle(r))
-            r->comm->pass = pass; /* those behind it have not ended either */
+            r->comm->pass = pass; /* later requests cannot have ended either */
         if (r->status != 1 && r->freed)
             sharp_request_drop(r);
     }
