@@ -16,7 +16,7 @@
 struct tracker {
     struct track *user, *tmp;
     uint64_t in_at, out_at;
-    bool in_written; /* else no step waits for readers of BUF_IN */
+    bool in_written; /* a step writes BUF_IN; otherwise no step waits for its readers */
     struct {
         uint32_t *reader; /* [slots] steps of the lane's CPU lane, the last of which read it */
     } * recv;
@@ -67,7 +67,7 @@ void alg_tmp(struct alg *a, uint64_t bytes)
 
 /* ---- dependencies ---- */
 
-/* The tracker of the bytes, and their offset in it. NULL: they are not tracked. */
+/* The tracker of these bytes; *at: their offset in it. NULL: they are not tracked. */
 static struct track *space_of(const struct alg *a, struct ref r, uint64_t *at)
 {
     const struct tracker *t = a->t;
@@ -216,7 +216,7 @@ static void dep_found(void *any, struct dep d)
     *(bool *)any |= d.count != 0;
 }
 
-/* No step has used the bytes so far, and they are not part of BUF_IN. */
+/* Whether no step has used the bytes so far, and they are not part of BUF_IN. */
 static bool is_fresh(struct alg *a, struct ref r, uint64_t len)
 {
     bool any = a->s->in.in_place || r.buf != BUF_OUT;
@@ -226,8 +226,7 @@ static bool is_fresh(struct alg *a, struct ref r, uint64_t len)
     return !any;
 }
 
-/* If the sum goes to memory without content yet, the message is received there, which saves a
- * buffer. */
+/* Receives the message directly into dst if dst has no content yet, which saves a buffer. */
 void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst, struct ref other,
                      uint64_t len, bool last)
 {
@@ -309,7 +308,7 @@ struct dep alg_so_far(struct alg *a, enum lane_kind kind, unsigned peer, unsigne
 {
     unsigned lane;
 
-    /* Does not make a lane: one without steps would be a sender without a receiver. */
+    /* Do not make the lane: one without steps would be a sender without a receiver. */
     if (a->s->rc || !sched_has_lane(a->s, kind, peer, chan, &lane))
         return (struct dep){0};
     return (struct dep){.lane = lane, .count = a->s->lane[lane].n};
@@ -393,7 +392,7 @@ void alg_send_all_behind(struct alg *a, unsigned before, unsigned peer, struct r
     for (struct cut c = alg_cut(a, &p, len, ALG_SLICES); alg_next(&c);) {
         struct dep d = {0};
 
-        if (!c.k && p.n == q.n) /* planes or NICs, both of them */
+        if (!c.k && p.n == q.n) /* both messages use planes, or both NICs */
             d = alg_so_far(a, LANE_SEND, before, c.chan);
         d.count = d.count < 2 * ALG_SLICES ? 0 : d.count - ALG_SLICES;
         alg_send_after(a, peer, c.chan, alg_plus(src, c.off), c.len, d);

@@ -32,7 +32,7 @@ typedef int (*alg_fn)(struct alg *a);
 /* Sets the sizes of the buffers of s, except tmp_bytes; 0 or -ENOMEM. */
 int alg_begin(struct alg *a, struct sched *s);
 void alg_end(struct alg *a);
-/* Makes room for so many bytes of BUF_TMP; once, before they are used. */
+/* Sets the size of BUF_TMP; call it once, before BUF_TMP is used. */
 void alg_tmp(struct alg *a, uint64_t bytes);
 
 static inline struct ref alg_ref(enum step_buf buf, uint64_t off)
@@ -48,12 +48,12 @@ static inline struct ref alg_plus(struct ref r, uint64_t off)
 
 /* Both ends leave out messages of zero bytes. */
 void alg_send(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len);
-/* The same after `after`; count 0: at once. */
+/* As alg_send(), after dependency `after`; count 0: at once. */
 void alg_send_after(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len,
                     struct dep after);
 void alg_recv(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
-/* The same for a message that the sender computes from data sent by earlier steps on these bytes:
- * it cannot arrive before they are done, so the receive is posted at once. */
+/* As alg_recv(), for a message that the sender computes from data that earlier steps sent from
+ * these bytes. It cannot arrive before those steps are done, so the receive is posted at once. */
 void alg_recv_caused(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
 /* dst = message op other. */
 void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst, struct ref other,
@@ -61,7 +61,7 @@ void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst
 void alg_copy(struct alg *a, struct ref dst, struct ref src, uint64_t len, bool last);
 void alg_reduce(struct alg *a, unsigned chan, struct ref dst, struct ref x, struct ref y,
                 uint64_t len, bool last);
-/* Any other step; finds its dependencies too. */
+/* Appends any other step, and finds its dependencies. */
 struct dep alg_put(struct alg *a, enum lane_kind kind, unsigned peer, unsigned chan,
                    struct step *st);
 /* A message of zero bytes each way: sends after `after`, returns the end of the receive. */
@@ -69,7 +69,7 @@ struct dep alg_signal(struct alg *a, unsigned peer, const struct dep *after, uns
 struct dep alg_wait_signal(struct alg *a, unsigned peer);
 /* Joins n dependencies into one. */
 struct dep alg_join(struct alg *a, const struct dep *d, unsigned n);
-/* Steps so far of a lane. */
+/* A dependency on all steps of a lane so far. */
 struct dep alg_so_far(struct alg *a, enum lane_kind kind, unsigned peer, unsigned chan);
 
 /* ---- cutting ---- */
@@ -78,11 +78,11 @@ struct dep alg_so_far(struct alg *a, enum lane_kind kind, unsigned peer, unsigne
 struct stripes {
     unsigned n;
     uint64_t weight[SCHED_MAX_CHANS];
-    uint32_t slice[SCHED_MAX_CHANS]; /* mm_planes(): bytes of a load, and of a store */
+    uint32_t slice[SCHED_MAX_CHANS]; /* set by mm_planes(): bytes of a load or store */
 };
 void alg_stripes(const struct alg *a, unsigned from, unsigned to, struct stripes *p);
 
-/* Whole packets, about an n-th of bytes, at most SCHED_SLICE_MAX. */
+/* Length of a slice: about an n-th of `bytes`, in whole packets, at most SCHED_SLICE_MAX. */
 uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
 #define ALG_SLICES                                                                                 \
     8u /* of a chunk: then a step costs little more than its bytes or the latency                  \
@@ -95,17 +95,17 @@ uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
  */
 struct cut {
     unsigned n, chan;
-    uint64_t off, len, k; /* k: which slice of its channel */
+    uint64_t off, len, k; /* k: index of the slice in its channel */
     uint64_t count[SCHED_MAX_CHANS], start[SCHED_MAX_CHANS], end[SCHED_MAX_CHANS],
         slice[SCHED_MAX_CHANS];
 };
 struct cut alg_cut(const struct alg *a, const struct stripes *p, uint64_t len, unsigned parts);
 bool alg_next(struct cut *c);
 
-/* A whole message to or from a peer over all channels to it. */
+/* Sends or receives a whole message over all channels to the peer. */
 void alg_send_all(struct alg *a, unsigned peer, struct ref src, uint64_t len);
-/* The same, but after most of a long message to `before` has left, so that the two do not share the
- * port. */
+/* As alg_send_all(), after most of a long message to `before` has left, so that the two do not
+ * share the port. */
 void alg_send_all_behind(struct alg *a, unsigned before, unsigned peer, struct ref src,
                          uint64_t len);
 void alg_recv_all(struct alg *a, unsigned peer, struct ref dst, uint64_t len, bool caused);
@@ -116,17 +116,17 @@ void alg_recv_reduce_all(struct alg *a, unsigned peer, struct ref dst, struct re
 struct team {
     unsigned n, me;
     const uint16_t *rank; /* [n] */
-    struct stripes ring;  /* of the ring's edges: the widest one's */
-    unsigned slices;      /* of a block's stripe on the ring */
-    bool steps; /* a step of the ring begins on a channel when the one before has ended there; not
-                   where other phases run beside it */
+    struct stripes ring;  /* stripes of the ring's widest edge */
+    unsigned slices;      /* slices of a block's stripe on the ring */
+    bool steps; /* a ring's step begins on a channel once the last one has ended there; not set if
+                   other phases run at the same time */
 };
 
 /*
- * How edges of different width cut a block alike: into as many stripes as the widest has channels,
- * of which narrower ones carry several each. A step lasts as long as the slowest edge needs for a
- * block: each of its channels has ALG_SLICES slices, the other edges' channels slices that take no
- * longer. More messages would make nothing faster.
+ * Makes edges of different width cut a block alike: into as many stripes as the widest edge has
+ * channels; a channel of a narrower edge carries several stripes. A step lasts as long as the
+ * slowest edge needs for a block. Each channel of that edge has ALG_SLICES slices, and the other
+ * edges' slices take no longer; more messages would not be faster.
  */
 struct alg_edges {
     struct stripes wide, slow;
@@ -134,20 +134,20 @@ struct alg_edges {
 void alg_edges_add(const struct alg *a, struct alg_edges *e, unsigned from, unsigned to);
 unsigned alg_edges_slices(const struct alg_edges *e); /* of a stripe */
 
-/* All ranks; GPU nodes of equal size and the rails that join them. */
+/* The teams of a rank: all ranks, its GPU node and its rail. GPU nodes have equal sizes. */
 struct nodes {
-    unsigned n, local; /* nodes, ranks of each */
+    unsigned n, local; /* number of nodes; ranks per node */
     struct team all;   /* ranks in their order */
     struct team node;  /* of this rank's node */
-    struct team rail;  /* the ranks with this one's local rank, in order of nodes */
+    struct team rail;  /* ranks with the same local rank, in order of nodes */
     uint16_t *at;      /* [n][local] ranks by node and local rank */
     uint16_t *mem;
 };
 int alg_everybody(struct alg *a, struct nodes *g);
-/* -ENOTSUP unless there are several nodes of one size of at least two ranks. */
+/* Fills g. -ENOTSUP unless there are several nodes of equal size, with at least two ranks each. */
 int alg_nodes(struct alg *a, struct nodes *g);
 void alg_nodes_free(struct nodes *g);
-/* Sets what a team's ring needs of its edges, in order of rank[]. */
+/* Sets the stripes and slices of the team's ring, in order of rank[]. */
 void alg_ring_of(const struct alg *a, struct team *t);
 
 /* Layout of a team's blocks: n nearly equal parts of `total` bytes, in whole elements; or, if
@@ -175,11 +175,11 @@ void ring_reduce_scatter(struct alg *a, const struct team *t, const struct block
  * see alg_recv_caused(). */
 void ring_allgather(struct alg *a, const struct team *t, const struct blocks *b, struct ref at,
                     const struct ref *own, unsigned shift, bool caused);
-/* One message to the next in the ring, and the one from the previous. */
+/* A rank's two edges in a ring: to the next rank, and from the previous one. */
 struct ring_edge {
     const struct team *t;
     unsigned left, right, n_left, n_right; /* ranks, and channels to them */
-    unsigned slices;                       /* of a block's stripe: t's, or 1 where steps show */
+    unsigned slices; /* of a block's stripe: t->slices, or 1 if steps have costs */
     bool steps;
 };
 void ring_edge(const struct alg *a, const struct team *t, struct ring_edge *e);
@@ -188,7 +188,8 @@ void ring_recv(struct alg *a, const struct ring_edge *e, struct ref dst, uint64_
 void ring_recv_reduce(struct alg *a, const struct ring_edge *e, struct ref dst, struct ref other,
                       uint64_t len, bool last);
 
-/* Their steps, for rings that run at the same time: a rank appends step i of each before the next. */
+/* Single steps, for rings that run at the same time: a rank appends step i of each ring before step
+ * i + 1. */
 struct ring_scatter {
     const struct blocks *b, *wb;
     struct ref in, work;
@@ -209,7 +210,7 @@ void ring_gather_step(struct alg *a, const struct ring_edge *e, unsigned i,
                       const struct ring_gather *g);
 /* Reduce-scatter of one part of every rank's block: [off, off + len) of each, with RING_PART_BUF *
  * len bytes of BUF_TMP from tmp on. */
-#define RING_PART_BUF 4u /* steps whose partial sums are kept until their sends are acknowledged */
+#define RING_PART_BUF 4u /* steps that keep partial sums until their sends are acknowledged */
 struct ring_part {
     uint64_t off, len, tmp;
 };
@@ -217,18 +218,18 @@ void ring_part_step(struct alg *a, const struct ring_edge *e, unsigned i,
                     const struct ring_part *p);
 /* Number of parts in which blocks of `each` bytes go round, the first one being the longest. */
 uint64_t ring_rounds(const struct team *t, uint64_t each);
-/* What follows goes round in slices behind what is on its way, also where steps show. */
+/* Lets the following steps go in slices right behind the present ones, even if steps have costs. */
 void ring_no_pause(struct ring_edge *e);
 
 /* ---- in the switches of the scale-out network (sharp.c) ---- */
-/* One operation, in shares over the group's trees. */
+/* One operation, shared among the group's trees. */
 void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, struct ref src,
                 struct ref dst, uint64_t len, bool last);
 
 /* ---- within a node by its switches (nvls.c) ---- */
-/* Its planes. -ENOTSUP: the team is not one domain, or its switches have no multimem. */
+/* Gets the team's planes. -ENOTSUP: the team is not one domain, or its switches lack multimem. */
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
-/* Barrier of the team: what follows waits until every member has done all its steps so far. */
+/* Barrier of the team: later steps wait until every member has done all its steps so far. */
 void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p);
 /*
  * Loads the sum of [from, from + load) of the members' BUF_IN to own BUF_OUT at `to`, with the

@@ -72,8 +72,8 @@ int alg_direct_allgather(struct alg *a)
     return 0;
 }
 
-/* Reduces the own block, `len` bytes at `own`, in the order in which blocks arrive without delays:
- * from the left neighbour on. `other` has its first summand, then its sums. */
+/* Reduces the rank's own block (`len` bytes at `own`) in the order in which blocks arrive without
+ * delays, from the left neighbour on. `other`: the first summand, then the partial sums. */
 static void reduce_step(struct alg *a, unsigned i, struct ref own, struct ref other, uint64_t len)
 {
     alg_recv_reduce_all(a, from_peer(a, i), own, other, len, i + 1 == a->s->in.nranks);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * By an aggregation protocol: one step for each tree of its job, whose share of the vector is the
- * affair of the protocol's instance there.
+ * By an aggregation protocol: one step for each tree of the job. The protocol's instance on a tree
+ * handles that tree's share of the vector.
  */
 #include "collective/alg.h"
 

@@ -9,9 +9,9 @@
 #include "collective/alg.h"
 
 struct halves {
-    unsigned n, extra; /* ranks that exchange, pairs */
-    unsigned me;       /* among those that exchange */
-    bool idle, pair;   /* the even, the odd one of a pair */
+    unsigned n, extra; /* exchanging ranks; number of pairs */
+    unsigned me;       /* index among the exchanging ranks */
+    bool idle, pair;   /* this rank is the even one, the odd one of a pair */
     bool per_rank;     /* blocks are the ranks' own, of `each` bytes; else n parts of `total` */
     uint64_t each, total;
 };

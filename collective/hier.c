@@ -12,15 +12,15 @@
 
 #include <errno.h>
 
-/* Pieces at most. The pipeline's loss is the first and the last piece's time through the levels. */
+/* Most pieces. The pipeline loses the time of the first and the last piece through the levels. */
 #define PIECES      16u            /* short ones */
 #define LONG_PIECES 128u           /* of blocks that are twice as long, or in which */
 #define NODE_BLOCK  (64ULL << 10)  /* each step of the node's ring is so long */
-#define MM_PIECES   256u           /* through the switches: no ring's steps in each */
-#define PIECE_BLOCK (128ULL << 10) /* bytes of a step on the rail that are worth a piece */
-#define PIECE_PART  (1ULL << 20)   /* bytes of a block that are: steps in the node are this long */
+#define MM_PIECES   256u           /* with multimem in the node, as pieces have no ring steps */
+#define PIECE_BLOCK (128ULL << 10) /* least bytes of a step on the rail per piece */
+#define PIECE_PART  (1ULL << 20)   /* least bytes of a block per piece, for steps in the node */
 #define LAG         2u             /* pieces on the rail while the node works on others */
-#define MM_LAG      8u             /* the same where the switches read and write the node */
+#define MM_LAG      8u             /* the same with multimem in the node */
 
 static unsigned pieces(uint64_t bytes, uint64_t least, unsigned most)
 {
@@ -103,7 +103,7 @@ int alg_hier_allreduce(struct alg *a)
     return rc;
 }
 
-/* The same with the node's switches in place of its ring. */
+/* As alg_hier_allreduce(), with the node's switches instead of its ring. */
 int alg_nvls_sharp_allreduce(struct alg *a)
 {
     struct nodes g;
@@ -144,8 +144,8 @@ int alg_nvls_sharp_allreduce(struct alg *a)
 
 /* ---- broadcast ---- */
 
-/* Slices from member `first` of a team on to all others, in their order. src: data of the first
- * one; the others receive it at `at`. */
+/* Passes slices from member `first` of a team along to all others, in order. src: data of the
+ * first; the others receive it at `at`. */
 static void pass_on(struct alg *a, const struct team *t, unsigned first, struct ref src,
                     struct ref at, uint64_t len)
 {
@@ -162,7 +162,7 @@ static void pass_on(struct alg *a, const struct team *t, unsigned first, struct 
     }
 }
 
-/* The same along the rail, or by its switches. */
+/* Broadcasts along the rail, or by its switches. */
 static void rail_broadcast(struct alg *a, const struct nodes *g, unsigned first, struct ref src,
                            struct ref at, uint64_t len)
 {
@@ -276,7 +276,7 @@ static void gather_part(struct alg *a, const struct nodes *g, const struct ring_
     ring_allgather(a, &g->node, &b, out, i ? NULL : &in, 0, false);
 }
 
-/* A part of one node's blocks, which have come by the rails, goes round this node. */
+/* Passes a part of one node's blocks, which have come over the rails, round this node. */
 static void node_part(struct alg *a, const struct nodes *g, const struct stripes *planes,
                       unsigned at, struct part p)
 {
@@ -388,7 +388,8 @@ static void scatter_part(struct alg *a, const struct nodes *g, const struct ring
     ring_recv_reduce(a, rail, end ? alg_ref(BUF_OUT, p.off) : sum, sum, p.len, end);
 }
 
-/* One node's blocks: summed in this node, then by the rail's switches, which send them there. */
+/* Sums one node's blocks in this node, and then by the rail's switches, which send the result
+ * there. */
 static void scatter_by_switches(struct alg *a, const struct nodes *g, unsigned at, struct part p,
                                 uint64_t room)
 {

@@ -3,8 +3,9 @@
 
 #include "base/units.h"
 
-/* Up to the top of a tree and back takes at most a round trip between hosts of frames that every
- * switch stores; messages go up whole, and a member that is late keeps the others' slots. */
+/* Up to the top of a tree and back takes at most one round trip between hosts with
+ * store-and-forward switches. The second is for messages that go up as a whole, and for late
+ * members, which keep the others' slots occupied. */
 #define ROUND_TRIPS 2
 #define LEAST_PS    (10 * PS_PER_US)
 #define LEAST_SLOTS 64

@@ -44,7 +44,7 @@ static inline bool coll_rooted(enum coll_kind k)
 const char *coll_name(unsigned kind); /* "all_reduce", as in nccl-tests; "?" of none */
 
 enum coll_algo {
-    ALGO_RING,       /* pipelined ring, a channel after the other in proportion to their rates */
+    ALGO_RING,       /* pipelined ring, over all channels in proportion to their rates */
     ALGO_SHARP,      /* in the aggregation nodes of the scale-out network */
     ALGO_TREE,       /* double binary tree */
     ALGO_CHAIN,      /* pipelined chain */
@@ -53,7 +53,7 @@ enum coll_algo {
     ALGO_DIRECT,     /* all peers at once */
     ALGO_NVLS,       /* multimem of the NVSwitches */
     ALGO_HIER,       /* within the node, across the rails by ring, within the node */
-    ALGO_HIER_SHARP, /* the same, across by SHARP */
+    ALGO_HIER_SHARP, /* as ALGO_HIER, with SHARP across the rails */
     ALGO_NVLS_SHARP, /* within the node by multimem, across by SHARP */
     ALGO_PROTOCOL,   /* aggregation protocols (protocols/), by their seats */
     ALGO_PROTOCOL_LAST = ALGO_PROTOCOL + PROTO_SEATS - 1,
@@ -64,8 +64,8 @@ enum coll_algo {
     ALGO_AUTO = ALGO_COUNT /* what the model says is fastest; never in a schedule */
 };
 
-/* Algorithms before this one are there on every fabric that can run them; the others where somebody
- * names them. */
+/* Algorithms before this one are used on every fabric that can run them; the others only if they
+ * are named. */
 #define ALGO_USUAL     ((unsigned)ALGO_PROTOCOL)
 #define COLL_PROTOCOLS (((1u << PROTO_SEATS) - 1) << ALGO_PROTOCOL)
 static inline bool coll_is_protocol(enum coll_algo a)
@@ -73,7 +73,7 @@ static inline bool coll_is_protocol(enum coll_algo a)
     return a >= ALGO_PROTOCOL && a <= ALGO_PROTOCOL_LAST;
 }
 
-/* The protocol that the algorithm is; NULL: it is none, or the seat is empty. */
+/* The protocol of the algorithm; NULL: it is no protocol, or the seat is empty. */
 static inline const struct trib_protocol *coll_protocol(enum coll_algo a)
 {
     return coll_is_protocol(a) ? proto_at(a - ALGO_PROTOCOL) : NULL;
@@ -100,8 +100,8 @@ struct coll_args {
     enum redop op;
     unsigned root;
     unsigned sparse; /* all-to-all: so many blocks of each rank are not empty; 0: all */
-    bool mm_self;    /* NVLS: a GPU's own contribution crosses the switch too (F27), so that 16-bit
-                        floats are rounded once; else the GPU adds it itself (F26) */
+    bool mm_self;    /* NVLS: a GPU's own contribution crosses the switch too (F27), so 16-bit
+                        floats are rounded only once; false: the GPU adds it itself (F26) */
     const struct sched_file *file; /* of ALGO_SCHEDULE: the same at all ranks, until the end of the
                                       operation */
 };

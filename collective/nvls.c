@@ -4,13 +4,13 @@
  * (STEP_MM_LOAD), and writes it through them to all members (STEP_MM_STORE). Shares are striped
  * over the planes in proportion to their links.
  *
- * F26: the switch sums the other members' data and the GPU adds its own, so every GPU sends
- * B (N - 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its
- * own data cross the switch too, and (1 + 1 / N) B leave every GPU.
+ * F26: the switch sums the other members' data and the GPU adds its own, so every GPU sends B (N -
+ * 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its own data
+ * cross the switch too, and (1 + 1 / N) B leave every GPU.
  *
- * The switches read and write members' memory without the members' part, so there is a barrier
- * before (every member has begun the operation and its buffers are valid) and one after (no member
- * reads or writes this memory any more).
+ * The switches access members' memory without the members' doing. So there is a barrier before
+ * (every member has begun the operation, and its buffers are valid) and one after (no member
+ * accesses this memory any more).
  */
 #include "base/assert.h"
 #include "aggregation/mm_proto.h"
@@ -19,11 +19,12 @@
 #include <errno.h>
 
 /*
- * Loads before the first store: as many as the planes carry while a load goes to the switch, on
- * to the members and back, a whole slice each way; and a quarter more, because members
- * that load at once wait for each other. All members load, so each has its share of that number.
- * Fewer leave links idle all the time, more leave them idle at the end, when only stores are left.
- * Fewer than MM_READS, which is the limit of loads in flight: stores would wait behind them.
+ * Number of loads before the first store: as many as the planes carry while a load goes to the
+ * switch, on to the members and back, with a whole slice each way; and a quarter more, because
+ * members that load at the same time wait for each other. All members load, so each gets its share.
+ * Fewer loads would leave links idle all the time; more would leave them idle at the end, when only
+ * stores remain. It is below MM_READS, the limit of loads in flight, so that stores do not wait
+ * behind loads.
  */
 static unsigned ahead_of(const struct alg *a, const struct stripes *p, unsigned members)
 {
@@ -71,8 +72,8 @@ void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p)
     a->n_fence = 1;
 }
 
-/* Multiples of the switch's slice: shorter loads cost it as much, and fewer long ones are in flight
- * at a time. */
+/* Cuts into multiples of the switch's slice: shorter loads cost the switch as much as whole slices,
+ * and of longer ones fewer are in flight. */
 static struct cut mm_cut(const struct alg *a, const struct stripes *p, uint64_t len)
 {
     struct cut c = alg_cut(a, p, len, 1);

@@ -55,7 +55,8 @@ static int64_t model_ps(const struct fabric *f, const struct trib_protocol *p, u
     return p->model(&m);
 }
 
-/* Asked of its formula: the interface has nothing that says so. */
+/* Whether the protocol's sums go up to the root. Its formula tells, as the interface has no flag.
+ */
 static bool climbs(const struct fabric *f, const struct trib_protocol *p)
 {
     return p->sw && p->model && model_ps(f, p, 100000000000) != model_ps(f, p, 1000000000);
@@ -91,7 +92,7 @@ static uint64_t sum_of(const uint64_t *bps, unsigned n)
     return sum;
 }
 
-/* What the ports of each host carry at least, for each of its ranks: no trees carry more. */
+/* Least rate per rank of a host's ports: no trees can carry more. */
 static uint64_t bound_bps(const struct fabric *f, const struct fab_members *m)
 {
     uint64_t least = 0;
@@ -129,7 +130,7 @@ static bool other_ports(const struct fabric *f, const struct protocol_trees *t, 
     return true;
 }
 
-/* Whether all carry more with this one. */
+/* Whether all trees together carry more with this one. */
 static bool tree_gains(const struct fabric *f, struct protocol_trees *t, uint16_t tree,
                        const struct fab_members *m)
 {

@@ -12,17 +12,17 @@ struct protocol_trees {
 };
 
 /*
- * Of the trees list[0..n) the first that reaches all members, and each further one with which all
- * carry more: an instance of the protocol costs memory and slots of switches. A protocol whose formula
- * depends on the rate of links between switches of the tree climbs it. Of another one the first
- * switches sum, or none do: what it has of a further tree is another port of each host. Without
- * a switch half it needs no tree. most: trees, at least 1.
+ * Chooses from list[0..n) the first tree that reaches all members, and each further tree with which
+ * all together carry more: an instance of the protocol costs memory and slots of switches. A
+ * protocol climbs the tree if its formula depends on the rate of links between switches. Otherwise
+ * only first switches sum, or none, and a further tree only adds another port of each host. A
+ * protocol without a switch half needs no tree. most: most trees, at least 1.
  */
 struct protocol_trees protocol_choose_trees(const struct fabric *f, const struct trib_protocol *p,
                                             const uint16_t *list, unsigned n,
                                             const struct fab_members *m, unsigned most);
-/* What each of them carries, and a share is in proportion to it. without: those (bits) that are not
- * in use. */
+/* The rates of the trees; shares are in proportion to them. without: bits of trees that are not in
+ * use. */
 struct sched_trees protocol_shares(const struct fabric *f, const struct protocol_trees *t,
                                    const struct fab_members *m, unsigned without);
 

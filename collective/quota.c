@@ -14,16 +14,16 @@
 #define USEFUL (2 * AGG_MSG_PKTS)
 
 struct use {
-    uint16_t trees; /* a bit for each of the list: the group of all ranks on it comes here */
+    uint16_t trees; /* bits of the listed trees whose group of all ranks uses this switch */
     uint16_t rails, last_rail;
 };
 
 struct quota_work {
     const struct quota_request *j;
     struct use *use; /* [n_nodes] */
-    unsigned used;   /* bits of trees that are used */
-    uint16_t at;     /* the switch of the least window found last */
-    bool shared;     /* its slots are divided; else it is the window of a group that is less */
+    unsigned used;   /* bits of the trees in use */
+    uint16_t at;     /* the switch that gave the last least window */
+    bool shared;     /* its slots are divided among groups; false: its limit per group is lower */
 };
 
 /* ---- which groups come to which switch ---- */
@@ -45,7 +45,7 @@ static void climb(struct quota_work *w, const struct fab_tree *t, uint16_t leaf,
     }
 }
 
-/* A group of these hosts' ranks on the tree; false: it does not reach them. */
+/* Counts a group of these hosts' ranks on the tree. false: the tree does not reach them. */
 static bool add_group(struct quota_work *w, unsigned bit, uint16_t rail, unsigned n,
                       const uint16_t *host)
 {
@@ -181,7 +181,7 @@ static void leave_out(struct quota_work *w, struct quota_grant *s)
         T_ASSERT(w->used >> bit & 1, "a tree is left out twice");
         w->used &= ~(1u << bit);
         then = smallest(w, &other);
-        if (then <= now && now >= AGG_MSG_PKTS) { /* no window grows */
+        if (then <= now && now >= AGG_MSG_PKTS) { /* leaving it out makes no window larger */
             w->used |= 1u << bit;
             break;
         }
@@ -222,7 +222,7 @@ static void more_of_job(uint32_t *job_groups, unsigned level, unsigned groups)
         *job_groups = (*job_groups & ~(0xffu << shift)) | most << shift;
 }
 
-/* The most groups that members of a group meet on their way up, level by level. */
+/* Counts, level by level, the most groups that members of a group meet on their path up. */
 static void count_levels(const struct quota_work *w, struct quota_grant *s)
 {
     const struct fabric *f = w->j->fab;
@@ -242,7 +242,7 @@ static void count_levels(const struct quota_work *w, struct quota_grant *s)
         }
 }
 
-/* True: no switch's quota can bind, wherever the groups are, so many ranks skip the search. */
+/* Whether no switch's quota can limit any group, wherever they are: then the search is skipped. */
 static bool plenty(const struct quota_request *j, unsigned groups)
 {
     for (unsigned u = 0; u < j->fab->n_nodes; u++) {

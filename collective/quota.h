@@ -29,7 +29,7 @@ struct quota_grant {
     uint32_t rail;          /* of each rail's */
     /* Groups of the job at the leaf, its parent and so on, 8 bits each, as sent in a JOIN. */
     uint32_t job_groups[COLL_TREES], rail_groups;
-    char why[128]; /* the switch that gives less than asked, and why; "": all is */
+    char why[128]; /* the switch that grants less than asked, and why; "": all grant it */
 };
 
 /*

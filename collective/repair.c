@@ -20,7 +20,7 @@ static unsigned step_to(const struct chain *k, unsigned rank, int by)
     return (rank + k->n + (unsigned)by) % k->n;
 }
 
-/* From rank `first` to all others, neighbour by neighbour. */
+/* Passes data from rank `first` to all others, from neighbour to neighbour. */
 static void pass_on(struct chain *k, unsigned first, int by, struct ref at, uint64_t len)
 {
     if (k->rank != first)
@@ -29,8 +29,8 @@ static void pass_on(struct chain *k, unsigned first, int by, struct ref at, uint
         alg_send(&k->a, step_to(k, k->rank, by), 0, at, len);
 }
 
-/* To rank `last`, in the order of ranks that ends there: each rank reduces what it receives with
- * `own` into `acc`, the last one into `dst`. */
+/* Reduces along the chain towards rank `last`: each rank reduces what it receives and `own` into
+ * `acc`, the last one into `dst`. */
 static void gather_up(struct chain *k, unsigned last, struct ref own, struct ref acc,
                       struct ref dst, uint64_t len, bool final)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rings (F20, F21): reduce-scatter and all-gather of N blocks in N - 1 steps each. In
- * step t of the reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so
- * that block c is summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo N, whatever the timing:
- * results are reproducible.
+ * Rings (F20, F21): reduce-scatter and all-gather of N blocks in N - 1 steps each. In step t of the
+ * reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so that block c is
+ * summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo N, whatever the timing: results are
+ * reproducible.
  *
  * Slices keep the links busy: a slice of step t leaves as soon as the same slice of step t - 1 is
  * reduced, while the slices next to it are still in flight. A step then costs max(chunk time, slice
  * time + path latency), so slices are small (an eighth of a block's stripe on the slowest edge),
  * but whole packets, and at most SCHED_SLICE_MAX.
  *
- * Where a step has costs of its own (`step` of the fabric's costs), they show: as NCCL's kernels do, a
- * rank begins a step on a channel when it has noticed all of the step before it there, in as few
+ * If a step has costs of its own (`step` of the fabric's costs), a rank begins a step on a channel
+ * once it has noticed all of the previous step there, as NCCL's kernels do, and uses as few
  * messages as possible.
  *
  * Where neighbours have several channels (planes of NVSwitches), a block is striped over them in
@@ -21,7 +21,7 @@
 #include "base/assert.h"
 #include "collective/alg.h"
 
-#define ROUND_MAX (512ULL << 10) /* of a block at a time, where partial sums are in BUF_TMP */
+#define ROUND_MAX (512ULL << 10) /* bytes of a block at a time, if partial sums are in BUF_TMP */
 #define ROUND_STEPS                                                                                \
     (32ULL << 20) /* the same over all channels where steps show: some of their time, so that it \
                      hides in long blocks */
@@ -164,7 +164,7 @@ static struct ref part_sum(const struct ring_part *p, unsigned i)
     return alg_ref(BUF_TMP, p->tmp + i % RING_PART_BUF * p->len);
 }
 
-/* A part of the block of the rank that is `back` before this one in the ring. */
+/* A part of the block of the rank `back` places before this one in the ring. */
 static struct ref part_of(const struct alg *a, const struct team *t, const struct ring_part *p,
                           unsigned back)
 {
@@ -188,7 +188,7 @@ uint64_t ring_rounds(const struct team *t, uint64_t each)
     return (each + most - 1) / most;
 }
 
-/* The user's buffer holds this rank's block only: long blocks go round part by part. */
+/* The user's buffer has room only for this rank's block, so long blocks go round part by part. */
 int alg_ring_reduce_scatter(struct alg *a)
 {
     struct nodes g;

@@ -11,7 +11,7 @@
 
 /* ---- building ---- */
 
-/* Spread also where peers are few multiples apart: all of them have lanes of the same kinds. */
+/* A hash that also spreads peers with a regular distance, which have lanes of the same kinds. */
 static unsigned bucket_of(enum lane_kind kind, unsigned peer, unsigned chan)
 {
     return (peer * 97 + chan * 5 + kind) % SCHED_BUCKETS;
@@ -70,7 +70,7 @@ static int lane_fit(struct lane *l, uint32_t room, uint32_t deps)
     to.steps = realloc(l->steps, room * lane_stride(&to));
     if (!to.steps)
         return -ENOMEM;
-    /* The last step first: its new memory is free. */
+    /* Move the last step first, as its new place overlaps no step that is still to be moved. */
     l->steps = to.steps;
     for (uint32_t i = deps > l->deps ? l->n : 0; i--;)
         memmove(lane_step(&to, i), lane_step(l, i), lane_stride(l));
@@ -101,7 +101,7 @@ struct dep sched_add(struct sched *s, unsigned lane, const struct step *st)
     return (struct dep){.lane = lane, .count = l->n};
 }
 
-/* Returns the memory that lanes have allocated by doubling and do not use. */
+/* Frees the memory that lanes have allocated by doubling and do not use. */
 static void trim(struct sched *s)
 {
     for (unsigned i = 0; i < s->n_lanes; i++)
@@ -327,7 +327,7 @@ uint64_t sched_step_bytes(const struct sched *s)
                                                                              : block;
 }
 
-/* The file says what it is a schedule of. */
+/* Whether the arguments are those for which the file has a schedule. */
 static bool is_of_file(const struct sched_in *in)
 {
     const struct sched_file *f = in->file;
@@ -356,7 +356,7 @@ static int in_check(const struct sched_in *in)
     return 0;
 }
 
-/* One rank alone: its input is the result. */
+/* A single rank: copies its input, which is the result. */
 static void copy_own(struct alg *a)
 {
     alg_copy(a, alg_ref(BUF_OUT, 0), alg_ref(BUF_IN, 0), a->s->in_bytes, true);

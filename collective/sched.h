@@ -44,14 +44,14 @@ enum lane_kind {
 enum { GROUP_ALL, GROUP_RAIL }; /* peer of an AGG lane */
 
 enum step_op {
-    STEP_SEND,     /* a, len bytes (0: a message of no bytes) */
-    STEP_RECV,     /* to dst (BUF_SLOT: stays in the lane's slot, or in the memory a, which no step
+    STEP_SEND,   /* a, len bytes (0: a message of no bytes) */
+    STEP_RECV,   /* to dst (BUF_SLOT: stays in the lane's slot, or in the memory a, which no step
                      uses until the step that reads the slot is done, where a is not BUF_NONE) */
-    STEP_REDUCE,   /* dst = a op b; with last and OP_AVG divided by nranks */
-    STEP_COPY,     /* dst = a; with last and OP_AVG divided too. len 0 and no buffers: a place where
+    STEP_REDUCE, /* dst = a op b; with last and OP_AVG divided by nranks */
+    STEP_COPY,   /* dst = a; with last and OP_AVG divided too. len 0 and no buffers: a place where
                      more dependencies meet than one step has room for */
-    STEP_AGG,      /* a up where it is not BUF_NONE, the result to dst where it is not BUF_NONE;
-                     agg says which collective; with last and OP_AVG divided */
+    STEP_AGG, /* sends a up unless it is BUF_NONE, gets the result to dst unless that is BUF_NONE;
+                     agg: the collective; with last and OP_AVG divided */
     STEP_MM_LOAD,  /* dst = sum over the members' buffers `region` at offset off; with last and
                      OP_AVG divided. Members: the ranks of this rank's domain */
     STEP_MM_STORE, /* a to all members' buffers `region` at offset off */
@@ -179,7 +179,7 @@ struct sched {
     struct lane *lane;
     uint32_t n_steps;
     uint32_t bucket[SCHED_BUCKETS]; /* lanes by their names: index + 1, then lane.next */
-    int rc;                         /* once something did not fit */
+    int rc;                         /* the first error while building; 0: none */
 };
 
 static inline unsigned sched_slots(const struct sched_topo *t)
@@ -191,11 +191,11 @@ static inline unsigned sched_slots(const struct sched_topo *t)
  * this topology), -ENOMEM. After 0 sched_free() is the caller's. */
 int sched_init(struct sched *s, const struct sched_in *in);
 void sched_free(struct sched *s);
-/* May it start when done[] steps of each lane are done? */
+/* Whether the step may start when done[] steps of each lane are done. */
 bool sched_ready(const struct step *st, const uint64_t *done);
 const char *sched_algo_name(enum coll_algo a); /* "?": of an empty seat, or none */
-/* About the bytes that a rank sends in a step: its block; where it sends to all at once, all of
- * theirs. */
+/* Approximate bytes that a rank sends in a step: a block, or the blocks of all if it sends to all
+ * at once. */
 uint64_t sched_step_bytes(const struct sched *s);
 /* Is the algorithm one of the collective's, whatever the topology? Not ALGO_SCHEDULE, which depends
  * on the file. */

@@ -120,7 +120,7 @@ int alg_sharp_barrier(struct alg *a)
     if (!n)
         return -ENOTSUP;
     while (tree + 1 < n && !a->s->in.topo->tree_bps[tree] && a->s->in.topo->tree_bps[n - 1])
-        tree++; /* those that carry nothing are not in use */
+        tree++; /* skip trees that carry nothing */
     alg_put(a, LANE_AGG, GROUP_ALL, tree, &st);
     return 0;
 }

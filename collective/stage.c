@@ -35,7 +35,7 @@ struct staging {
     uint32_t *up, *down; /* [lanes of was] lane + 1; 0: none */
     uint64_t *at;        /* [lanes of was] offset of the first stage buffer */
     uint64_t *piece;     /* [lanes of was] bytes of one */
-    struct dep **reader; /* [lanes of was] of RECV: of each message, who reads its slot */
+    struct dep **reader; /* [lanes of was] RECV: for each message, the step that reads its slot */
 };
 
 static bool is_messages(enum lane_kind k)
@@ -74,7 +74,7 @@ static struct ref piece_of(const struct staging *g, unsigned lane, uint64_t i)
     return (struct ref){.buf = BUF_STAGE, .off = g->at[lane] + i % BUFFERS * g->piece[lane]};
 }
 
-/* Without anything to copy the step only keeps the count. */
+/* A copy step. Without anything to copy it only keeps the lanes' counts equal. */
 static struct step copy_of(struct ref dst, struct ref src, uint64_t len)
 {
     struct step st = {.op = STEP_COPY, .dst = dst, .a = src, .len = len};
@@ -105,7 +105,7 @@ static struct step *maker_of(struct staging *g, const struct step *send)
     return maker;
 }
 
-/* Once all steps are there. */
+/* Adds the hints, once all steps are there. */
 static void give_hints(struct staging *g)
 {
     for (unsigned l = 0; l < g->was->n_lanes; l++) {
@@ -114,7 +114,7 @@ static void give_hints(struct staging *g)
         for (uint64_t i = 0; w->kind == LANE_SEND && g->up[l] && i < w->n; i++) {
             struct step *st = maker_of(g, lane_step(w, i));
 
-            if (!st || st->region == BUF_STAGE) /* sent to several: the hint is for the first */
+            if (!st || st->region == BUF_STAGE) /* has a hint already, for its first message */
                 continue;
             st->region = BUF_STAGE;
             st->off = piece_of(g, l, i).off;
@@ -136,7 +136,7 @@ bool stage_hint(const struct sched *s, const struct step *st, struct stage_hint 
     return true;
 }
 
-/* Host memory that is needed, and the readers of slots. */
+/* Computes the needed host memory, and finds the readers of slots. */
 static int measure(struct staging *g)
 {
     for (unsigned l = 0; l < g->was->n_lanes; l++) {
@@ -174,7 +174,7 @@ static int measure(struct staging *g)
     return 0;
 }
 
-/* Message i of the lane, with the copies before and after it. */
+/* Appends message i of the lane, with the copies before and after it. */
 static void stage_message(struct staging *g, unsigned l, uint64_t i, const struct step *was)
 {
     struct lane *w = &g->was->lane[l];
@@ -216,7 +216,7 @@ static void stage_message(struct staging *g, unsigned l, uint64_t i, const struc
     }
 }
 
-/* The lanes keep their numbers; those of copies come after them. */
+/* Makes the lanes: the old ones keep their numbers, and those of copies follow. */
 static void make_lanes(struct staging *g)
 {
     unsigned n = g->was->n_lanes;

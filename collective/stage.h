@@ -15,9 +15,9 @@
  * step carries it as region BUF_STAGE, `off` and `copy`, which other steps of the CPU do not use.
  */
 struct stage_hint {
-    uint32_t up, step; /* the copy: its lane, and which of its steps */
-    uint32_t send;     /* the lane of messages; the buffer is free when so many of them are done: */
-    uint64_t free_from; /* step + 1 - buffers of a lane, or 0 */
+    uint32_t up, step;  /* the copy: its lane, and which of its steps */
+    uint32_t send;      /* lane of messages; the buffer is free when this many of them are done: */
+    uint64_t free_from; /* step + 1 - BUFFERS, or 0 */
     uint64_t off;       /* of the buffer in BUF_STAGE */
 };
 /* false: there is none. */

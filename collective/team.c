@@ -69,7 +69,8 @@ int alg_everybody(struct alg *a, struct nodes *g)
     return 0;
 }
 
-/* place[r]: the local rank of r. 0: nodes differ in size, or there is nothing to gain. */
+/* Sets place[r] to the local rank of r. Returns the ranks per node; 0: nodes differ in size, or
+ * there is nothing to gain. */
 static unsigned local_ranks(const struct sched_in *in, uint16_t *place, unsigned *n_nodes)
 {
     uint16_t size[FAB_MAX_MEMBERS] = {0};

@@ -51,7 +51,7 @@ static int number_domains(const struct fabric *fab, unsigned nranks, const uint1
     return 0;
 }
 
-/* The longest latency of a rank's links to planes. */
+/* Longest latency of a rank's links to planes. */
 static int64_t plane_latency(const struct topo *t, unsigned rank)
 {
     const struct fab_node *h = &t->fab->nodes[t->fab->hosts[t->host_of_rank[rank]]];
@@ -95,8 +95,8 @@ static bool multimem(struct topo *t)
 }
 
 /*
- * Number of slots with which a lane keeps its channel full: for messages that arrive while a
- * program processes one, posts its slot again and its credit goes back, and as many for short
+ * Number of receive slots with which a lane keeps its channel full: those for messages that arrive
+ * while a program processes one, posts its slot again and sends the credit, times two for short
  * messages.
  */
 static unsigned slots_for(const struct fabric *f)
@@ -163,7 +163,8 @@ void topo_use_trees(struct topo *t, const uint16_t *tree, unsigned n, const stru
         memcpy(t->sched.tree_bps, bps, sizeof(bps));
 }
 
-/* Groups of all ranks are on the scale-out network, unless the ranks share a GPU node. */
+/* Whether the lane's messages stay within a GPU node. Groups of all ranks use the scale-out
+ * network, unless the ranks share a GPU node. */
 static bool lane_is_nvlink(const struct topo *t, const struct lane *l, unsigned rank)
 {
     const struct fab_node *h = &t->fab->nodes[t->fab->hosts[t->host_of_rank[rank]]];

@@ -13,7 +13,7 @@ struct topo {
     unsigned rank, nranks;
     const uint16_t *host_of_rank;
     uint16_t *domain;        /* [nranks], owned */
-    unsigned most;           /* ranks in a GPU node, at most */
+    unsigned most;           /* most ranks in a GPU node */
     struct sched_topo sched; /* for sched_in; valid as long as this struct stays where it is */
 };
 

@@ -13,12 +13,13 @@
 
 #define PARTS    4096u
 #define PART_MIN 4096u
-/* Parts of what is smaller than as many of PART_MIN: short vectors of many ranks have many runs. */
+/* Number of parts of buffers below PARTS_SMALL * PART_MIN bytes, as short vectors of many ranks
+ * have many runs. */
 #define PARTS_SMALL 32u
 #define SMALL_MIN   256u
 #define PER_CHUNK   256u
-/* Readers of a run among which a lane's earlier step is looked for. A block that is sent to all
- * ranks has as many readers, of as many lanes. */
+/* Readers of a run that are searched for an earlier step of the same lane. The number is limited,
+ * because a block that is sent to all ranks has as many readers, of as many lanes. */
 #define LATEST 8u
 
 struct track_reader {
@@ -215,7 +216,7 @@ static int note_run(struct track *t, struct track_run *r, void *arg)
     for (unsigned i = 0; x && i < LATEST; i++, x = x->next)
         if (x->d.lane == q->d.lane) {
             T_ASSERT_HOT(x->d.count <= q->d.count, "steps of a lane are noted out of order");
-            x->d.count = q->d.count; /* steps are noted in order */
+            x->d.count = q->d.count; /* the later step counts, and steps are noted in order */
             return 0;
         }
     n = node_new(t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which step wrote each byte of a buffer last, and which have read it since: what the dependencies
- * of a schedule are found from. For alg.c only.
+ * Records which step last wrote each byte of a buffer, and which steps have read it since, to find
+ * the dependencies of a schedule. For alg.c only.
  */
 #ifndef TRIB_COLLECTIVE_TRACK_H
 #define TRIB_COLLECTIVE_TRACK_H
@@ -10,7 +10,7 @@
 
 struct track;
 
-/* `bytes` long, nothing written. NULL: no memory. */
+/* Makes a tracker of `bytes` unwritten bytes. NULL: out of memory. */
 struct track *track_new(uint64_t bytes);
 void track_free(struct track *t);
 
@@ -18,7 +18,7 @@ void track_free(struct track *t);
  * some more than once. 0 or -ENOMEM. */
 typedef void (*track_fn)(void *arg, struct dep d);
 int track_ask(struct track *t, uint64_t off, uint64_t len, bool write, track_fn fn, void *arg);
-/* Step d reads (writes) the bytes. -ENOMEM. */
+/* Notes that step d reads (writes) the bytes. 0 or -ENOMEM. */
 int track_note(struct track *t, uint64_t off, uint64_t len, bool write, struct dep d);
 
 #endif

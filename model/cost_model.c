@@ -297,7 +297,7 @@ static struct model_samples choose_samples(struct model *m, unsigned n, uint64_t
     return s;
 }
 
-/* Raises the time to that of the busiest link; with very many ranks it counts only the first ones. */
+/* Raises the time to that of the busiest link. With very many ranks only the first ones count. */
 static int raise_to_links(struct model *m, unsigned n, uint64_t work, uint64_t count,
                           struct model_result *o)
 {

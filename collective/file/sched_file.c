@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A schedule from a file: what its numbers mean, and the order of its checks. */
+/* A schedule from a file: the meaning of its numbers, and the order of its checks. */
 #include "collective/file/sched_file_priv.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ uint32_t file_cell(const struct sched_file *f, unsigned rank, struct file_ref r,
         return in + out + at;
     if (!in_place || !in || !out)
         return r.buf == FILE_IN ? at : in + at;
-    if (in < out && r.buf == FILE_IN) /* its block of the larger buffer */
+    if (in < out && r.buf == FILE_IN) /* `in` is the rank's block of `out` */
         at += own;
     if (out < in && r.buf == FILE_OUT)
         at += own;

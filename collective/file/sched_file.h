@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A collective's schedule from a file (docs/schedules.md): the steps of every rank, on chunks of the
- * vector. It is verified when it is read: messages have two ends of one length, no order of events
- * makes ranks wait for each other, steps that may run at the same time touch different memory, and
- * the result is the collective's. So whatever sched_file_load() returns can run.
+ * A collective's schedule from a file (docs/schedules.md): the steps of every rank, on chunks of
+ * the vector. Reading verifies it: both ends of a message have the same length, there is no
+ * deadlock in any order of events, steps that may run at the same time touch different memory, and
+ * the result is the collective's. So every schedule that sched_file_load() returns can run.
  *
- * It is read only after that, and outlives the operations that use it.
+ * It is not changed after that, and must outlive the operations that use it.
  */
 #ifndef TRIB_COLLECTIVE_FILE_SCHED_FILE_H
 #define TRIB_COLLECTIVE_FILE_SCHED_FILE_H
@@ -29,22 +29,22 @@ struct sched_file {
     char name[SCHED_FILE_NAME];
     enum coll_kind kind;
     unsigned nranks, root;
-    uint32_t chunks, scratch; /* of what kinds.h counts; of each rank's scratch memory */
-    bool place[2];            /* it may run out of place (always); in place */
-    char *text;               /* as it was read */
-    uint32_t hash;            /* of it, not 0 */
+    uint32_t chunks, scratch; /* chunks of `count` in kinds.h, and of each rank's scratch memory */
+    bool place[2];            /* may run out of place (always true), in place */
+    char *text;               /* the file's text */
+    uint32_t hash;            /* hash of the text, not 0 */
     /* Steps of rank r: step[first[r]], ... before step[first[r + 1]]. */
     struct file_step *step;
     uint32_t *first, n_steps;
-    uint32_t *after;        /* of all steps: numbers among the rank's */
-    struct file_part *part; /* of all steps: a chunk each */
-    struct file_edge *edge; /* pairs of ranks with messages, in order */
+    uint32_t *after;        /* steps that steps wait for, as numbers within their rank */
+    struct file_part *part; /* chunks of all steps */
+    struct file_edge *edge; /* pairs of ranks with messages, sorted */
     uint32_t n_after, n_parts, n_edges;
 };
 
 /*
- * Reads and verifies. NULL: refused, errs has the mistakes in order of line (errs->n >= 1). The
- * later a check, the fewer mistakes are left to it: what does not match is not executed.
+ * Reads and verifies a schedule. NULL: refused; errs has the mistakes in order of lines (errs->n >=
+ * 1). Each check runs only if the earlier ones passed, so not all mistakes are found at once.
  */
 struct sched_file *sched_file_load(const char *path, struct fab_errors *errs);
 struct sched_file *sched_file_parse(const char *text, const char *path, struct fab_errors *errs);

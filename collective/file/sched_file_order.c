@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages and their order. Message k of rank a to rank b is b's k-th receive from a. For deadlocks a
- * message is one event: a send ends when its message is received, and a receive is posted when
- * everything that its line names has ended. A queue pair has slots for messages that are early, so
- * some schedules that are refused here would run; but how many depends on the size and the fabric.
+ * message is one event: a send ends when its message is received, and a receive is posted once all
+ * steps that its line names have ended. In fact a queue pair has slots for early messages, so some
+ * refused schedules would run; but which ones depends on the size and the fabric.
  */
 #include "collective/file/sched_file_priv.h"
 
@@ -36,7 +36,7 @@ static int edge_order(const struct end *x, const struct end *y)
                               : 0;
 }
 
-/* Sends, or receives, sorted by pair of ranks. Returns how many. */
+/* Collects the sends, or the receives, sorted by pair of ranks. Returns their number. */
 static uint32_t collect(const struct sched_file *f, bool recvs, struct end *e)
 {
     uint32_t n = 0;
@@ -91,8 +91,8 @@ static void join_all(struct sched_file *f, struct build *b, const struct end *x,
     }
 }
 
-/* The step before each of the same FIFO: messages of one direction between two ranks, and what a
- * rank computes itself. */
+/* Finds each step's predecessor in its FIFO. The messages of one direction between two ranks are a
+ * FIFO, and so are the steps that a rank computes itself. */
 static int find_fifos(struct sched_file *f)
 {
     uint32_t *last = malloc((2ul * f->nranks + 1) * sizeof(*last));
@@ -140,7 +140,7 @@ int file_match(struct sched_file *f, struct build *b)
 
 /* ---- order ---- */
 
-/* Of a message: its send. */
+/* The step that stands for the event: of a message its send. */
 static uint32_t event_of(const struct sched_file *f, uint32_t i)
 {
     return file_is_recv(&f->step[i]) ? f->step[i].match : i;
@@ -148,7 +148,7 @@ static uint32_t event_of(const struct sched_file *f, uint32_t i)
 
 typedef bool (*visit_fn)(void *ctx, uint32_t event);
 
-/* What one end of an event waits for; stops where fn returns false. */
+/* Calls fn for each event that this end of an event waits for, until fn returns false. */
 static bool each_wait(const struct sched_file *f, uint32_t i, visit_fn fn, void *ctx)
 {
     const struct file_step *s = &f->step[i];
@@ -168,7 +168,8 @@ static bool each_wait_of(const struct sched_file *f, uint32_t event, visit_fn fn
     return each_wait(f, event, fn, ctx) && (match == FILE_NONE || each_wait(f, match, fn, ctx));
 }
 
-/* Events behind each event, in one array: those of e at next[at[e]], ... before next[at[e + 1]]. */
+/* Successors of each event, in one array: those of e are next[at[e]] up to before next[at[e + 1]].
+ */
 struct graph {
     const struct sched_file *f;
     uint32_t *at, *next, *waits;
@@ -227,7 +228,7 @@ static bool still_waits(void *ctx, uint32_t event)
 
 static const char *names[] = {"send", "recv", "recv_reduce", "reduce", "copy"};
 
-/* From an event that waits back to one that was seen before: a cycle. */
+/* Reports a deadlock: follows waiting events until one repeats, which is on a cycle. */
 static void report_cycle(const struct sched_file *f, const struct graph *g, struct build *b,
                          uint32_t event)
 {
@@ -236,7 +237,7 @@ static void report_cycle(const struct sched_file *f, const struct graph *g, stru
     char text[300];
     size_t at = 0;
 
-    for (uint32_t i = 0; i < f->n_steps; i++) /* now it is on a cycle */
+    for (uint32_t i = 0; i < f->n_steps; i++) /* after this many moves it is on a cycle */
         each_wait_of(f, s.found, still_waits, &s);
     event = s.found;
     first = &f->step[event];

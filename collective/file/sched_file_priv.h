@@ -27,18 +27,18 @@ struct file_step {
     uint32_t first_part;           /* in sched_file.part, n of them */
     uint32_t match;                /* messages: the step at the other end */
     uint32_t prev; /* the step before it of the same FIFO; FILE_NONE: it is the first */
-    bool scratch;  /* it, or the other end, uses scratch memory */
-    bool mixed;    /* it, or the other end, completes some of its chunks and others not */
-    /* By place, of a receive: its message is sent when all that used the memory has ended, so that
-     * it is posted at once. */
+    bool scratch;  /* this step or the other end uses scratch memory */
+    bool mixed;    /* this step or the other end completes only some of its chunks */
+    /* By place, for a receive: its message is sent after all earlier uses of the memory have ended,
+     * so it can be posted at once. */
     bool caused[2];
 };
 
-/* What becomes of a chunk that a step reads or writes. */
+/* A chunk that a step reads or writes. */
 struct file_part {
     uint32_t chunk; /* it is this chunk of the vector, or of its block: chunks differ in length by
                        an element */
-    bool last;      /* it is complete after this step and was not before */
+    bool last;      /* this step completes it */
 };
 
 struct file_edge {
@@ -72,18 +72,18 @@ uint32_t file_cell(const struct sched_file *f, unsigned rank, struct file_ref r,
                    bool in_place);
 const char *file_buf_name(enum file_buf buf);
 
-/* The header and the steps; changes `text`. */
+/* Reads the header and the steps; modifies `text`. */
 int file_read(struct sched_file *f, struct build *b, char *text);
 /* Joins the two ends of messages and the FIFOs. */
 int file_match(struct sched_file *f, struct build *b);
 /*
- * An order in which steps can run, a receive directly after its send; order has n_steps entries.
- * Without one there is a deadlock, which is reported.
+ * Finds an order in which steps can run, each receive directly after its send; order has n_steps
+ * entries. If there is none, reports a deadlock.
  */
 int file_order(const struct sched_file *f, struct build *b, uint32_t *order);
-/* Steps that may run at the same time touch different memory; sets `caused`. */
+/* Checks that steps that may run at the same time touch different memory; sets `caused`. */
 int file_races(struct sched_file *f, struct build *b, const uint32_t *order, bool in_place);
-/* Every rank ends with the collective's result; sets the parts. */
+/* Checks that every rank ends with the collective's result; sets the parts. */
 int file_values(struct sched_file *f, struct build *b, const uint32_t *order, bool in_place);
 /* All of them return 0; -EINVAL: mistakes are reported; -ENOMEM. */
 

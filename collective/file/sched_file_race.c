@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which steps are certainly over when another begins. A step begins after the ends of those that its
- * line names; messages of two ranks begin and end in order; a receive ends after its send has begun,
- * whether it was posted before or not, so what the sender waited for is over then, too. A send's
- * memory has been read once its message is received.
+ * Finds which steps are certainly over when another one begins. A step begins after the ends of
+ * those that its line names. Messages between two ranks begin and end in order. A receive ends
+ * after its send has begun, so the steps that the sender waited for are over then, too. A send has
+ * read its memory once its message is received.
  *
  * Of two steps of a rank on the same chunk, one of which writes, the first in the file must be over
  * when the second begins. A receive begins, for this purpose, when its message is sent.
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one rank: its steps that are over at the beginning and at the end of every step, as bits. */
+/* For one rank: bits of its steps that are over at the beginning and at the end of every step. */
 struct over {
     struct sched_file *f;
     struct build *b;
@@ -30,7 +30,7 @@ struct over {
         uint32_t step, next, chunk;
     } * reading;
     uint32_t n_reading;
-    uint32_t reported; /* the line of the last report: one a step */
+    uint32_t reported; /* line of the last report, as there is one per step */
 };
 
 static uint64_t *step_bits(const struct over *o, uint64_t *of, uint32_t step)
@@ -143,7 +143,7 @@ static void read_cell(struct over *o, struct file_step *s, uint32_t i, struct fi
     o->readers[c] = o->n_reading++;
 }
 
-/* A step reads one of its chunks where it writes another. */
+/* Reports a step that reads a chunk in the same memory in which it writes another one. */
 static void overlap(struct over *o, const struct file_step *s, uint32_t k)
 {
     if (o->reported == s->line)
@@ -171,7 +171,7 @@ static void write_cell(struct over *o, struct file_step *s, uint32_t i, uint32_t
     o->readers[c] = FILE_NONE;
 }
 
-/* In place it is there already: the step is left out. */
+/* Whether the step is left out in place, because its data is already there. */
 static bool is_idle(const struct over *o, const struct file_step *s)
 {
     return s->op == FILE_COPY && file_cell(o->f, s->rank, s->a, 0, o->in_place) ==

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A schedule's text. Lines of words rather than libconfig, which every other file of Tributary is:
- * a schedule is generated, has thousands of steps, and is read by people a step a line.
+ * Reads a schedule's text. Unlike all other files of Tributary it is not libconfig but lines of
+ * words: a schedule is generated, has thousands of steps, and people read one step per line.
  */
 #include "collective/file/sched_file_priv.h"
 
@@ -46,7 +46,7 @@ struct file_reader {
     uint32_t line, head_line[HEADS]; /* 0: not given */
     unsigned rank;                   /* ranks begun */
     bool body, failed_header;
-    bool skip; /* steps of a rank that is not expected */
+    bool skip; /* skip steps, which belong to an unexpected rank */
     uint32_t room_steps, room_after;
     char *word[WORDS + 1];
     unsigned n_words;
@@ -91,7 +91,7 @@ static uint32_t word_number(const char *w)
     return number(w, w + strlen(w));
 }
 
-/* Splits the line at *s into words, and goes on behind it. Comments are no words. */
+/* Splits the line at *s into words, without comments, and moves *s to the next line. */
 static void line_split(struct file_reader *r, char **s)
 {
     char *end = *s + strcspn(*s, "\n"), *p = *s, *save = NULL;
@@ -196,7 +196,7 @@ static void header_line(struct file_reader *r)
     r->head_line[k] = r->line;
 }
 
-/* Before the first rank: what is missing, and what does not go together. */
+/* Checks the header before the first rank: for missing lines, and for values that contradict. */
 static void end_header(struct file_reader *r)
 {
     struct sched_file *f = r->f;
@@ -257,7 +257,7 @@ static void rank_line(struct file_reader *r)
         r->skip = v == NO_VALUE || v >= f->nranks || v < r->rank;
         if (r->skip)
             return;
-        while (r->rank < v) /* the others' mistakes are found, too */
+        while (r->rank < v) /* go on, to find mistakes in the other ranks */
             f->first[r->rank++] = f->n_steps;
     }
     f->first[r->rank++] = f->n_steps;
@@ -293,7 +293,7 @@ static bool take_ref(struct file_reader *r, const char *w, struct file_ref *ref,
     return last < have;
 }
 
-/* The references of a step, in the order in which they are written. */
+/* Reads the references of a step, in the order of the line. */
 static bool take_refs(struct file_reader *r, struct file_step *s, unsigned at)
 {
     struct file_ref *all[FILE_OPS][3] = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank's schedule by a file. The verifier has seen that steps on the same chunks are in order, so
- * the bytes that steps share give their dependencies here as in every algorithm, slice by slice: a
- * slice leaves as soon as the same slice of the step before has come. A step that its line names
- * without a chunk in common is waited for as a whole.
+ * Makes a rank's schedule from a file. The verifier has checked that steps on the same chunks are
+ * in order. So, as in every algorithm, dependencies follow from shared bytes, slice by slice: a
+ * slice leaves as soon as the same slice of the earlier step has come. If a line names a step
+ * without a common chunk, it waits for the whole step.
  *
- * All messages are cut alike (struct alg_edges), so what comes by a wide edge goes on by a narrow
- * one in the same slices.
+ * All messages are cut alike (struct alg_edges), so data from a wide edge goes on over a narrow one
+ * in the same slices.
  */
 #include "base/assert.h"
 #include "collective/alg.h"
@@ -24,7 +24,7 @@ struct ends {
 struct file_run {
     struct alg *a;
     const struct sched_file *f;
-    uint64_t one; /* bytes of what the chunks are of */
+    uint64_t one; /* bytes of the vector that is divided into chunks */
     bool equal;   /* chunks have the same length */
     struct alg_edges edges;
     unsigned slices;
@@ -39,7 +39,7 @@ static uint64_t chunk_bytes(const struct file_run *r, uint32_t chunk, uint64_t *
     return len;
 }
 
-/* Where the k-th chunk of it begins. */
+/* Where the k-th chunk of a reference begins. */
 static struct ref place_of(const struct file_run *r, struct file_ref ref, uint32_t k)
 {
     static const enum step_buf buf[] = {BUF_NONE, BUF_IN, BUF_OUT, BUF_TMP};
@@ -60,7 +60,7 @@ static unsigned channels(const struct file_run *r, unsigned peer)
     return p.n;
 }
 
-/* `len` bytes from the step's chunk k on. */
+/* Appends the step's work on `len` bytes from its chunk k on. */
 static void put_bytes(struct file_run *r, const struct file_step *s, uint32_t k, uint64_t len)
 {
     struct alg *a = r->a;
@@ -90,7 +90,7 @@ static void put_bytes(struct file_run *r, const struct file_step *s, uint32_t k,
     }
 }
 
-/* Chunks that follow each other in memory at both ends are one message. */
+/* Appends a step. Chunks that are contiguous in memory at both ends become one message. */
 static void put_step(struct file_run *r, const struct file_step *s)
 {
     const struct file_part *part = &r->f->part[s->first_part];
@@ -99,7 +99,7 @@ static void put_step(struct file_run *r, const struct file_step *s)
 
     if (s->op == FILE_COPY && file_cell(r->f, s->rank, s->a, 0, in_place) ==
                                   file_cell(r->f, s->rank, s->dst, 0, in_place))
-        return; /* it is there already */
+        return; /* in place, the data is already there */
     for (uint32_t k = 0; k < s->n; k++) {
         len += chunk_bytes(r, part[k].chunk, &off);
         if (whole && k + 1 < s->n)
@@ -124,7 +124,7 @@ static bool meet(const struct file_run *r, const struct file_step *x, struct fil
     return a < b + y->n && b < a + x->n;
 }
 
-/* One of them writes what the other uses. */
+/* Whether one of the steps writes a chunk that the other uses. */
 static bool share_chunk(const struct file_run *r, const struct file_step *x,
                         const struct file_step *y)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs a schedule on symbols instead of numbers: what a chunk of memory holds is a chunk of the
- * vector, the set of ranks whose contributions are in it, and in which order they were added, as a
- * hash. Steps on the same memory are in order (sched_file_race.c), so one order of all steps tells
- * for all.
+ * Runs a schedule on symbols instead of numbers. The value of a chunk of memory is: which chunk of
+ * the vector it holds, the set of ranks whose contributions it includes, and a hash of the order in
+ * which they were added. Steps on the same memory are in order (sched_file_race.c), so one order of
+ * all steps stands for all.
  */
 #include "collective/file/sched_file_priv.h"
 
@@ -14,15 +14,15 @@
 #define NOTHING UINT64_MAX
 
 struct value {
-    uint64_t chunk; /* in the whole of all ranks' blocks; NOTHING: nothing was written yet */
-    uint64_t how;   /* the order of its sum */
+    uint64_t chunk; /* index over all ranks' blocks; NOTHING: not written yet */
+    uint64_t how;   /* hash of the order of its sum */
 };
 
 struct machine {
     struct sched_file *f;
     struct build *b;
     bool in_place;
-    size_t words;    /* of a set of ranks; 0: the collective adds nothing */
+    size_t words;    /* words of a set of ranks; 0: the collective does not reduce */
     size_t *base;    /* [nranks + 1] the first cell of each rank */
     struct value *v; /* of all ranks' cells */
     uint64_t *set;
@@ -47,9 +47,9 @@ static uint64_t *set_of(const struct machine *m, size_t cell)
     return m->set + cell * m->words;
 }
 
-/* ---- what is there at the beginning, and what must be at the end ---- */
+/* ---- initial values, and expected results ---- */
 
-/* The k-th chunk of a rank's `in`, or of its `out`, in the whole. */
+/* Index, over all ranks' blocks, of the k-th chunk of a rank's `in` or `out`. */
 static uint64_t chunk_in(const struct sched_file *f, unsigned rank, uint32_t k)
 {
     switch (f->kind) {
@@ -130,7 +130,7 @@ static bool is_there(struct machine *m, const struct file_step *s, size_t c, str
     return false;
 }
 
-/* dst = x, or x + y; y NOTHING: there is none. */
+/* dst = x + y, or x if y is NOTHING. */
 static void chunk_put(struct machine *m, struct file_step *s, uint32_t k, size_t x, size_t y)
 {
     struct sched_file *f = m->f;
