@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a rank's buffers are: in host memory, or in a GPU's. */
+/* Location of a rank's buffers: host memory, or a GPU's memory. */
 #ifndef TRIB_HOST_BENCH_BUFFER_H
 #define TRIB_HOST_BENCH_BUFFER_H
 

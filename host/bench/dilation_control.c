@@ -14,23 +14,24 @@
  * rate bound it.
  *
  * Search. Each warm-up is a sample (d, needed, us): the dilation, the dilation that its lateness
- * asks for, and the time of an operation. Samples are noisy: the p99 lateness varies by a third,
- * the time by 1 %, of which half is the quantity wanted, and where other programs run one sample in
- * seven needs many times as much as the rest. Hence two estimates:
+ * needs, and the time of an operation. Samples are noisy: the p99 lateness varies by a third, and
+ * the time by 1 %, half of which is the quantity wanted. If other programs run, one sample in seven
+ * needs many times as much as the rest. Hence two estimates:
  *
  *   lag        HELD_MARGIN times the median of `needed`: lateness is about the same at every
  *              dilation that the machine keeps up with
- *   own work   us = whole + own / d, by weighted least squares (own_work()): what the machine
- *              does beside handing frames over is late nowhere, but paid in fabric time. The first
- *              sample is left out, since it touches memory for the first time
+ *   own work   us = whole + own / d, by weighted least squares (own_work()): work other than
+ *              handing frames over makes no hand-off late, but costs fabric time. The first sample
+ *              is left out, because it touches memory for the first time
  *
- * The row runs at the larger of the two, own work with a margin, and above the dilations at which
- * the machine was overloaded. During the search the line is taken to be as flat as its error allows
- * (ERRORS_SEARCH): a dilation that turns out too small costs little, and shows own work best. The
- * fit needs samples a factor of two apart (LESS); where half of what holds is so small that the
- * machine cannot keep up, and the sample says nothing, twice as much serves. `whole` shows at large
- * dilations: where own work binds, the estimate is not taken from far smaller ones, of whose times
- * `whole` is a tenth and varies by a fifth, but needs a sample beyond as well (to_reach()).
+ * The row runs at the larger of the two, with a margin for own work, and above the dilations at
+ * which the machine was overloaded. During the search the line is assumed as flat as its error
+ * allows (ERRORS_SEARCH): a dilation that proves too small costs little, and shows own work best.
+ * The fit needs samples a factor of two apart (LESS). If the machine cannot keep up at half the
+ * dilation, such a sample says nothing, and one at twice the dilation serves. `whole` shows at
+ * large dilations. So if own work is the bound, samples at far smaller dilations are not enough, as
+ * `whole` is only a tenth of their times and varies by a fifth: the search also needs a sample
+ * beyond (to_reach()).
  */
 #include "host/bench/dilation_control.h"
 
@@ -47,23 +48,24 @@
 #define LAG_START_NS 150e3
 #define LAG_LEAST_NS 20e3
 #define LAG_MOST_NS  2e6
-/* Over the expected lag, which varies by a third from run to run. */
+/* Margin over the expected lag, which varies by a third from run to run. */
 #define LAG_MARGIN 1.3
-/* Bytes a second of all ranks: a guess, and a floor, so that overloaded runs cannot lower the rate
- * until no row fits its time. */
+/* Bytes per second of all ranks: a guess, and a lower limit, so that overloaded runs cannot lower
+ * the rate until no row fits its time. */
 #define RATE_START 1.0e9
 #define RATE_LEAST 20e6
-/* A rank's burst is about a window. It may take this share: a guess for the first warm-up;
- * own_work() measures it. */
+/* A rank's burst is about a window. The fraction of an operation that it may take is a guess for
+ * the first warm-up; own_work() measures it. */
 #define BURST_BYTES     (1u << 20)
 #define BURST_TOLERANCE 0.04
-/* max_wall times that one operation may last when nothing less would hold: beyond it, a row reports
- * that it lags instead of blocking the sweep. */
+/* Limit of one operation, in max_wall, if it needs so much to hold. Beyond it, a row reports that
+ * it lags instead of blocking the sweep. */
 #define CAP_WALLS 3.0
 
 /* ---- another try of a row that lagged ---- */
 
-/* Over what the best run needed: a run that lagged needed more than most do. */
+/* Margin over what the best run needed. It is small, because a run that lagged needed more than
+ * most. */
 #define RETRY_MARGIN 1.1
 /* Least step: a smaller one is within the noise of the lag. */
 #define RETRY_LEAST 1.05
@@ -72,13 +74,13 @@
 
 /* ---- the search by warm-ups ---- */
 
-/* Over the median of what warm-ups needed: that varies by a third, and at the median itself half of
- * the runs would lag. */
+/* Margin over the median of what warm-ups needed: it varies by a third, and at the median itself
+ * half of the runs would lag. */
 #define HELD_MARGIN 1.15
-/* Over the dilation at which own work is the tolerance: lateness takes its own part, and rows are to
- * be within 3 % in all. */
+/* Margin over the dilation at which own work equals the tolerance: lateness takes its own part of
+ * it, and rows should be within 3 % in all. */
 #define OWN_MARGIN 2.0
-/* That margin is for short operations: it makes none longer than this part of max_wall. */
+/* The margin is for short operations: it makes none longer than this fraction of max_wall. */
 #define OWN_WALLS (1.0 / 30)
 /* Steps between warm-ups at most. Up: one overloaded or interrupted sample must not end the search
  * far above. Down: the guess is worth little, later samples are worth more (LESS). */
@@ -103,7 +105,7 @@
 #define OWN_NOISE  0.2
 /* Fits of the line, each with weights from the one before. */
 #define PASSES 3
-/* Where own work binds, a sample at this multiple of its estimate shows `whole`, */
+/* If own work is the bound, a sample at this multiple of its estimate shows `whole`, */
 #define REACH 2.0
 /* unless one was at this multiple already: a third less is worth no further warm-up. */
 #define REACHED 1.5
@@ -198,7 +200,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The machine could not copy what this dilation asks for; it was not just interrupted. */
+/* Whether the machine could not keep up at this dilation, rather than being interrupted. */
 static bool overloaded(const struct dilation_tries *t, const struct dilation_try *at)
 {
     double least = at->us;
@@ -222,18 +224,18 @@ static double median_needed(const struct dilation_tries *t)
     return n ? v[(n - 1) / 2] : 0;
 }
 
-/* The sample's time tells own work: memory was touched before, and the machine kept up. */
+/* Whether the sample's time shows own work: memory was touched before, and the machine kept up. */
 static bool tells(const struct dilation_try *a)
 {
     return !a->cold && a->needed < OVERLOADED * a->d;
 }
 
 /*
- * Fits us = whole + own / d by weighted least squares, and returns the d at which own / d is
+ * Fits us = whole + own / d by weighted least squares. Returns the d at which own / d is
  * DILATION_TOLERANCE of the whole, for an `own` that is `errors` standard errors less. 0: samples
- * are not APART. Own work varies most, so a time at a small d, which consists of it, weighs less. A
- * sample that does not tell own work is too long if anything, so it counts where it is shorter than
- * the line says.
+ * are not APART. Own work varies most, so times at small d, which consist of it, weigh less. A
+ * sample that does not show own work can only be too long, so it counts only if it is below the
+ * line.
  */
 static double own_work(const struct dilation_tries *t, double errors)
 {
@@ -266,8 +268,8 @@ static double own_work(const struct dilation_tries *t, double errors)
     return fmax(0, own - errors * error) / (DILATION_TOLERANCE * whole);
 }
 
-/* Lower bound from overload: the least dilation that held above those that were overloaded, or
- * during the search halfway to it. 0: none was. */
+/* Lower bound from overload: the least dilation that held above all overloaded ones, or during the
+ * search halfway to it. 0: none was overloaded. */
 static double above_overload(const struct dilation_tries *t, bool at_last)
 {
     double failed = 0, held = INFINITY;
@@ -284,9 +286,9 @@ static double above_overload(const struct dilation_tries *t, bool at_last)
 }
 
 /*
- * True: samples tell own work at about d. *contrast 0: they are also a factor LESS apart, which the
- * fit needs; else the dilation for the next warm-up: less than d, or more where less was too little
- * to tell anything.
+ * Whether samples at about d show own work. *contrast 0: they are also a factor LESS apart, as the
+ * fit needs. Else it is the dilation of the next warm-up: less than d, or more if the machine could
+ * not keep up at less.
  */
 static bool tried(const struct dilation_tries *t, double d, double *contrast)
 {
@@ -308,9 +310,9 @@ static bool tried(const struct dilation_tries *t, double d, double *contrast)
 }
 
 /*
- * The dilation, at most `cap`, of a warm-up that shows `whole`: needed where own work binds and no
- * sample was at about REACH times its estimate. 0: not needed. Fitted from far smaller dilations
- * alone, the estimate may be half or twice the right one.
+ * The dilation, at most `cap`, of a warm-up that shows `whole`. It is needed if own work is the
+ * bound and no sample was at about REACH times its estimate: fitted from far smaller dilations
+ * only, the estimate may be half or twice the right one. 0: not needed.
  */
 static double to_reach(const struct dilation_tries *t, double lag, double cap)
 {
@@ -327,7 +329,7 @@ static void note_time(struct dilation_tries *t, double us)
     t->least_us = t->least_us > 0 ? fmin(t->least_us, us) : us;
 }
 
-/* What own work asks for, with its margin. */
+/* The dilation that own work needs, with its margin. */
 static double own_bound(const struct dilation_control *p, const struct dilation_tries *t,
                         const struct coll_prediction *pr)
 {
@@ -391,7 +393,7 @@ unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
     return dilation_iters(p, want, pr, dilation);
 }
 
-/* Telling samples are far enough apart for a line through them. */
+/* Whether samples that show own work are far enough apart for a line through them. */
 static bool own_work_known(const struct dilation_tries *t)
 {
     double least = INFINITY, most = 0;
@@ -408,7 +410,8 @@ static void lags(struct fidelity *f, double needed)
     f->needed = RTE_MAX(f->needed, clamp(needed));
 }
 
-/* What is too much shrinks with the dilation, so `needed` is where it is the tolerance. */
+/* The excess is proportional to 1 / dilation, so `needed` is the dilation at which it equals the
+ * tolerance. */
 void dilation_compare(struct fidelity *f, struct dilation_tries *t, uint32_t d, double us)
 {
     double over, own;
@@ -450,7 +453,7 @@ void dilation_learn(struct dilation_control *p, const struct coll_prediction *pr
         p->rate_Bps = fmax(RATE_LEAST, fmin(p->rate_Bps, asked / 2));
         return;
     }
-    /* A bad run counts fully, a good one by half. */
+    /* A bad run replaces the expected lag, a good one moves it by half. */
     double lag = (double)lag_p99_ns;
     if (lag < p->lag_ns)
         lag = (lag + p->lag_ns) / 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The dilation: how much slower than wall time the fabric's clock must run for a row to hold, and
- * whether it held. Pure arithmetic. A row holds if the p99 lateness of a hand-off, in fabric time,
- * times the hand-offs on the critical path is at most 2 % of the predicted time, and so is own
- * work.
+ * Chooses the dilation: how much slower than wall time the fabric's clock must run for a row to
+ * hold; and judges whether it held. Pure arithmetic. A row holds if the p99 lateness of a hand-off,
+ * in fabric time, times the number of hand-offs on the critical path, is at most 2 % of the
+ * predicted time, and own work is, too.
  */
 #ifndef TRIB_HOST_BENCH_DILATION_CONTROL_H
 #define TRIB_HOST_BENCH_DILATION_CONTROL_H
@@ -20,11 +20,11 @@
 #define DILATION_CONTROL 1000u
 
 struct dilation_control {
-    bool adaptive;   /* dilation is "auto" and this job holds the fabric's auto.lock */
+    bool adaptive;   /* the dilation is "auto", and this job holds the fabric's auto.lock */
     double lag_ns;   /* expected p99 lateness, wall time */
     double rate_Bps; /* bytes of all ranks that this machine copies in a second of wall time */
     double max_wall; /* seconds that a timed run may last */
-    double max_op; /* seconds that an operation may last where its dilation may be chosen; 0: three
+    double max_op;   /* seconds that an operation may last if the dilation may be chosen; 0: three
                         max_wall */
 };
 
@@ -32,7 +32,7 @@ struct fidelity {
     bool ok;
     double p99_lag_us; /* fabric time */
     uint32_t needed;   /* the dilation that would have held */
-    bool blind;        /* own work is not known, so nobody can say that the row held */
+    bool blind;        /* own work is unknown, so it is unknown whether the row held */
 };
 
 void dilation_init(struct dilation_control *p, bool adaptive, double max_wall);
@@ -82,8 +82,8 @@ unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
 uint32_t dilation_end(const struct dilation_control *p, struct dilation_tries *t,
                       const struct coll_prediction *pr, uint32_t d);
 /*
- * Judges a run at dilation d by its time, too, which joins the samples. It did not hold, whatever its
- * lateness says,
+ * Also judges a run at dilation d by its time, which is added to the samples. Whatever its lateness
+ * is, it did not hold
  *   if it took over DILATION_APART longer than the fastest run or warm-up, because an operation takes
  *   the same time whenever the machine keeps up;
  *   if own work was more than DILATION_APART of its time;
@@ -95,10 +95,10 @@ void dilation_compare(struct fidelity *f, struct dilation_tries *t, uint32_t d, 
 /* Reopens the search for another run of the same row: DILATION_MORE more, starting from its end. */
 void dilation_again(struct dilation_tries *t);
 /*
- * The dilation of the next attempt after `runs` attempts that lagged, the last one at d: a margin
- * above the least that one of them needed, at most 8 d, and after the first run at most 1.25 d,
- * because something else may have interrupted that, unless it was blind. d itself: an operation
- * would last longer than three max_wall.
+ * The dilation of the next attempt, after `runs` attempts that lagged, the last one at d. It is a
+ * margin above the least that one of them needed, and at most 8 d. After the first run it is at
+ * most 1.25 d, because something may have interrupted that run, unless it was blind. d itself: an
+ * operation would last longer than three max_wall.
  */
 uint32_t dilation_retry(const struct dilation_control *p, const struct coll_prediction *pr,
                         uint32_t d, uint32_t least_needed, unsigned runs, bool blind);

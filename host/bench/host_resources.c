@@ -15,8 +15,8 @@ static size_t host_resources_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The value of a line "key 123" or "key: 123 kB" of a file; key "": of a file with only a number.
- * False: no such file or line, or "max". */
+/* Reads the value of a line "key 123" or "key: 123 kB"; key "": the file has only a number. False:
+ * no such file or line, or "max". */
 static bool value_of(const char *path, const char *key, unsigned long long *value)
 {
     FILE *f = fopen(path, "re");
@@ -55,8 +55,8 @@ static size_t left_in(const char *dir, bool v2)
     return limit > used ? (size_t)(limit - used) : 0;
 }
 
-/* The least of the group and of all groups above it. A container may see its own group as the root:
- * names that do not exist are skipped. */
+/* The least of what is left to the group and to all groups above it. Skips names that do not exist,
+ * since a container may see its own group as the root. */
 static size_t left_under(const char *root, char *name, bool v2)
 {
     size_t left = SIZE_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Resources of the machine that this process can use: memory, because the kernel overcommits and
- * kills in the middle of a run, so a run that does not fit is refused at its start; and cores.
+ * Resources of the machine that this process can use: cores, and memory. The kernel overcommits
+ * memory and would kill a run in the middle, so a run that does not fit is refused at its start.
  */
 #ifndef TRIB_HOST_BENCH_HOST_RESOURCES_H
 #define TRIB_HOST_BENCH_HOST_RESOURCES_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 struct host_resources {
-    size_t bytes;     /* of memory, by the tightest limit; SIZE_MAX: not known */
+    size_t bytes;     /* available memory by the tightest limit; SIZE_MAX: not known */
     char by[64];      /* that limit: "MemAvailable", "the cgroup's limit" */
-    size_t addresses; /* that may still be mapped; SIZE_MAX: any */
+    size_t addresses; /* address space that may still be mapped; SIZE_MAX: no limit */
 };
 void host_resources_find(struct host_resources *r);
 /* Memory left to a process of the cgroups in the file `of` (/proc/PID/cgroup), by the limits of

@@ -16,7 +16,7 @@ struct nvls_hw {
     struct multicast *m;
     struct test_pattern val;
     unsigned n;
-    size_t recv; /* where the receive buffer begins in each GPU's memory, behind the send buffer */
+    size_t recv; /* offset of the receive buffer in each GPU's memory, after the send buffer */
 };
 
 bool nvls_hw_has(enum dtype t, enum redop op)
@@ -164,7 +164,8 @@ int nvls_hw_place(struct nvls_hw *h, struct row *r, int place, char *err)
         rc = nvls_hw_run(h, r, place, res->iters, &s);
         res->time_us = s / res->iters * 1e6;
     }
-    if (!rc && h->o->check && place == IN_PLACE) { /* its input is a sum of sums by now */
+    if (!rc && h->o->check &&
+        place == IN_PLACE) { /* fill again: the input is a sum of sums by now */
         nvls_hw_look(h, r, place, false);
         rc = nvls_hw_run(h, r, place, 1, &s);
     }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times of the timed operations of a row, one by one. They run back to back: the k-th ends when the
- * last rank has seen its end, and takes the time since the end of the one before, or since the
- * common start. So their mean is the row's time of an operation. A rank may have begun the next
- * one meanwhile.
+ * Times of the single timed operations of a row, which run back to back. An operation ends when the
+ * last rank has seen its end. Its time is that since the end of the previous operation, or since
+ * the common start, so the mean is the row's time of an operation. A rank may begin the next
+ * operation before that.
  */
 #ifndef TRIB_HOST_BENCH_OP_TIMES_H
 #define TRIB_HOST_BENCH_OP_TIMES_H
 
 #include <stdint.h>
 
-#define OP_TIMES_KEPT 65536u /* of more operations only statistics are kept */
+#define OP_TIMES_KEPT 65536u /* with more operations only statistics are kept */
 
 struct json_t;
 
 struct op_times {
-    unsigned n; /* operations that the statistics are of; 0: they are not known */
+    unsigned n; /* number of operations in the statistics; 0: not known */
     double *us; /* [n]; NULL: not kept */
     double min_us, median_us;
     double p99_us;    /* the smallest that at least 99 % of them do not exceed */
-    double stddev_us; /* of the sample, by n - 1; of one operation 0 */
+    double stddev_us; /* sample standard deviation (n - 1); 0 for one operation */
 };
 
 /* ends_ps: fabric time since the common start at which each of n operations ended, ascending.

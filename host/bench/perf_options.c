@@ -38,7 +38,7 @@ static const char *list_ops(unsigned i)
     return i < OP_COUNT ? redop_name(i) : NULL;
 }
 
-/* "": nobody sits there. */
+/* Whether the algorithm's name is "", as that of an empty protocol seat. */
 static bool is_empty_seat(unsigned i)
 {
     return coll_is_protocol((enum coll_algo)i) && !coll_protocol((enum coll_algo)i);
@@ -59,7 +59,7 @@ static const char *list_collectives(unsigned i)
     return i < COLL_KINDS ? coll_name(i) : NULL;
 }
 
-/* In order, each once. */
+/* Reads a list of algorithms, in order of preference, each at most once. */
 static int take_policy(void *into, const struct option_row *r, const char *label, const char *value,
                        char *err)
 {
@@ -420,7 +420,7 @@ int options_force_algo(struct perf_opts *o, const char *name, char *err)
         snprintf(err, OPT_ERR, "TRIB_ALGO: found \"%.64s\", expected none with --schedule", name);
         return OPT_BAD;
     }
-    if (o->algos < 1u << ALGO_SCHEDULE) { /* and nothing after it */
+    if (o->algos < 1u << ALGO_SCHEDULE) { /* no ALGO_SCHEDULE, and nothing after it */
         o->policy[0] = (enum coll_algo)__builtin_ctz(o->algos);
         o->n_policy = 1;
     }

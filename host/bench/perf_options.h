@@ -14,14 +14,14 @@
 #define PERF_MAX_SIZES 512
 #define PERF_MAX_ITERS 1000000u
 #define OPT_ERR        256
-#define PERF_ROW_WALL  60.0  /* seconds of a row, unless --max-wall says otherwise, */
-#define PERF_RUN_WALL  2.0   /* of a timed run then, and */
-#define PERF_RUNS      5     /* else so many of them in a row */
+#define PERF_ROW_WALL  60.0  /* default of --max-wall: seconds of a row */
+#define PERF_RUN_WALL  2.0   /* seconds of a timed run without --max-wall */
+#define PERF_RUNS      5     /* timed runs for which --max-wall has time */
 #define PERF_TREES     (~0u) /* all trees that reach the ranks */
 
 /* Requested algorithms are a bit mask over coll_algo, auto included. 0: none requested. */
 #define ALGOS_ASKED ((int)ALGO_AUTO + 1)
-/* Those that the collective and the fabric have; protocols run when they are named. */
+/* All algorithms that collective and fabric support, without protocols, which must be named. */
 #define ALGOS_ALL (((1u << ALGO_COUNT) - 1) & ~COLL_PROTOCOLS)
 /* Requested and reported like an algorithm, but run by this machine's own GPUs (nvls_hw.h). */
 #define PERF_NVLS_HW ((enum coll_algo)ALGOS_ASKED)
@@ -32,28 +32,28 @@ struct perf_opts {
     enum coll_kind coll;
     unsigned ranks; /* 0: one on every host */
     uint64_t min_bytes, max_bytes, step_bytes;
-    unsigned factor; /* 0: steps of step_bytes */
+    unsigned factor; /* of one size to the next; 0: steps of step_bytes */
     unsigned iters, warmup, check, root;
-    unsigned sparse;            /* of alltoall; 0: not */
+    unsigned sparse;            /* blocks of a sparse alltoall; 0: not sparse */
     bool mm_self;               /* as in coll_args */
     unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo (and PERF_NVLS_HW) */
     struct option_order type_order, op_order, algo_order; /* as given */
     unsigned tree, window;
     bool error;        /* measure ULP */
-    unsigned n_policy; /* 0: the usual one */
+    unsigned n_policy; /* 0: the default policy */
     enum coll_algo policy[ALGO_COUNT];
     bool forced;             /* algos came from the environment */
     unsigned place;          /* PLACE_BOTH, ... */
     double max_wall;         /* seconds that a row may last */
-    double run_wall;         /* and one timed run of it */
+    double run_wall;         /* seconds that one timed run of it may last */
     const char *json, *csv;  /* files of results; NULL: none */
     bool wide;               /* every column, on lines of any length */
     const char *timeline;    /* file of a time line; NULL: none */
-    unsigned timeline_row;   /* which row's; 0: the last */
-    struct provenance *from; /* of the results; NULL: not told */
-    const char *rsh;         /* how ranks start on hosts that are outside */
+    unsigned timeline_row;   /* the row to record; 0: the last */
+    struct provenance *from; /* origin of the results; NULL: not reported */
+    const char *rsh;         /* command that starts ranks on hosts outside */
     const char *schedule;    /* --schedule; NULL: none */
-    struct sched_file *file; /* and what is in it (schedule_option.h) */
+    struct sched_file *file; /* its contents (schedule_option.h) */
     const char *mem;         /* --mem; NULL: host */
     int gpu;                 /* BUFFER_HOST, or the GPU whose memory buffers are in */
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What single options cannot show: their combinations, and what follows from them. */
+/* Checks of combinations of options, and values that follow from them. */
 #include "host/bench/perf_options.h"
 
 #include "host/bench/buffer.h"
 
-/* Does the type have an error in ULP, and the reduction an exact sum? */
+/* Whether --error applies: the type has ULPs, and the reduction is a sum. */
 bool options_has_error(enum coll_kind k, enum dtype t, enum redop op)
 {
     return coll_reduces(k) && dtype_is_float(t) && (op == OP_SUM || op == OP_AVG);
@@ -102,7 +102,7 @@ size_t options_buffer(const struct perf_opts *o, unsigned nranks)
 {
     size_t bytes = o->max_bytes;
 
-    if (o->sparse) /* what is not sent has its place too */
+    if (o->sparse) /* buffers have places also for blocks that are not sent */
         bytes = o->max_bytes / o->sparse * nranks + nranks * 8;
     return (bytes + 4096) & ~(size_t)4095;
 }

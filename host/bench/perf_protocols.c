@@ -12,7 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Large fabrics take a while to load; hardly any conf has the word. */
+/* Whether the conf has the word "protocol": loading a large fabric takes long, and few confs have
+ * it. */
 static bool mentions_protocol(const char *path)
 {
     FILE *in = input_stream(path);
@@ -42,7 +43,8 @@ static bool is_conf(const char *arg)
     return n > 5 && !strcmp(arg + n - 5, ".conf");
 }
 
-/* A conf with mistakes has none of its protocols: they are told before an option that names one. */
+/* Reports mistakes in the conf. Such a conf provides no protocols, so this comes before errors
+ * about options that name one. */
 static int show_mistakes(const char *conf)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));

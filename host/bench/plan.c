@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Planning before a rank is started: hosts of ranks, aggregation trees, and which algorithms the
- * collective has and the fabric can run. Refuses what cannot work.
+ * Plans a sweep before ranks are started: hosts of ranks, aggregation trees, and the algorithms
+ * that the collective has and the fabric can run. Refuses sweeps that cannot work.
  */
 #include "host/bench/nvls_hw.h"
 #include "host/bench/sweep.h"
@@ -80,7 +80,7 @@ static int choose_trees(struct sweep *s, char *err)
 
 /* ---- algorithms ---- */
 
-/* The collective has the algorithm, on some fabric. */
+/* Whether the collective has the algorithm, on some fabric. */
 static bool collective_has(const struct sweep *s, enum coll_algo a)
 {
     const struct sched_in in = {
@@ -97,15 +97,15 @@ static bool collective_has(const struct sweep *s, enum coll_algo a)
     return rc != -ENOTSUP;
 }
 
-/* NVSwitches and protocols read and write buffers themselves, and do not reach those that are
- * staged. */
+/* Whether the algorithm cannot use staged buffers: NVSwitches and protocols access buffers
+ * themselves. */
 static bool beyond_gpus(const struct sweep *s, enum coll_algo a)
 {
     return s->o->gpu != BUFFER_HOST &&
            (a == ALGO_NVLS || a == ALGO_NVLS_SHARP || coll_is_protocol(a));
 }
 
-/* The model can predict it for a few elements on this fabric. */
+/* Whether the fabric can run the algorithm: the model predicts it for a few elements. */
 static bool fabric_has(const struct sweep *s, enum coll_algo a)
 {
     struct coll_args args = {.kind = s->o->coll,
@@ -180,8 +180,8 @@ static void find_algos(struct sweep *s, unsigned among)
             s->exist |= 1u << a;
 }
 
-/* This machine's own GPUs: if they cannot run, the other algorithms run and the report tells;
- * without other algorithms they are refused. */
+/* Decides about rows of this machine's own GPUs. If the GPUs cannot run them, the other algorithms
+ * run and the report says so; without other algorithms the sweep is refused. */
 static int choose_hw(struct sweep *s, unsigned others, char *err)
 {
     s->by_hw = !nvls_hw_can(s->o, s->nranks, s->no_hw);
@@ -199,8 +199,8 @@ static int choose_algos(struct sweep *s, unsigned asked, char *err)
 
     for (unsigned i = 0; i < s->o->n_policy; i++)
         policy |= 1u << s->o->policy[i];
-    /* Predicting an algorithm that was not requested may take longer than the run: direct sends
-     * millions of messages among thousands of ranks. */
+    /* Do not predict algorithms that were not requested: that may take longer than the run, as
+     * direct sends millions of messages among thousands of ranks. */
     bool named = asked && asked != ALGOS_ALL && !(asked >> ALGO_AUTO & 1);
 
     unnamed = ALGOS_ALL | ((asked | policy) & COLL_PROTOCOLS);

@@ -44,7 +44,7 @@ static void text_cell(FILE *out, const char *s)
     fputc('"', out);
 }
 
-/* null, and a key that the row does not have: an empty cell. */
+/* Writes a cell. null, and a key that the row lacks, give an empty cell. */
 static void cell(FILE *out, const json_t *v)
 {
     if (json_is_string(v))

@@ -13,7 +13,7 @@ static void time_cell(char *buf, size_t n, double us)
     snprintf(buf, n, us < 10000 ? "%.2f" : us < 100000 ? "%.1f" : "%.0f", us);
 }
 
-/* So many significant digits that it takes no more than 7 characters. */
+/* Formats a rate with as many significant digits as fit in 7 characters. */
 static void rate_cell(char *buf, size_t n, double gbps)
 {
     snprintf(buf, n, gbps < 1000 ? "%.3f" : gbps < 10000 ? "%.2f" : "%.0f", gbps);
@@ -38,7 +38,7 @@ static void heads(FILE *out)
             "", "(us)", "(GB/s)", "(GB/s)");
 }
 
-/* Of a schedule the beginning, which the heading has in full. */
+/* Formats the algorithm's name. A schedule's name is shortened; the heading has all of it. */
 static void algo_cell(char *buf, const char *name)
 {
     if (strlen(name) > NAME)
@@ -107,7 +107,8 @@ static void print_run(FILE *out, const struct row *r, const struct run_result *r
             row_busbw(r, run->time_us), wrong);
 }
 
-/* The run whose fidelity the row shows: the one that lagged most, else the slower clock. */
+/* The run whose fidelity the row shows: the one that lagged more, else that of the larger dilation.
+ */
 static const struct run_result *worse(const struct row *r)
 {
     const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
@@ -121,7 +122,8 @@ static const struct run_result *worse(const struct row *r)
     return a->dilation >= b->dilation ? a : b;
 }
 
-/* The busiest link: measured bytes of one operation, and the share of its time that they took. */
+/* The busiest link: measured bytes of one operation, and the fraction of its time that they took.
+ */
 static void print_link(FILE *out, const struct run_result *run)
 {
     if (run->valid && run->link.known)
@@ -151,7 +153,8 @@ static void print_model(FILE *out, const struct row *r, const struct run_result 
         fprintf(out, " %10s", "-");
 }
 
-/* A GPU's own links are not known, and nothing is emulated that could lag. */
+/* Columns of rows by real GPUs: their links are not known, and nothing is emulated that could lag.
+ */
 static void print_hw(FILE *out, const struct row *r, const struct run_result *run)
 {
     fprintf(out, "  %9s %6s", "-", "-");
@@ -191,7 +194,7 @@ static void wide_row(FILE *out, const struct row *r)
         fprintf(out, "  lag (needs %" PRIu32 ")\n", w->fid.needed);
 }
 
-/* ---- what is told below ---- */
+/* ---- lines below a row ---- */
 
 static const char *const place_name[] = {"out-of-place", "in-place"};
 
@@ -237,7 +240,7 @@ static uint64_t counter_find(const struct row_counters *c, const char *name, boo
     return 0;
 }
 
-/* What a protocol has left to the ranks that it is there to do in switches. */
+/* Reports packets that a protocol left to ranks although switches should have summed them. */
 static void print_unsummed(FILE *out, const struct row *r, bool wide)
 {
     for (int p = 0; p < PLACES; p++) {

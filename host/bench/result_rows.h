@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-/* staged: with the time of copies to and from a GPU, where it is wide. */
+/* staged: the wide table also has the time of copies to and from a GPU. */
 void result_rows_heads(FILE *out, const char *algo, bool wide, bool staged);
 void result_rows_print(FILE *out, const struct row *r, bool wide);
 

@@ -15,7 +15,7 @@ static const char *fab_name(const struct fabric *fab, const uint16_t *host_of_ra
     return fab->nodes[fab->hosts[host_of_rank[rank]]].name;
 }
 
-/* Hundreds of ranks fill the hosts in order: the first and the last locate all of them. */
+/* Of hundreds of ranks prints only the first and the last: ranks fill the hosts in order. */
 static void print_ranks(FILE *out, bool wide, const struct fabric *fab, unsigned nranks,
                         const uint16_t *host_of_rank)
 {
@@ -102,12 +102,12 @@ struct table_sums {
     double bus;
     unsigned runs, checked, late, fell, missing;
     uint32_t dilation, needed; /* the largest */
-    double op_s;               /* the longest wall time that an operation of a late run needs, */
-    bool at_least;             /* or more: that one had too few warm-ups to say */
+    double op_s;               /* longest wall time that an operation of a lagging run needs */
+    bool at_least;             /* it may need more, as it had too few warm-ups to know */
     const char *no_link;
 };
 
-/* What would have been time enough for a run that lags. */
+/* Notes the time that a lagging run would have needed. */
 static void note_late(struct table_sums *s, const struct run_result *run)
 {
     double op_s = run->time_us * 1e-6 * run->fid.needed;

@@ -64,7 +64,7 @@ double row_algbw(const struct row *r, double time_us)
 }
 
 /* Bytes that the busiest rank must send or receive, relative to the size: for an all-reduce those
- * on each link of a ring; for blocks of all ranks all but its own. */
+ * on each link of a ring; for collectives on blocks all blocks but its own. */
 static double bus_factor(const struct row *r)
 {
     double blocks = layout_blocks(r->coll, r->nranks, r->sparse);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Its index; r->n: there is none. */
+/* Index of the counter; r->n: there is none. */
 static unsigned row_counters_find(const struct row_counters *r, const char *name)
 {
     unsigned i = 0;

@@ -19,7 +19,7 @@ static bool is_of(const struct sampled *s, const struct expected_job *j, const s
            s->cut == cut;
 }
 
-/* One more way, where there is such a schedule. */
+/* Adds one more possible result, if there is such a schedule. */
 static int sampled_add(struct sampled *s, const struct expected_job *j, const struct row *r,
                        enum coll_algo by, bool repaired)
 {
@@ -32,7 +32,7 @@ static int sampled_add(struct sampled *s, const struct expected_job *j, const st
     return rc == -ENOTSUP ? 0 : rc;
 }
 
-/* By the algorithms of the policy, and by the repair of one by SHARP. */
+/* Adds the results of the policy's algorithms, and of the repair of an operation by SHARP. */
 static int add_others(struct sampled *s, const struct expected_job *j, const struct perf_opts *o,
                       const struct row *r)
 {
@@ -51,7 +51,7 @@ static int add_others(struct sampled *s, const struct expected_job *j, const str
     return rc;
 }
 
-/* Kept, because buffers are filled and compared several times. */
+/* Keeps the contributions, because buffers are filled and compared several times. */
 static void keep_given(struct sampled *s, const struct row *r)
 {
     size_t size = dtype_size(r->type), bytes = (size_t)r->nranks * s->at.n * size;
@@ -70,7 +70,8 @@ static void keep_given(struct sampled *s, const struct row *r)
         }
 }
 
-/* Whether a protocol may have done what a failover has cut: the order of its sums is its own. */
+/* Whether a protocol may have run an operation that a failover broke off: its order of sums is
+ * unknown. */
 static bool may_be_protocols(const struct perf_opts *o, const struct row *r)
 {
     bool any = coll_is_protocol(r->algo);
@@ -106,7 +107,7 @@ int sampled_set(struct sampled *s, const struct expected_job *j, const struct pe
     if (rc)
         s->ways = 0;
     if (rc == -ECANCELED)
-        s->count = UINT64_MAX; /* of no row: it is worked out again when asked for */
+        s->count = UINT64_MAX; /* matches no row, so the next call computes it again */
     return rc == -ENODATA ? 0 : rc;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the sampled elements of a row may be. As a rule the algorithm that runs it leaves one result
- * (expected.h). An operation that a failover has cut may have been done by the row's own algorithm,
- * by any of the policy, and in part by the chain of ranks that finishes what the switches have left
- * (collective/repair.c): then each element may be any of these. Where a switch reduces in order of
- * arrival, or a protocol may have done it, there is no one right result, and no sampled element.
+ * The possible results of a row's sampled elements. Normally the algorithm that runs the row leaves
+ * one result (expected.h). If a failover broke off an operation, the row's own algorithm or any of
+ * the policy may have completed it, in part by the chain of ranks that finishes the switches' work
+ * (collective/repair.c): then each element may be any of these results. If a switch reduces in
+ * order of arrival, or a protocol may have run the operation, there is no single right result, and
+ * the row has no samples.
  */
 #ifndef TRIB_HOST_BENCH_SAMPLED_H
 #define TRIB_HOST_BENCH_SAMPLED_H
@@ -17,15 +18,15 @@
 #define SAMPLED_BYTES (SAMPLED_WAYS * SAMPLES_MAX * 8u) /* of `want`, at most */
 
 struct sampled {
-    uint8_t *want;  /* by way and sample; allocated when used */
+    uint8_t *want;  /* possible results, by way and sample; allocated when used */
     uint8_t *given; /* contributions by rank and sample; NULL: too many to keep */
     size_t given_bytes;
     unsigned ways; /* 0: the row has no samples, because there is no one right result */
     enum coll_algo by;
     bool cut;
-    unsigned n_trees; /* of all ranks */
+    unsigned n_trees; /* trees of the group of all ranks */
     uint16_t tree[COLL_TREES];
-    /* Of which row they are. */
+    /* The row to which they belong. */
     struct samples at;
     enum coll_kind kind;
     enum dtype type;
@@ -36,9 +37,9 @@ struct sampled {
 };
 
 /*
- * Sets s for row r, run by `by`; cut: a failover during the row may have cut the operation that is
- * looked at. What is there already of the same row stays. l: of any rank. 0; -ENOMEM; -EINVAL: the schedules leave no
- * result that is the same at every rank; -ECANCELED: j->stop says so.
+ * Computes s for row r, run by `by`. cut: a failover during the row may have broken off the
+ * operation. Values of the same row that are there already stay. l: layout of any rank. 0; -ENOMEM;
+ * -EINVAL: ranks' results would differ; -ECANCELED: j->stop returned true.
  */
 int sampled_set(struct sampled *s, const struct expected_job *j, const struct perf_opts *o,
                 const struct row *r, const struct layout *l, enum coll_algo by, bool cut);

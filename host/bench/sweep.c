@@ -30,7 +30,7 @@ void sweep_granted(struct sweep *s, const struct coll_grant *g)
     s->granted = *g;
 }
 
-/* Slots of a window by this algorithm: as granted, else as requested. */
+/* Aggregation slots of a window of this algorithm: as granted, else as requested. */
 static uint32_t window_of(const struct sweep *s, enum coll_algo a)
 {
     bool rails = a == ALGO_HIER_SHARP || a == ALGO_NVLS_SHARP || !s->granted.trees;
@@ -39,8 +39,8 @@ static uint32_t window_of(const struct sweep *s, enum coll_algo a)
     return window ? window : s->o->window;
 }
 
-/* The trees that a protocol has not lost; all, once it has lost them: its rows are by another algorithm,
- * beside what it would have taken. */
+/* The trees that a protocol has not lost. If it has lost all, all count: another algorithm runs its
+ * rows then, and the prediction shows what the protocol would have taken. */
 static unsigned protocol_trees_left(const struct sweep *s, enum coll_algo a, uint16_t *left)
 {
     unsigned lost = s->granted.protocol[a - ALGO_PROTOCOL], n = 0;
@@ -147,7 +147,7 @@ bool sweep_left_out(const struct sweep *s, struct row *r, int place)
     return s->ended;
 }
 
-/* The places of a row that there are, until one fails. */
+/* Runs the row's places, out of place and in place, until one fails. */
 static int run_places(struct sweep *s, struct row *r)
 {
     int rc = 0;
@@ -296,7 +296,7 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     return s->ended;
 }
 
-/* After all other rows, which do not fail if this cannot begin. */
+/* Runs rows by this machine's GPUs, after all others, which do not fail if this cannot begin. */
 static int run_hw_algo(struct sweep *s, const uint64_t *sizes, unsigned n)
 {
     int (*place)(struct sweep *, struct row *, int) = s->place;

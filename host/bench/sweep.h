@@ -39,13 +39,13 @@ struct sweep {
                                  ns (ranks.c) */
     double slow;         /* wall time of its operations, relative to the model at their dilation */
     unsigned unmeasured; /* runs that --max-wall left out, or left unchecked */
-    int ended;           /* why it ended early, -errno: what is left is named, and not run */
+    int ended;           /* -errno of an early end: remaining rows are listed, but not run */
     struct dilation_tries tries; /* of the row that runs, by this algorithm */
     uint32_t tries_algo;
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
     uint64_t wrong;
-    struct sampled sampled;      /* what the current row's sampled elements may be (ranks.c) */
+    struct sampled sampled;      /* possible results of the present row's samples (ranks.c) */
     char fell_back[COMM_TEXT];   /* as comm_fell_back(); "": nothing has failed */
     char memory[COMM_TEXT + 80]; /* a GPU's memory, and comm_gpudirect(); "": in host memory */
     bool terminal;               /* stderr is one: show progress */
@@ -64,8 +64,8 @@ struct sweep {
  * sentence in err (OPT_ERR bytes).
  */
 int sweep_plan(struct sweep *s, char *err);
-/* Are there rows of this type and reduction? A collective that does not reduce has one row for all
- * reductions, a barrier one for all types and sizes. */
+/* Whether there are rows of this type and reduction. A collective that does not reduce has one row
+ * for all reductions, a barrier one for all types and sizes. */
 bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op);
 /* The row of most bytes, of the first type and reduction there is. */
 struct row sweep_largest(const struct sweep *s);
@@ -74,13 +74,13 @@ unsigned sweep_chosen(struct sweep *s);
 /* Runs all rows. 0 or -errno, see `place`. */
 int sweep_run(struct sweep *s);
 /*
- * The row's algorithm was given up and `now` runs it: predicts that. Before the row's first run
- * this replaces its own prediction.
+ * Predicts the row for algorithm `now`, which replaced the row's own. Before the row's first run
+ * this replaces the row's own prediction.
  */
 int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p);
 /* Applies the switches' grants to predictions, the table and the report. */
 void sweep_granted(struct sweep *s, const struct coll_grant *g);
-/* Whether the sweep has ended before this place of a row, which its run then says. `place` asks
+/* Whether the sweep ended before this place of a row; then notes that in the run. `place` calls it
  * first, once it knows that the place is wanted. */
 bool sweep_left_out(const struct sweep *s, struct row *r, int place);
 /* Shows progress on a terminal. */

@@ -12,7 +12,7 @@
 #define UNKNOWN INT64_MIN
 #define NAMED   64
 
-/* A step, as far as it has come: UNKNOWN or fabric time. */
+/* Times of a step: fabric time, or UNKNOWN if it has not come that far. */
 struct step_times {
     int64_t posted_ps, done_ps;
 };
@@ -21,7 +21,7 @@ struct rank_line {
     struct timeline *t;
     struct comm_watch watch;
     unsigned rank, passed; /* passed: operations since timeline_begin() */
-    uint32_t seq;          /* of the recorded one */
+    uint32_t seq;          /* number of the recorded operation */
     int64_t begin_ps, end_ps;
     enum coll_algo algo;
     uint32_t *first; /* [s.n_lanes] index of the lane's first step in at[] */
@@ -166,7 +166,7 @@ static const char *step_category(const struct lane *l)
     return names[l->kind];
 }
 
-/* Steps that it had to wait for: [thread, step] each. */
+/* The steps that the step had to wait for: [thread, step] each. */
 static json_t *after_json(const struct step *st)
 {
     json_t *a = json_array();
@@ -199,8 +199,8 @@ static void arrow(struct rank_line *l, const struct lane *lane, unsigned tid, ui
                  NULL);
 }
 
-/* A step occupies its lane from its start, or the end of the one before, to its end: of a send, its
- * acknowledgement. */
+/* Adds a step. It occupies its lane from its start, or the end of the previous step, to its end,
+ * which for a send is the ACK. */
 static void add_step(struct rank_line *l, const struct lane *lane, unsigned tid, uint64_t n,
                      int64_t *free_ps)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The time line of an operation (--timeline): what each rank's lanes did and when, in the Trace
- * Event Format (system/trace_events.h). A rank is a process there, its lanes are threads; nodes, whose
- * events others add, come behind the ranks. Times are fabric time since the operation's start.
+ * Event Format (system/trace_events.h). A rank is a process there, its lanes are threads; nodes,
+ * whose events others add, come behind the ranks. Times are fabric time since the operation's
+ * start.
  *
- * Steps are kept as two times each until their rank's operation ends; at most TIMELINE_STEPS of all
- * ranks, then ranks are left out, and the file says how many.
+ * Each step is kept as two times until its rank's operation ends, at most TIMELINE_STEPS for all
+ * ranks. Beyond that ranks are left out, and the file says how many.
  */
 #ifndef TRIB_HOST_BENCH_TIMELINE_H
 #define TRIB_HOST_BENCH_TIMELINE_H
@@ -33,16 +34,17 @@ void timeline_destroy(struct timeline *t);                                /* NUL
 /* For comm_cfg.watch of the rank. */
 const struct comm_watch *timeline_watch(struct timeline *t, unsigned rank);
 
-/* Forgets what was recorded; of each rank's next operations `skip` are passed over, and the one
- * behind them is recorded. */
+/* Forgets what was recorded. Skips each rank's next `skip` operations, and records the one after
+ * them. */
 void timeline_begin(struct timeline *t, unsigned skip);
-/* The same for the next operation, with a time 0 that other processes share. */
+/* As timeline_begin(), for the next operation, with a time 0 that other processes share. */
 void timeline_begin_at(struct timeline *t, int64_t origin_ps);
-/* What another process recorded of a rank, whose events are added by themselves. INT64_MIN: not known. */
+/* What another process recorded of a rank; its events are added separately. INT64_MIN: not known.
+ */
 struct timeline_span {
     int64_t begin_ps, end_ps;
     enum coll_algo algo;
-    unsigned schedules; /* that the operation ran; 0: the rank has not begun it */
+    unsigned schedules; /* schedules that the operation ran; 0: the rank has not begun it */
     int64_t slow_ps,
         slow_of_ps; /* for how much of what its host's process did not run; 0: not known */
 };
@@ -50,25 +52,25 @@ void timeline_set_span(struct timeline *t, unsigned rank, const struct timeline_
 struct timeline_span timeline_span(const struct timeline *t, unsigned rank);
 /* No operation is recorded until timeline_begin(). */
 void timeline_end(struct timeline *t);
-/* Since when the operation runs: time 0 of the file. PS_NEVER: it has not begun, or is over. */
+/* Start of the operation, which is time 0 of the file. PS_NEVER: it has not begun, or is over. */
 int64_t timeline_origin(const struct timeline *t);
-/* An event at a fabric time, which ps of the file is relative to. */
+/* Adds an event; e.ps is fabric time, which the file has relative to its time 0. */
 void timeline_add(struct timeline *t, struct trace_event e, struct json_t *args);
 struct trace_events *timeline_events(struct timeline *t);
 /* Numbers of the processes that stand for a rank, and for a node. */
 uint32_t timeline_rank_pid(unsigned rank);
 uint32_t timeline_node_pid(const struct timeline *t, unsigned node);
 
-/* What a rank's queue pairs counted meanwhile. */
+/* Counters of a rank's queue pairs during the operation. */
 struct timeline_counts {
     uint64_t retransmits, timeouts, rnr_naks, seq_naks, duplicates, icrc_errors, rate_cuts;
 };
 void timeline_count(struct timeline *t, unsigned rank, const struct timeline_counts *c);
-/* The operation and its ranks, for "otherData"; more is added by who measured the rest. The caller's.
- * NULL: no memory. */
+/* JSON of the operation and its ranks, for "otherData"; the caller adds what else was measured, and
+ * frees it. NULL: out of memory. */
 struct json_t *timeline_about(const struct timeline *t, const struct row *r, int place);
-/* Writes o->timeline; takes ownership of other: what is known beside the events. NULL: of no row. 0 or
- * -errno, reported in the name of `program`. */
+/* Writes o->timeline. other: data beside the events, which it takes over; NULL: no row was
+ * recorded. 0, or -errno with a message in the name of `program`. */
 int timeline_write(struct timeline *t, const struct perf_opts *o, const char *program, bool real,
                    const struct coll_grant *g, struct json_t *other);
 

@@ -21,7 +21,7 @@ static double epsilon(enum dtype t)
     }
 }
 
-/* A mean is divided and rounded at the rank; it is no further from zero than the inputs. */
+/* A mean is divided and rounded at the rank; its magnitude is at most that of the inputs. */
 double row_tolerance(const struct fabric *f, const struct row *r)
 {
     const struct trib_protocol *p = coll_protocol(r->algo);

@@ -19,8 +19,8 @@ static bool trees_choice_reaches(const struct trees_choice *c, const struct fab_
     return true;
 }
 
-/* A group takes a place of an aggregation node's quota for each of its trees: no more trees than
- * there can be places. */
+/* Whether one more tree fits: each tree of a group takes one group of an aggregation node's quota.
+ */
 static bool tree_fits(const struct trees_choice *c, const struct fab_tree *t)
 {
     const struct fabric *f = c->f;
@@ -43,8 +43,8 @@ static uint64_t rate_of(const struct trees_choice *c, unsigned n, const struct f
     return sum;
 }
 
-/* Another tree of a root whose first one is selected: only where all trees together carry more with
- * it, so that it does not take slots from them for nothing. */
+/* Whether to select another tree of a root that has one already: only if all trees together carry
+ * more with it, as it takes slots from them. */
 static bool choice_gains(struct trees_choice *c, unsigned tree)
 {
     struct fab_members m;

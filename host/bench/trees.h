@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which aggregation trees a group of ranks shares its vectors among. */
+/* Selects the aggregation trees among which a group of ranks shares its vectors. */
 #ifndef TRIB_HOST_BENCH_TREES_H
 #define TRIB_HOST_BENCH_TREES_H
 

@@ -14,7 +14,7 @@
 
 #define EXACT_PERIOD 8191u /* element i depends on i % EXACT_PERIOD */
 
-/* Of `n` elements, 0 of none. */
+/* Errors over `n` elements; 0 if n is 0. */
 struct ulp {
     double max, sum;
     uint64_t n;

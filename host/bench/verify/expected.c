@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STOP_TURNS 16 /* of lanes, until the caller is asked whether to go on */
+#define STOP_TURNS 16 /* lanes to run before asking the caller whether to stop */
 
 /* ---- buffers ---- */
 
@@ -74,8 +74,8 @@ void expected_done(struct expected *x, unsigned rank, unsigned lane)
     }
 }
 
-/* If not, the lane is woken when it may have become so. A message may wake it before: then it is in
- * the list of the lane that it waits for already. */
+/* Whether the step may run. If not, the lane is put into the list of a lane that it waits for,
+ * which wakes it. A message may have woken it earlier; then it is in that list already. */
 static bool is_ready(struct expected_rank *r, unsigned lane, const struct step *st)
 {
     if (r->lane[lane].waits)
@@ -168,7 +168,7 @@ static int run_lane(struct expected *x, unsigned rank, unsigned lane)
                                     : cpu_step(x, rank, st);
         if (rc <= 0)
             return rc;
-        if (l->kind != LANE_AGG) /* of which all ranks' steps end at the same time */
+        if (l->kind != LANE_AGG) /* steps of AGG lanes end for all ranks at the same time */
             expected_done(x, rank, lane);
     }
     return 0;
@@ -214,7 +214,7 @@ static void place_buffers(struct expected_rank *r)
         r->out_at = own;
 }
 
-/* All of the rank's stream, at its beginning. */
+/* Puts the rank's whole stream into its input buffer. */
 static int put_input(struct expected *x, unsigned rank)
 {
     struct expected_rank *r = &x->rank[rank];

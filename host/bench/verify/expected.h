@@ -24,11 +24,11 @@ struct expected_job {
 };
 
 /*
- * Writes the result at sample i to out[i] (elements of a->type). Of a->kind, algo, count, type, op,
- * root, mm_self and file; buffers are not looked at. repaired: as after a failover that finds no message
- * of an operation by SHARP done (collective/repair.c). 0; -ENOTSUP: there is no such schedule; -ENODATA: a switch
- * reduces in order of arrival, so that no one result is right; -EINVAL: ranks would end with
- * different bits; -ECANCELED: stopped; -ENOMEM.
+ * Writes the result at sample i to out[i] (elements of a->type). Uses a->kind, algo, count, type,
+ * op, root, mm_self and file, but no buffers. repaired: as after a failover that finds no message
+ * of an operation by SHARP done (collective/repair.c). 0; -ENOTSUP: there is no such schedule;
+ * -ENODATA: a switch reduces in order of arrival, so that there is no single right result; -EINVAL:
+ * ranks would end with different bits; -ECANCELED: stopped; -ENOMEM.
  */
 int expected_values(const struct expected_job *j, const struct coll_args *a, bool in_place,
                     bool repaired, const struct samples *s, uint8_t *out);

@@ -117,14 +117,14 @@ int space_get(struct expected *x, const struct space *s, uint64_t off, uint64_t 
     return off == end ? 0 : -EINVAL;
 }
 
-/* One of the images' runs at the same time. */
+/* Position in one of several images that are walked together. */
 struct cursor {
     unsigned run;
     uint64_t skip;
 };
 
-/* The part that all images have in one run from their cursors on; its length, 0: it is no one
- * stream's. */
+/* Length of the part from the cursors on that lies within one run of each image. 0: it belongs to
+ * no single stream. */
 static uint64_t run_common(const struct expected *x, const struct image *in, unsigned n,
                            const struct cursor *at, const void **v, uint64_t *from)
 {

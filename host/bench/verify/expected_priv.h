@@ -56,8 +56,8 @@ struct expected_lane {
     uint64_t done, sent;
     unsigned waiters, next; /* list of the lanes that wait for this one: index + 1 */
     unsigned peer_lane;
-    bool queued, here; /* here: AGG, this rank's part of the step is there */
-    bool waits;        /* it is in another lane's list */
+    bool queued, here; /* here: AGG: this rank has begun the step */
+    bool waits;        /* the lane is in another lane's list */
     struct image *msg; /* RECV: by message */
 };
 struct expected_rank {
@@ -87,7 +87,7 @@ struct expected {
         } * at;
         uint64_t room, head, n;
     } queue;       /* of lanes that may go on */
-    uint64_t left; /* steps */
+    uint64_t left; /* steps still to run */
 };
 
 int expected_read(struct expected *x, unsigned rank, const struct ref *r, uint64_t len,
@@ -102,7 +102,7 @@ void expected_wake(struct expected *x, unsigned rank, unsigned lane);
 
 int expected_groups(struct expected *x);
 void expected_groups_free(struct expected *x);
-/* 1: the step is done for all; 0: other ranks are missing. */
+/* 1: the step is done for all ranks; 0: other ranks have not begun it. */
 int expected_agg(struct expected *x, unsigned rank, unsigned lane, const struct step *st);
 int expected_mm(struct expected *x, unsigned rank, unsigned lane, const struct step *st);
 

@@ -96,7 +96,7 @@ static int plan_add(struct expected *x, struct expected_group *g, struct plan *p
     return 0;
 }
 
-/* The tree of a channel; made when it is first used. */
+/* Makes the tree of a channel when it is first used. */
 static int plan_make(struct expected *x, struct expected_group *g, unsigned chan)
 {
     const struct expected_job *j = x->job;
@@ -136,7 +136,7 @@ static int group_make(struct expected *x, struct expected_group *g, bool all, un
     return g->rank && g->member ? 0 : -ENOMEM;
 }
 
-/* All ranks, and for each local rank those that have it. */
+/* Makes the groups: of all ranks, and of the ranks with each local rank. */
 int expected_groups(struct expected *x)
 {
     unsigned n = x->job->nranks;
@@ -201,7 +201,7 @@ static const struct step *step_of(const struct expected *x, unsigned rank, const
     return lane_step(&s->lane[lane], x->rank[rank].lane[lane].done);
 }
 
-/* The sum of what all ranks of the group send up. */
+/* Sums what all ranks of the group send up. */
 static int sum_up(struct expected *x, struct expected_group *g, const struct lane *lane,
                   const struct step *st, struct image *sum)
 {
@@ -218,7 +218,8 @@ static int sum_up(struct expected *x, struct expected_group *g, const struct lan
     return rc;
 }
 
-/* The step of all ranks: what goes up is combined, the result goes to each that takes it. */
+/* Runs the step for all ranks: combines what goes up, and gives the result to each rank that gets
+ * it. */
 static int group_exchange(struct expected *x, struct expected_group *g, const struct lane *lane,
                           const struct step *st)
 {

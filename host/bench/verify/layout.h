@@ -32,10 +32,10 @@ uint64_t layout_send(const struct layout *l); /* elements; 0: the buffer is not 
 uint64_t layout_recv(const struct layout *l); /* elements that are written or must not be */
 /* Piece i of the receive buffer; false: there are no more. */
 bool layout_piece(const struct layout *l, unsigned i, struct piece *p);
-/* In place: where both lie in one buffer. Elsewhere 0. */
+/* In place: offset of the send data in the common buffer. Out of place 0. */
 uint64_t layout_send_at(const struct layout *l);
 uint64_t layout_recv_at(const struct layout *l);
-/* May the receive buffer be NULL? In place, where this rank gets nothing. */
+/* Whether the receive buffer may be NULL: in place, if this rank gets nothing. */
 bool layout_no_recv(const struct layout *l);
 
 /* Number of blocks of `count` elements in the size as defined by nccl-tests: the larger of both

@@ -9,8 +9,8 @@
 
 /* ---- positions ---- */
 
-#define ENDS    64u                /* of the first and of the last positions, each */
-#define BORDERS (SAMPLES_MAX / 8u) /* borders of one kind, at most */
+#define ENDS    64u                /* number of first positions, and of last positions */
+#define BORDERS (SAMPLES_MAX / 8u) /* most borders of one kind */
 
 static uint64_t samples_mix(uint64_t a, uint64_t b)
 {
@@ -23,7 +23,7 @@ static void samples_add(struct samples *s, uint64_t at, uint64_t total)
         s->at[s->n++] = at;
 }
 
-/* Borders between parts of `part` bytes, the first of which is `head` bytes shorter; of many a
+/* Adds borders between parts of `part` bytes, the first of which is `head` bytes shorter; of many a
  * random choice. */
 static void add_borders(struct samples *s, uint64_t total, unsigned size, uint64_t part,
                         uint64_t head)
@@ -107,7 +107,7 @@ unsigned samples_from(const struct samples *s, uint64_t at)
 
 /* ---- contributions ---- */
 
-/* What a position shows; most show sums of numbers near each other. */
+/* Kinds of samples; most are sums of numbers near each other. */
 enum sample_kind { NEAR, FAR, LOWEST, HALFWAY, HIGHEST, SPECIAL, ZEROS, CANCEL };
 static const uint8_t kinds[16] = {NEAR,    NEAR,   NEAR,   NEAR,    NEAR,    FAR,
                                   FAR,     LOWEST, LOWEST, HALFWAY, HALFWAY, HIGHEST,
@@ -129,7 +129,8 @@ static uint64_t encode(int exp_bits, int man_bits, struct number x)
            (x.man & ((1ull << man_bits) - 1));
 }
 
-/* Products: numbers near 1, but for one rank's, which takes the product down or up. */
+/* Factors of products: numbers near 1, except for one rank's, which makes the product small or
+ * large. */
 static struct number factor(enum sample_kind kind, int bias, unsigned nranks, unsigned rank,
                             uint64_t at, uint64_t h)
 {
@@ -205,7 +206,7 @@ static uint64_t float_value(int exp_bits, int man_bits, enum redop op, unsigned 
                                 : summand(kind, bias, man_bits, nranks, rank, at, h));
 }
 
-/* Random bits, of which as many are set (of `or`: clear) that some of the result's are not. */
+/* Random bits, with so many set (for `or`: clear) that the result has bits of both values. */
 static uint64_t bits_value(enum redop op, unsigned nranks, uint64_t h)
 {
     for (uint64_t k = 1; op != OP_BXOR && k < nranks; k *= 2)
@@ -213,7 +214,7 @@ static uint64_t bits_value(enum redop op, unsigned nranks, uint64_t h)
     return h;
 }
 
-/* Zero and others, the lowest bit of which is mostly not set: of many ranks one decides. */
+/* Zeros and other values, whose lowest bit is mostly clear, so that of many ranks one decides. */
 static uint64_t logical_value(enum redop op, unsigned nranks, uint64_t h)
 {
     bool rare = (h >> 32) % (2 * nranks) == 0;

@@ -31,8 +31,8 @@ static uint32_t test_pattern_mix(unsigned rank, size_t i)
     return (uint32_t)(x >> 32);
 }
 
-/* Any bit means true. As many ranks say so that the result is now true, now false. A rank alone has
- * its own contribution for result: 0 or 1. */
+/* Contribution to a logical reduction; any bit means true. So many ranks contribute true that the
+ * result varies. The result of a single rank is its own contribution: 0 or 1. */
 static int64_t truth(const struct test_pattern *v, uint32_t h)
 {
     bool rare = (h >> 8) % (2 * v->nranks) == 0;

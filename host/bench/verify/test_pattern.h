@@ -40,8 +40,8 @@ struct test_pattern {
      * results there are not compared. */
     const uint8_t *want;
     unsigned ways;
-    double bound; /* of the reduction: an element so far from the exact result is right, too */
-    double unit, made_in;  /* what contributions are multiples of; that of the periods */
+    double bound;          /* permitted distance of an element from the exact result */
+    double unit, made_in;  /* unit of which contributions are multiples; the periods' unit */
     const uint8_t *given;  /* contributions by rank and sample; NULL: they are computed */
     struct device *device; /* buffers are filled and compared in its memory; NULL: the host's. A
                               failure stays in device_error(). */
@@ -52,15 +52,16 @@ void pattern_free(struct test_pattern *v);
 /* For operations like l of this type and reduction. Periods are computed when they are needed. */
 void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type, enum redop op);
 
-/* After pattern_set(), which takes samples away: samples of a reduction, in host memory; they stay
- * the caller's, and so do the results. */
+/* Call after pattern_set(), which removes samples. Sets the samples of a reduction in host memory.
+ * The caller keeps ownership of samples and results. */
 void pattern_sample(struct test_pattern *v, const struct samples *s, const uint8_t *want,
                     unsigned ways);
 
-/* After pattern_set(), which makes it 0. Of types that are one number. What sums with a bound
- * quantises, and expects the size of gradients: contributions of float32 are not above 1 then. */
+/* Call after pattern_set(), which sets the bound to 0. Only for types that are one number.
+ * Algorithms with a bound quantise, and expect values as small as gradients: contributions of
+ * float32 are at most 1 then. */
 void pattern_within(struct test_pattern *v, double bound);
-/* No contribution to a reduction without a bound, or with one, is further from zero. */
+/* Largest magnitude of a contribution to a reduction, with or without a bound. */
 double pattern_most(enum dtype type, enum redop op, unsigned nranks, bool bounded);
 
 /* Elements [first, first + n) of a rank's stream, or of the reduction (LAYOUT_ALL). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Elements of numbers, and numbers of elements. */
+/* Conversion between elements and numbers. */
 #ifndef TRIB_HOST_BENCH_VERIFY_VALUE_H
 #define TRIB_HOST_BENCH_VERIFY_VALUE_H
 
