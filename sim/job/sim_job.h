@@ -68,7 +68,7 @@ int job_create(struct job **j, const struct job_cfg *cfg, char *err);
 /* Starts the operation on all ranks and runs until each has finished or failed. 0, or -ETIME past
  * the limit (a hang: text names a rank). */
 int job_run(struct job *j, const struct job_op *op, struct job_result *res);
-/* The same in two halves, so that several jobs of a world run at once. */
+/* job_run() in two calls, so that several jobs of a world run at once. */
 int job_start(struct job *j, const struct job_op *op, struct job_result *res);
 int job_finish(struct job *j, struct job_result *res);
 
@@ -94,15 +94,15 @@ struct job_loop {
 };
 /* 0; -ECANCELED: stopped; -ETIME: past the limit; -EIO: a rank failed, text says which and why. */
 int job_loop_run(struct job *j, struct job_loop *l);
-/* The same in parts, for several jobs of a world that are stepped by job_step(): limit and stop()
- * are the caller's to apply. Over: every rank that lives has ended or failed. */
+/* job_loop_run() in several calls, for jobs of one world that job_step() steps: the caller applies
+ * limit and stop(). The loop is over when every living rank has ended or failed. */
 void job_loop_start(struct job *j, struct job_loop *l);
 bool job_loop_over(const struct job *j);
 int job_loop_finish(struct job *j);
-/* Ends a running loop after the operation that the foremost rank is in, at the next multiple of
- * `of` operations: every rank does as many. */
+/* Ends a running loop after the foremost rank's operation, rounded up to a multiple of `of`
+ * operations: every rank runs the same number. */
 void job_loop_cut(struct job *j, unsigned of);
-/* Of a rank, so far or of the last loop: whether it has finished all operations, and when it
+/* Whether a rank has finished all operations of the running or the last loop, and when it
  * ended. */
 bool job_loop_done(const struct job *j, unsigned rank);
 int64_t job_loop_end_ps(const struct job *j, unsigned rank);
@@ -116,16 +116,16 @@ bool job_connect_done(struct job *j);
 /* Allocates two buffers on every rank. 0 or -ENOMEM. */
 int job_buffers(struct job *j, size_t bytes);
 void *job_buffer(struct job *j, unsigned rank, unsigned which);
-/* A rank whose process has died (world_kill) takes part in nothing; the others wait for it until
- * they detect that or are notified. */
+/* Whether the rank's process has died (world_kill). A dead rank takes part in nothing; the others
+ * wait for it until they detect the death or are notified. */
 bool job_dead(const struct job *j, unsigned rank);
-/* Notifies all ranks that live of a death, as a launcher does. */
+/* Notifies all living ranks of a death, as a launcher does. */
 void job_notify_death(struct job *j, unsigned dead);
 struct comm *job_comm(struct job *j, unsigned rank);
 /* Runs the world until fabric time t or until until(ctx) says so. */
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);
-/* Runs the world's next event, if it is due by then, and what it wakes in this job and those of its
- * ring. */
+/* Runs the world's next event, if it is due by until_ps, and the ranks that it wakes in this job
+ * and its siblings. */
 void job_step(struct job *j, int64_t until_ps);
 /* Leaves all groups, runs the world until they are gone, frees. 0, or -ETIME: some did not
  * close. */

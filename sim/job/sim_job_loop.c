@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations back to back, on data that is the caller's. */
+/* Operations back to back, on the caller's data. */
 #include "sim/job/sim_job_priv.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static bool loop_over(void *ctx)
     return !j->left || j->failures || (j->loop->stop && j->loop->stop(j->loop->ctx));
 }
 
-/* Names the rank that failed first; of several at that time the lowest. */
+/* Names the rank that failed first; if several failed at that time, the lowest. */
 static int failure(struct job *j)
 {
     struct job_loop *l = j->loop;

@@ -107,8 +107,8 @@ static bool bench_never(void *ctx)
     return false;
 }
 
-/* Until no link carries anything of the connecting: a first operation that is short, without one to
- * warm up, would wait behind that. */
+/* Runs the world until no link carries traffic from connecting: a short first operation without
+ * warm-up would queue behind that traffic. */
 static void bench_drain(struct bench *b)
 {
     int64_t round_trip = b->cfg.fab->transport.round_trip_ps;

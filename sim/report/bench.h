@@ -56,7 +56,7 @@ struct bench_state {
 int bench_create(struct bench **b, const struct bench_cfg *cfg, char *err);
 /* Fills r->run[place] and, where errors are asked for, r->ulp. 0 or -errno and err. */
 int bench_place(struct bench *b, struct row *r, int place, char *err);
-/* The algorithm that runs the row now: another than its own after a failover. */
+/* The algorithm that runs the row now; after a failover it may not be the row's own. */
 enum coll_algo bench_runs_by(struct bench *b, const struct row *r);
 int64_t bench_now(const struct bench *b); /* fabric time; b NULL: 0 */
 struct net *bench_net(const struct bench *b);
@@ -64,8 +64,8 @@ struct net *bench_net(const struct bench *b);
 void bench_granted(const struct bench *b, struct coll_grant *g);
 const struct background_flow *bench_background_flow(const struct bench *b); /* NULL: none */
 void bench_congestion(const struct bench *b, struct congestion *c);
-/* What the recorded operation was, for "otherData" of its time line; the caller's. NULL: none was
- * recorded. */
+/* Describes the recorded operation, for "otherData" of its time line. The caller frees it. NULL:
+ * none was recorded. */
 struct json_t *bench_timeline(struct bench *b);
 void bench_state(const struct bench *b, struct bench_state *s);
 /* Leaves all groups and lets links drain. 0, or -ETIME: a rank could not leave. */

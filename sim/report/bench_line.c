@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which operation of a bench its time line is of. */
+/* Chooses the operation that a bench's time line records. */
 #include "sim/report/bench_priv.h"
 
 #include <jansson.h>

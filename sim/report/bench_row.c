@@ -117,7 +117,7 @@ static struct coll_args args_of(const struct bench *b, unsigned rank)
     return a;
 }
 
-/* The algorithm that runs the current row: another than its own after a failover. */
+/* The algorithm that runs the current row; after a failover it may not be the row's own. */
 static enum coll_algo runs_by(const struct bench *b)
 {
     struct comm *c = job_comm(b->j, 0);
@@ -166,8 +166,8 @@ static void explain_stop(const struct bench *b, char *err)
         snprintf(err, COMM_TEXT, "interrupted");
 }
 
-/* What the row's sampled elements may be, by the trees of the last operation; cut: after a failover
- * since they were filled. */
+/* Computes the possible results of the row's sampled elements, by the trees of the last operation;
+ * cut: a failover has happened since the buffers were filled. */
 static int bench_row_sample(struct bench *b, bool cut, char *err)
 {
     uint16_t tree[COLL_TREES];
@@ -302,7 +302,7 @@ static int measure_error(struct bench *b, struct row *r, char *err)
     return rc;
 }
 
-/* Each rank in turn enters late. */
+/* Checks barriers that one rank enters late: each rank in turn, ROW_LATE ranks at most. */
 static int check_barrier(struct bench *b, struct run_result *run, char *err)
 {
     unsigned n = b->cfg.nranks;
@@ -327,7 +327,7 @@ static int check_barrier(struct bench *b, struct run_result *run, char *err)
     return 0;
 }
 
-/* In place the buffers have been reduced repeatedly: they are filled and run once more. */
+/* In place, the timed operations reduced the buffers repeatedly: fills them and runs once more. */
 static int bench_row_check(struct bench *b, struct run_result *run, char *err)
 {
     int rc = 0;
@@ -366,7 +366,7 @@ static void note_failover(struct bench *b, struct run_result *run)
     run->aggregated = b->aggregated - RTE_MIN(b->aggregated, comm_cut(job_comm(b->j, 0)) - b->cut);
 }
 
-/* Bytes that every direction of every link has carried so far. */
+/* Reads the bytes that every direction of every link has carried so far. */
 static void read_sent(const struct bench *b, uint64_t *sent)
 {
     for (unsigned d = 0; d < 2u * b->cfg.fab->n_links; d++)

@@ -17,7 +17,7 @@ struct congestion {
 struct json_t;
 
 void congestion_read(struct congestion *c, struct world *w, const struct fabric *f);
-/* A line, not broken if wide; nothing where there was no congestion. */
+/* Prints a line, not broken if wide; nothing if there was no congestion. */
 void congestion_print(const struct congestion *c, bool wide, FILE *out);
 struct json_t *congestion_json(const struct congestion *c); /* NULL: no memory */
 

@@ -26,8 +26,8 @@ int counters_end(struct counters *c, struct net *n, struct row *r, int place);
 int counters_end_run(struct counters *c, struct net *n, const char *what, double time_us);
 /* Of the whole run so far; the caller owns it. NULL: out of memory. */
 struct json_t *counters_total(struct counters *c, struct net *n);
-/* A table for each row, busiest links first; of rows that ran in both places the one out of
- * place. */
+/* Prints a table for each row, busiest links first. For rows that ran in and out of place it shows
+ * the run out of place. */
 void counters_print(const struct counters *c, FILE *out);
 
 #endif

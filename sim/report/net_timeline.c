@@ -101,7 +101,7 @@ static void sample_queue(struct net_timeline *n, struct timeline_line *l, int64_
                  json_pack("{s:I}", "bytes", (json_int_t)bytes));
 }
 
-/* Frames that have gone since the last sample. */
+/* Records the frames lost since the last sample. */
 static void sample_drops(struct net_timeline *n, struct timeline_line *l, int64_t now)
 {
     struct line_counts c;

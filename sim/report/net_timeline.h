@@ -29,7 +29,7 @@ struct net_timeline_cfg {
 int net_timeline_create(struct net_timeline **n, const struct net_timeline_cfg *cfg);
 void net_timeline_destroy(struct net_timeline *n);           /* NULL: nothing */
 struct timeline *net_timeline_ranks(struct net_timeline *n); /* cfg.t */
-/* A net_tap_fn: every frame that arrives. */
+/* A net_tap_fn: records every frame that arrives. */
 void net_timeline_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps);
 /* Around operations, of which the one behind `skip` is recorded; it is expected to take so long. */
 void net_timeline_begin(struct net_timeline *n, struct world *w, unsigned skip,
