@@ -244,18 +244,7 @@ uint32_t app_group_size(const struct app_graph *g, uint32_t group)
 const char *app_kind_name(unsigned kind)
 {
     static const char *const names[] = {
-#define ROW(kind, name, text) name,
-        APP_KIND_TABLE
-#undef ROW
-    };
-
-    return names[kind];
-}
-
-const char *app_kind_plural(unsigned kind)
-{
-    static const char *const names[] = {
-#define ROW(kind, name, text) text,
+#define ROW(kind, name) name,
         APP_KIND_TABLE
 #undef ROW
     };

@@ -24,17 +24,17 @@
 #define APP_WORLD       UINT32_MAX /* the group of all ranks */
 #define APP_AT_START    0x80000000u
 
-/* kind, name in JSON, plural */
+/* kind, name in JSON */
 #define APP_KIND_TABLE                                                                             \
-    ROW(COMPUTE, "compute", "computations")                                                        \
-    ROW(SEND, "send", "sends")                                                                     \
-    ROW(RECV, "recv", "receives")                                                                  \
-    ROW(COLL, "collective", "collectives")                                                         \
-    ROW(COPY, "copy", "copies")                                                                    \
-    ROW(WAIT, "wait", "waits")
+    ROW(COMPUTE, "compute")                                                                        \
+    ROW(SEND, "send")                                                                              \
+    ROW(RECV, "recv")                                                                              \
+    ROW(COLL, "collective")                                                                        \
+    ROW(COPY, "copy")                                                                              \
+    ROW(WAIT, "wait")
 
 enum app_kind {
-#define ROW(kind, name, text) APP_##kind,
+#define ROW(kind, name) APP_##kind,
     APP_KIND_TABLE
 #undef ROW
         APP_KINDS
@@ -148,7 +148,6 @@ static inline bool app_rank_known(const struct app_graph *g, uint32_t rank)
 }
 
 const char *app_kind_name(unsigned kind);
-const char *app_kind_plural(unsigned kind);
 const char *app_coll_name(unsigned coll);
 /* "FILE:LINE", or "FILE: rank 3, record 5", in text of `size` bytes, which is returned. */
 const char *app_graph_place(const struct app_graph *g, uint32_t rank, const struct app_op *op,

@@ -29,11 +29,6 @@ void finding_note(struct findings *f, enum finding_kind kind, const char *fmt, .
     printable_make(f->text[kind][f->n[kind] - 1], FINDING_TEXT);
 }
 
-void finding_count(struct findings *f, enum finding_kind kind, uint64_t n)
-{
-    f->n[kind] += n;
-}
-
 uint64_t finding_total(const struct findings *f)
 {
     uint64_t all = 0;

@@ -41,8 +41,6 @@ struct findings {
 /* One more. Its text is formatted only where it is kept. */
 void finding_note(struct findings *f, enum finding_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* n more without a text. */
-void finding_count(struct findings *f, enum finding_kind kind, uint64_t n);
 uint64_t finding_total(const struct findings *f);
 unsigned finding_kept(const struct findings *f, enum finding_kind kind);
 const char *finding_name(enum finding_kind kind);

@@ -109,7 +109,8 @@ static const struct trace_format {
 };
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-void trace_formats(char *text, size_t size)
+/* Names of the formats, separated by commas. */
+static void format_names(char *text, size_t size)
 {
     size_t n = 0;
 
@@ -127,7 +128,7 @@ static const struct trace_format *format_of(struct trace_input *in, int *rc)
     for (size_t i = 0; i < FORMATS && n >= 0; i++)
         if (formats[i].is(slash ? slash + 1 : in->name, at, (size_t)n))
             return &formats[i];
-    trace_formats(known, sizeof(known));
+    format_names(known, sizeof(known));
     if (!*rc)
         *rc = trace_refuse_at(in, "", "found %s, expected a trace: %s",
                               n ? "the beginning of no format that is known" : "no bytes", known);

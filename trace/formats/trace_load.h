@@ -13,7 +13,5 @@
 int trace_load(struct app_graph *g, const char *path, const char *groups, char *err);
 /* The same for bytes in memory, without groups. */
 int trace_load_bytes(struct app_graph *g, const char *name, const void *bytes, size_t n, char *err);
-/* Names of the formats, separated by commas. */
-void trace_formats(char *text, size_t size);
 
 #endif
