@@ -13,6 +13,9 @@ scripts/inputs.sh
 scripts/one_helper.py
 scripts/names.py
 scripts/sizes.sh
+CHECK=1 tests/mutations.sh
+TABLE=tests/threat_model.txt CHECK=1 tests/mutations.sh
+CHECK=1 tests/protocols/mutations.sh
 [ -x build/lint/bin/ruff ] || { mkdir -p build/lint && pip install --quiet --no-deps --target build/lint $ruff; } >build/lint.log 2>&1 || true
 if [ -x build/lint/bin/ruff ]; then
     build/lint/bin/ruff check --no-cache --quiet python tests scripts examples
