@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TRIES    50 /* attempts to lock a directory that another command is removing */
@@ -150,6 +151,17 @@ int claim_take(struct claim *c)
              : 0;
     procs_free(&p);
     return rc;
+}
+
+bool claim_is_lost(const struct claim *c)
+{
+    struct stat mine, now;
+    char path[KEEP_PATH];
+
+    T_ASSERT(c->lock >= 0, "a claim that is not held is looked at");
+    return snprintf(path, sizeof(path), "%s/" KEEP_FILE, c->path) < (int)sizeof(path) &&
+           !fstat(c->lock, &mine) && !lstat(path, &now) &&
+           (mine.st_dev != now.st_dev || mine.st_ino != now.st_ino);
 }
 
 void claim_mark_up(const struct claim *c)

@@ -15,6 +15,9 @@ struct claim {
 
 /* Makes the directory and locks it. Exit code: 0, or 1 after a message on stderr. */
 int claim_take(struct claim *c);
+/* Whether another command has claimed the directory: somebody has removed the lock file, or the
+ * directory, meanwhile. */
+bool claim_is_lost(const struct claim *c);
 /* Records in the lock file that all processes of the fabric are up. The next command that wants the
  * directory reads it. */
 void claim_mark_up(const struct claim *c);

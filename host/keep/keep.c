@@ -139,6 +139,19 @@ static int start_switches(struct keeper *k)
 
 /* ---- events ---- */
 
+/* Waits up to ms for a signal, or for the end of the first process or of the partner. */
+static void wait_event(struct keeper *k, int ms)
+{
+    struct pollfd p[3] = {{k->signals, POLLIN, 0}, {k->first, POLLIN, 0}, {k->partner, POLLIN, 0}};
+    struct signalfd_siginfo si;
+
+    if (poll(p, 3, ms) <= 0)
+        return;
+    while (read(k->signals, &si, sizeof(si)) == sizeof(si))
+        k->stopped |= si.ssi_signo != SIGCHLD;
+    k->gone |= (k->first >= 0 && p[1].revents) || (k->partner >= 0 && p[2].revents);
+}
+
 /* Records in the directory how a child ended, for trib status. Returns the child, or NULL. */
 static const struct kept_child *child_reap(struct keeper *k, char *how, size_t size)
 {
@@ -149,6 +162,7 @@ static const struct kept_child *child_reap(struct keeper *k, char *how, size_t s
 
     if (pid <= 0)
         return NULL;
+    wait_event(k, 0); /* who tells a child to end tells its keeper before */
     oom = oom_kills();
     oom_describe(how, size, status, oom > k->oom);
     k->oom = oom;
@@ -170,19 +184,6 @@ static const struct kept_child *child_reap(struct keeper *k, char *how, size_t s
         return ch;
     }
     return NULL;
-}
-
-/* Waits up to ms for a signal, or for the end of the first process or of the partner. */
-static void wait_event(struct keeper *k, int ms)
-{
-    struct pollfd p[3] = {{k->signals, POLLIN, 0}, {k->first, POLLIN, 0}, {k->partner, POLLIN, 0}};
-    struct signalfd_siginfo si;
-
-    if (poll(p, 3, ms) <= 0)
-        return;
-    while (read(k->signals, &si, sizeof(si)) == sizeof(si))
-        k->stopped |= si.ssi_signo != SIGCHLD;
-    k->gone |= (k->first >= 0 && p[1].revents) || (k->partner >= 0 && p[2].revents);
 }
 
 static int failed_start(const struct keeper *k, const struct kept_child *ch, const char *how)
@@ -220,12 +221,13 @@ static int wait_ready(struct keeper *k)
         }
         wait_event(k, POLL_MS);
         waited += POLL_MS;
+        ch = child_reap(k, how, sizeof(how));
         if (k->stopped)
             return say("the fabric %s was taken down while it was being started",
                        fabric_name(k->cfg->dir));
         if (k->gone)
             return 1;
-        while ((ch = child_reap(k, how, sizeof(how))))
+        if (ch)
             return failed_start(k, ch, how);
         if (waited > READY_MS)
             return failed_start(k, &k->child[i], "was not ready within a minute");
@@ -258,12 +260,15 @@ static void end_children(struct keeper *k)
     }
 }
 
-/* Ends all processes and removes the run directory. */
+/* Ends all processes and removes the run directory. If another command has claimed that meanwhile,
+ * its processes and files stay. */
 static int undo(struct keeper *k)
 {
     int rc;
 
     end_children(k);
+    if (claim_is_lost(&k->claim))
+        return 1;
     procs_stop(k->cfg->dir, false);
     rc = dir_remove(k->cfg->dir, k->claim.dir);
     if (rc)

@@ -49,8 +49,8 @@ void procs_free(struct procs *p);
 unsigned procs_away(const struct procs *p);
 /* Waits until all have ended. false: some still run after `ms`. */
 bool procs_wait(const struct procs *p, int ms);
-/* Signals all processes. 0, or -errno of the first one that could not be signalled. A process that
- * has ended is no failure. */
+/* Signals all processes, keepers first: they then expect the others to end. 0, or -errno of the first
+ * one that could not be signalled. A process that has ended is no failure. */
 int procs_signal(const struct procs *p, int sig);
 /* Sends SIGTERM, and SIGKILL after a few seconds, until no process of DIR runs. 0 or -errno;
  * -EXDEV: some run in another PID namespace, and none was signalled. */

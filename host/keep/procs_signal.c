@@ -44,14 +44,14 @@ int procs_signal(const struct procs *p, int sig)
     int rc = 0;
 
     T_ASSERT(!procs_away(p), "half a fabric is signalled");
-    for (unsigned i = 0; i < p->n; i++)
-        if (syscall(SYS_pidfd_send_signal, p->at[i].fd, sig, NULL, 0) && errno != ESRCH && !rc)
-            rc = -errno;
+    for (unsigned turn = 0; turn < 2; turn++)
+        for (unsigned i = 0; i < p->n; i++)
+            if ((*p->at[i].name != 0) == turn &&
+                syscall(SYS_pidfd_send_signal, p->at[i].fd, sig, NULL, 0) && errno != ESRCH && !rc)
+                rc = -errno;
     return rc;
 }
 
-/* The keeper is first in the list and so is signalled first: it then expects its processes to end.
- */
 int procs_stop(const char *dir, bool keeper)
 {
     struct procs p;

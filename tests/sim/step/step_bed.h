@@ -9,6 +9,7 @@
 #include "collective/sched.h"
 #include "host/coll/comm.h"
 #include "sim/step/step.h"
+#include "tests/fabric/device_named.h"
 #include "tests/fabric/load.h"
 #include "tests/support/captured.h"
 #include "tests/support/eal.h"

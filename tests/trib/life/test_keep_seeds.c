@@ -96,6 +96,7 @@ static void trouble_files(void)
     if (!file)
         return;
     oracle->mangled[f] = true;
+    sim_trace("somebody removes %s", path);
     file_erase(file);
 }
 
