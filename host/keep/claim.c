@@ -215,7 +215,7 @@ int claim_undo(const char *path, bool claimed)
     int rc = take_over(&c);
 
     if (!rc && claimed)
-        procs_stop(path, false);
+        rc = procs_stop(path, false);
     if (!rc && (claimed || dir_kind(c.dir) == DIR_EMPTY))
         rc = dir_remove(path, c.dir);
     claim_release(&c);

@@ -144,7 +144,9 @@ static int keep_stop(const char *dir)
         fprintf(stderr, "trib: cannot end the processes of %s: %s\n", dir, strerror(-rc));
         return EXIT_NO;
     }
-    rc = fd < 0 ? 0 : claim_remove(dir);
+    if (fd < 0) /* a process that began late may have made it meanwhile */
+        fd = own_dir_open(dir, false, why, sizeof(why));
+    rc = fd < 0 || dir_kind(fd) == DIR_FOREIGN ? 0 : claim_remove(dir);
     if (own_dir_is_service(dir)) /* its users' files stay until systemd removes the directory */
         rc = 0;
     if (fd >= 0)
