@@ -99,7 +99,7 @@ def exported(build):
 def mistakes(build):
     tree = lines_of("git", "ls-files", "-co", "--exclude-standard", "*.c", "*.cu", "*.h")
     tree = [path for path in tree if os.path.exists(path)]
-    code = [path for path in tree if not path.startswith(("tests/", "examples/"))]
+    code = [path for path in tree if not path.startswith(("tests/", "examples/", "io/static/"))]  # libpcap's archive calls what io/static has
     pairs, unbuilt = objects(build, [path for path in code if path.endswith(".c")])
     if not pairs:
         yield f"found no objects in {build}, expected a build"
