@@ -95,6 +95,18 @@ static void tell_foreign(const struct procs *p)
 
 /* ---- stop ---- */
 
+/* Removes the directory. If it was not there, a process that began late may have made it meanwhile. */
+static int remove_stopped(const char *dir, bool was_there)
+{
+    char why[OWN_WHY];
+    int fd = was_there ? -1 : own_dir_open(dir, false, why, sizeof(why));
+    bool stays = !was_there && (fd < 0 || dir_kind(fd) == DIR_FOREIGN);
+
+    if (fd >= 0)
+        close(fd);
+    return stays ? 0 : claim_remove(dir);
+}
+
 static int keep_stop(const char *dir)
 {
     char why[OWN_WHY];
@@ -144,9 +156,7 @@ static int keep_stop(const char *dir)
         fprintf(stderr, "trib: cannot end the processes of %s: %s\n", dir, strerror(-rc));
         return EXIT_NO;
     }
-    if (fd < 0) /* a process that began late may have made it meanwhile */
-        fd = own_dir_open(dir, false, why, sizeof(why));
-    rc = fd < 0 || dir_kind(fd) == DIR_FOREIGN ? 0 : claim_remove(dir);
+    rc = remove_stopped(dir, fd >= 0);
     if (own_dir_is_service(dir)) /* its users' files stay until systemd removes the directory */
         rc = 0;
     if (fd >= 0)
