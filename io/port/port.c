@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/assert.h"
 #include "io/port/port_impl.h"
 
 uint16_t io_port_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
-    T_ASSERT_HOT(n, "a burst of no frames is asked for");
     return p->ops->rx(p, queue, m, n);
 }
 
