@@ -90,9 +90,12 @@ bool flow_out_asks(struct flow_out *o, int64_t now_ns)
 
 /* ---- the receiver ---- */
 
-/* Skips numbers that the sender no longer has and so never sends, as after a restart of its process. */
+/* Skips numbers that the sender no longer has and so never sends, as after a restart of its process:
+ * up to a frame that is held, which is within the window, or all of them. */
 static void skip(struct flow_in *i)
 {
+    if (!i->n_held && trunk_flow_before(i->next, i->oldest))
+        i->next = i->oldest;
     while (trunk_flow_before(i->next, i->oldest) && !i->held[i->next % FLOW_WINDOW])
         i->next++;
 }
